@@ -1,0 +1,65 @@
+"""The limits of a request, and how near a window is to them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from transom.core.tokens import Size
+from transom.errors import InvalidSetting
+
+
+class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`context` tokens of the model's window, of which `reserve` stay free for its answer; other limits if given.
+
+    `max_messages` counts all messages, the head's included. Raises InvalidSetting if nothing is left to use.
+    """
+
+    context: int = 128_000
+    reserve: int = 0
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    max_images: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            least = 0 if name in {"reserve", "max_images"} else 1
+            if value is not None and (type(value) is not int or value < least):
+                raise InvalidSetting(f"budget: {name} must be a whole number of at least {least}, not {value!r}")
+        if self.usable < 1:
+            raise InvalidSetting(f"budget: reserve {self.reserve:,} leaves nothing of context {self.context:,}")
+
+    @property
+    def usable(self) -> int:
+        """Tokens a request may have."""
+        return self.context - self.reserve
+
+    def share(self, default: int, fraction: float) -> int:
+        """An absolute default that scales down with small windows: min(default, fraction of usable)."""
+        return min(default, int(self.usable * fraction))
+
+    def limits(self, scale: float = 1.0) -> Size:
+        """Every limit as a raw size; `scale` is the calibration (true tokens per raw token). Unlimited is very large."""
+        tokens = self.usable if scale == 1.0 else int(self.usable / scale)
+        return Size(
+            tokens,
+            self.max_bytes if self.max_bytes is not None else UNLIMITED,
+            self.max_images if self.max_images is not None else UNLIMITED,
+            self.max_messages if self.max_messages is not None else UNLIMITED,
+        )
+
+
+UNLIMITED = 1 << 60
+
+
+def fits(size: Size, limit: Size) -> bool:
+    """Within every limit."""
+    return size[0] <= limit[0] and size[1] <= limit[1] and size[2] <= limit[2] and size[3] <= limit[3]
+
+
+def pressure(size: Size, fixed: Size, limit: Size) -> float:
+    """The fullest of the four rooms, where room = limit − what is fixed: 0 empty, 1 full, above 1 over."""
+    return max(
+        (used - base) / (top - base) if top > base else float(used > base or base > top)
+        for used, base, top in zip(size, fixed, limit, strict=True)
+    )

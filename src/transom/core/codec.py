@@ -1,0 +1,53 @@
+"""Entries to bytes and back: JSON lines, for ever readable.
+
+Three things JSON libraries drop or refuse must survive: lone surrogates, integers of any size, and entries of kinds
+that a later version wrote. The fast path is msgspec; what it refuses takes the slow one through the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+from transom.core.entry import Body, Entry
+from transom.core.message import Opaque
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Entry)
+_KINDS = frozenset(cast("str", kind.__struct_config__.tag) for kind in Body.__args__)  # type: ignore[attr-defined]
+
+
+def encode(entry: Entry) -> bytes:
+    """One line of JSON without the line end. Raises TypeError for content that is not JSON."""
+    if isinstance(entry.body, Opaque):
+        return plain({**msgspec.to_builtins(entry), "body": entry.body.raw})
+    return plain(entry)
+
+
+def plain(value: object) -> bytes:
+    """Any of our values as JSON; lone surrogates are written as escapes."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")
+
+
+def decode(line: bytes) -> Entry:
+    """The entry a line holds. An unknown kind becomes `Opaque`. Raises ValueError if the line is not an entry."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeError):
+        return _decode_slowly(line)
+
+
+def _decode_slowly(line: bytes) -> Entry:
+    try:
+        raw: Any = json.loads(line)
+        kind = raw["body"]["kind"]
+        if kind not in _KINDS:
+            raw["body"] = {"kind": "opaque", "raw": raw["body"]}
+        return msgspec.convert(raw, Entry)
+    except (msgspec.MsgspecError, KeyError, TypeError, UnicodeError, RecursionError) as problem:
+        raise ValueError(f"not an entry: {problem}") from problem

@@ -1,0 +1,67 @@
+"""A running hash over head and slots: what the model saw, in 16 bytes.
+
+A turn hashes only its new slots; a break starts over (the slots remember their own digests).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transom.core.codec import plain
+from transom.core.entry import Entry
+from transom.core.message import Head
+from transom.core.unit import Slot
+
+
+class Chain:
+    """The hash of the head and the first `count` slots. `stale`: something before bound reasoning may have changed."""
+
+    __slots__ = ("_hash", "binds", "count", "stale")
+
+    def __init__(self) -> None:
+        self._hash: Any = None
+        self.count = 0
+        self.binds = False
+        self.stale = False
+
+    def copy(self) -> Chain:
+        other = Chain()
+        other._hash, other.count, other.binds, other.stale = self._hash, self.count, self.binds, self.stale
+        return other
+
+    def cut(self, at: int, *, prefix: bool = True) -> None:
+        """The slot at this index (-1: the head) has changed; `prefix`: slots that follow it saw the old one."""
+        if at < self.count:
+            self._hash, self.count = None, 0
+        self.stale = self.stale or (prefix and self.binds)
+
+    def bind(self) -> None:
+        """A unit with bound reasoning has come: from now on changes before it matter."""
+        self.binds = self.stale = True
+
+    def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
+        """The hash over all of it; remembered, so that the next one costs only what is new."""
+        running = self._hash
+        if running is None:
+            running, self.count = _start(head), 0
+        for slot in slots[self.count :]:
+            running.update(slot.digest())
+        self._hash, self.count = running, len(slots)
+        return running.copy().hexdigest()
+
+
+def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
+    """For each slot its index and the digest of what precedes it. Slots may be replaced while this runs."""
+    running = _start(head)
+    for at in range(len(slots)):
+        yield at, running.hexdigest()
+        running.update(slots[at].digest())
+
+
+def _start(head: Entry | None) -> Any:
+    content = b""
+    if head is not None and isinstance(head.body, Head):
+        content = plain(head.body)
+    return hashlib.blake2b(content, digest_size=16)

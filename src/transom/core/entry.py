@@ -1,0 +1,87 @@
+"""One line of the log: a fact, an edit or a trace, with when, in what, and how many tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.message import (
+    Assistant,
+    Failure,
+    Handoff,
+    Head,
+    Instruction,
+    Note,
+    Opaque,
+    Recalled,
+    ToolResult,
+    User,
+)
+
+
+class Sent(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
+    """A window left for the provider: its digest, the limit it was built for, and its size. Written before the request.
+
+    `slots` and `tokens` (raw, uncalibrated), `kept` the tokens of the slots shared with the window before,
+    `breaks` the (slot, entry, why) of the first slot that changed since, if one did.
+    """
+
+    digest: str
+    limit: int
+    tokens: int
+    messages: int
+    kept: int = 0
+    breaks: tuple[int, int, str] | None = None
+
+
+class Meta(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Where a fact belongs. `include_in_context` false: kept and shown to people, never sent."""
+
+    include_in_context: bool = True
+    evaluation_id: str = ""
+    sequence: int = 0
+    mode: str = ""
+    run_id: str = ""
+    workflow_id: str = ""
+    agent_id: str = ""
+    tool_name: str = ""
+    duration: float | None = None
+    source: int | None = None
+    """Position in the list a fact was imported from."""
+    extra: dict[str, Any] | None = None
+
+
+Body = (
+    User
+    | Assistant
+    | ToolResult
+    | Instruction
+    | Note
+    | Recalled
+    | Failure
+    | Head
+    | Handoff
+    | Opaque
+    | Fold
+    | Trim
+    | Pin
+    | Undo
+    | Sent
+)
+
+
+class Entry(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """`seq` numbers the entries of a log from 0. `tokens` are counted once, by the tokenizer named in `counter`.
+
+    For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed`.
+    For a fold: its message; for a trim: the shown form; for the rest: nothing.
+    """
+
+    seq: int
+    at: float
+    body: Body
+    tokens: tuple[int, ...] = ()
+    counter: str = ""
+    meta: Meta | None = None

@@ -1,0 +1,19 @@
+"""What the caller wants around the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from transom.core.message import Head
+
+_NOTHING_SAID: Mapping[str, str] = {}
+
+
+class Frame(Struct, frozen=True, kw_only=True):
+    """`head` stands before everything, verbatim. `says`: words by key that are said when they change (mode, goal,
+    step, todo): state is said, not carried."""
+
+    head: Head = Head()
+    says: Mapping[str, str] = _NOTHING_SAID

@@ -1,0 +1,198 @@
+"""What happened: facts, made of parts. A fact never changes once it is in the log.
+
+Everything a provider sent that has no field here is kept in `extra` and comes out again in the same dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+Raw = dict[str, Any]
+Shape = Literal["text", "parts", "null", "absent"]
+"""How the content stood on the wire: a string, a list of parts, null, or no such key."""
+
+MediaKind = Literal["image", "file"]
+
+
+class Text(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="text"):
+    """A run of text. `extra` holds the wire part's other keys (such as a cache marker)."""
+
+    text: str
+    extra: Raw | None = None
+
+
+class Media(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="media"):
+    """An image, or a file of any other kind (document, audio): the wire's own part, untouched."""
+
+    media: MediaKind
+    raw: Raw
+
+
+class Other(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="other"):
+    """A part of a kind we do not know. Its strings are counted as text, its bytes are never touched."""
+
+    raw: Raw
+
+
+Part = Text | Media | Other
+
+
+class Call(Struct, frozen=True, omit_defaults=True):
+    """A tool call as the model wrote it: `args` need not be JSON. `legacy`: a `function_call`, which has no id."""
+
+    id: str
+    name: str
+    args: str
+    extra: Raw | None = None
+    legacy: bool = False
+
+
+class Reasoning(Struct, frozen=True, omit_defaults=True):
+    """A reasoning text under the wire's own key. `bound`: signed for its exact prefix, void on any other."""
+
+    text: str
+    field: str = "reasoning_content"
+    bound: bool = False
+    extra: Raw | None = None
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """What the provider says a call cost, in its own tokens."""
+
+    prompt: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+class Fact(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind"):
+    """The root of all facts: content parts, their wire shape, and what else came with them."""
+
+    parts: tuple[Part, ...] = ()
+    shape: Shape = "text"
+    extra: Raw | None = None
+
+
+class User(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="user"):
+    """What the user said."""
+
+
+class Instruction(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="instruction"):
+    """A system or developer message: in a head, or in place in the middle of a conversation."""
+
+    role: Literal["system", "developer"] = "system"
+
+
+class Assistant(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="assistant"):
+    """One turn of the model. `answers` is the seq of the `Sent` it replies to."""
+
+    calls: tuple[Call, ...] = ()
+    reasoning: tuple[Reasoning, ...] = ()
+    answers: int | None = None
+    usage: Usage | None = None
+
+
+class ToolResult(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="result"):
+    """An answer to a call: to the provider's label `call`, or, if made by us, to the call's place (unit, index)."""
+
+    call: str = ""
+    place: tuple[int, int] | None = None
+    made: bool = False
+    legacy: bool = False
+
+
+class Note(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="note"):
+    """A word of the caller's frame, said because it changed; the newest word of a key is the one in force."""
+
+    key: str
+    text: str
+    refs: tuple[int, ...] = ()
+
+
+class Recalled(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="recalled"):
+    """Old text brought back for the present request, with the entries it came from."""
+
+    text: str
+    refs: tuple[int, ...] = ()
+
+
+class Failure(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="failure"):
+    """A call that gave no reply. `shown` is the marker the model sees, if any."""
+
+    failure: str
+    text: str = ""
+    shown: str = ""
+    answers: int | None = None
+
+
+class Handoff(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="handoff"):
+    """What another agent or run gave back, as one text."""
+
+    text: str
+    source: str = ""
+
+
+class Head(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="head"):
+    """What stands before the conversation: instructions verbatim, and the tool schemas of the request."""
+
+    messages: tuple[Instruction, ...] = ()
+    tools: tuple[Raw, ...] = ()
+
+
+class Opaque(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
+    """An entry of a kind this version does not know. It passes through unchanged and is not shown."""
+
+    raw: Raw
+
+
+Address = tuple[str, int]
+"""Names one part of a fact: (kind, index), kind one of text, args, image, file, reasoning, other."""
+
+Addressed = Text | Media | Other | Call | Reasoning
+
+
+def addressed(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
+    """Every part of a fact with its address, in one fixed order (counts are stored in it)."""
+    seen = {"text": 0, "image": 0, "file": 0, "other": 0}
+    for part in fact.parts:
+        kind = "text" if isinstance(part, Text) else part.media if isinstance(part, Media) else "other"
+        yield (kind, seen[kind]), part
+        seen[kind] += 1
+    if isinstance(fact, Assistant):
+        yield from ((("args", i), call) for i, call in enumerate(fact.calls))
+        yield from ((("reasoning", i), thought) for i, thought in enumerate(fact.reasoning))
+
+
+def said(fact: Fact) -> str:
+    """The text a fact of our own says (note, recalled, handoff, failure); empty for the others."""
+    if isinstance(fact, Failure):
+        return fact.shown
+    return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
+
+
+def texts_in(raw: object) -> Iterator[str]:
+    """The strings inside a part of unknown kind, its type label left out."""
+    stack: list[object] = [raw]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            members = cast("dict[str, object]", item)
+            stack.extend(v for k, v in reversed(members.items()) if k != "type")
+        elif isinstance(item, (list, tuple)):
+            stack.extend(reversed(cast("list[object]", item)))
+
+
+def is_empty(fact: Fact) -> bool:
+    """Has neither content nor calls: kept in the log, left out of the view."""
+    if isinstance(fact, Assistant):
+        if fact.calls or (fact.extra and any(fact.extra.get(k) for k in ("audio", "refusal"))):
+            return False
+    elif isinstance(fact, ToolResult):
+        return False
+    if said(fact):
+        return False
+    return all(isinstance(part, Text) and not part.text for part in fact.parts)

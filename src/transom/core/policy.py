@@ -1,0 +1,53 @@
+"""How a window is kept small: strategies in order, cheap and reversible first.
+
+A strategy is a callable with frozen settings that proposes edits; it never sees a provider and keeps no state. The
+planner takes the edits that apply and stops asking as soon as there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from transom.core.budget import Budget, fits
+from transom.core.edit import Edit
+from transom.core.tokens import Size, TokenCounter
+from transom.core.view import View
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """What a strategy is asked for: bring `view.total` within `goal` (raw size, fixed parts included).
+
+    `hard`: the window does not fit the limit; held places may be touched. `required`: keys of the units that must
+    stay in the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry.
+    """
+
+    goal: Size
+    limit: Size
+    fixed: Size
+    budget: Budget
+    counter: TokenCounter
+    ref: Callable[[int], str]
+    required: frozenset[int] = frozenset()
+    newest: int = -1
+    hard: bool = False
+
+    def met(self, view: View) -> bool:
+        """Nothing left to do."""
+        return fits(view.total, self.goal)
+
+
+Strategy = Callable[[View, Aim], Iterator[Edit]]
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """`arrival` sees what was not sent yet (an edit there breaks no cache), `pressure` runs when the fullest room
+    passes `trigger`, until it is down to `target`; `hard` runs when the window would not fit the limit."""
+
+    name: str
+    arrival: tuple[Strategy, ...] = ()
+    pressure: tuple[Strategy, ...] = ()
+    hard: tuple[Strategy, ...] = ()
+    trigger: float = 0.95
+    target: float = 0.6

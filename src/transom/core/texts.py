@@ -1,0 +1,88 @@
+"""Every word of ours that a model reads. Changing a byte here breaks caches: `tests/golden` guards them.
+
+A marker stands in square brackets, names its reference, and says what is gone; it is data about the conversation,
+never an instruction. `ref` is how the conversation names an entry: "entry 412", or "message 12" where there is no log.
+"""
+
+from __future__ import annotations
+
+import json
+
+ABORTED = "[aborted: no result was received; the tool may have run]"
+SUPERSEDED = "[said again later]"
+
+
+def clipped(ref: str, gone: int, lines: int = 0) -> str:
+    """In the gap of a clipped text."""
+    total = f" of {lines:,} lines" if lines else ""
+    return f"\n[…{gone:,} tokens truncated{total}; whole in {ref}]\n"
+
+
+def excerpt(ref: str, gone: int) -> str:
+    """In the gap of an excerpted message."""
+    return f" […{gone:,} tokens left out; whole in {ref}] "
+
+
+def stub(ref: str, tool: str, tokens: int, lines: int) -> str:
+    """Where most of a stored tool result stood."""
+    name = f"{tool} " if tool else ""
+    return f"\n[{name}output stored: {tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
+
+
+def gone(ref: str, tokens: int) -> str:
+    """In place of a whole part, shortest."""
+    return f"[{ref}: {tokens:,} tokens left out]"
+
+
+def bare(ref: str) -> str:
+    """The shortest marker there is."""
+    return f"[{ref}]"
+
+
+def arguments(ref: str, tokens: int) -> str:
+    """In place of a call's arguments: still JSON, still an object."""
+    return json.dumps({"left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
+
+
+def bare_arguments() -> str:
+    """The shortest arguments there are."""
+    return "{}"
+
+
+def media(ref: str, kind: str) -> str:
+    """In place of an image or a file."""
+    return f"[{kind} left out; whole in {ref}]"
+
+
+def omission(span: str, units: int, tokens: int, tools: str) -> str:
+    """In place of a range of units that is left out to fit."""
+    used = f" Tools used: {tools}." if tools else ""
+    return (
+        f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are left out of this window to fit; "
+        f"they are kept in the log.{used} What follows is the conversation as it went on.]"
+    )
+
+
+def late(ref: str, tool: str, text: str) -> str:
+    """A real result that came after its call had been closed as aborted."""
+    return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{text}"
+
+
+def state(key: str, text: str) -> str:
+    """A word of the caller's frame."""
+    return f"[{key}] {text}"
+
+
+def unsaid(key: str) -> str:
+    """The frame has taken a word back."""
+    return f"[{key}] no longer applies."
+
+
+def recalled(refs: str, text: str) -> str:
+    """Old text brought back; data, not a request."""
+    return f"[recalled from {refs}; earlier conversation, not a new request]\n{text}"
+
+
+def handoff(source: str, text: str) -> str:
+    """What another agent gave back."""
+    return f"[result from {source or 'another agent'}]\n{text}"

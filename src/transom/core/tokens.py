@@ -1,0 +1,175 @@
+"""How big things are. One formula everywhere: each text counted by itself, an envelope for each message and request.
+
+4 tokens a message, 3 a request, 1,000 an image or file (its base64 is never counted as text). Sums stay raw;
+calibration multiplies only when they are compared with a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from transom.core.codec import plain
+from transom.core.edit import Fold, Span, Trim
+from transom.core.entry import Body
+from transom.core.message import (
+    Addressed,
+    Assistant,
+    Call,
+    Fact,
+    Head,
+    Media,
+    Raw,
+    Reasoning,
+    Text,
+    ToolResult,
+    addressed,
+    said,
+    texts_in,
+)
+
+MESSAGE_TOKENS = 4
+REQUEST_TOKENS = 3
+MEDIA_TOKENS = 1_000
+MESSAGE_BYTES = 32
+"""What a message costs on the wire beside its texts: braces, keys, role."""
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of one text. `name` says which tokenizer: counts stored under it are never made again."""
+
+    @property
+    def name(self) -> str: ...
+
+    def count(self, text: str) -> int: ...
+
+
+class Size(NamedTuple):
+    """Raw tokens, UTF-8 bytes, images and messages."""
+
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+    messages: int = 0
+
+    def plus(self, other: Size) -> Size:
+        return Size(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
+
+    def minus(self, other: Size) -> Size:
+        return Size(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
+
+
+NOTHING = Size()
+
+
+def clean(text: str) -> str:
+    """The text as it may be counted and sent: lone surrogates replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def text_bytes(text: str) -> int:
+    """UTF-8 bytes of a text, a lone surrogate counted as its replacement."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def part_tokens(part: Addressed, counter: TokenCounter) -> int:
+    """Tokens of one addressed part."""
+    if isinstance(part, (Text, Reasoning)):
+        return counter.count(part.text)
+    if isinstance(part, Call):
+        return counter.count(part.args)
+    if isinstance(part, Media):
+        return MEDIA_TOKENS
+    return sum(counter.count(text) for text in texts_in(part.raw))
+
+
+def part_bytes(part: Addressed) -> int:
+    """UTF-8 bytes of one addressed part, base64 included."""
+    if isinstance(part, (Text, Reasoning)):
+        return text_bytes(part.text)
+    if isinstance(part, Call):
+        return text_bytes(part.args)
+    return sum(text_bytes(text) for text in texts_in(part.raw))
+
+
+def shown_text(text: str, keep: Sequence[Span], note: str) -> str:
+    """The spans of `text` in order, the note in the place of the first stretch that is gone."""
+    if not keep:
+        return note
+    pieces = [text[a:b] for a, b in keep]
+    pieces.insert(0 if keep[0][0] > 0 else 1, note)
+    return "".join(pieces)
+
+
+def trimmed(part: Addressed, trim: Trim) -> Addressed | None:
+    """The part as the trim shows it: shorter text, a placeholder text for media, None for dropped reasoning."""
+    if isinstance(part, Text):
+        return Text(shown_text(part.text, trim.keep, trim.note), part.extra)
+    if isinstance(part, Call):
+        return Call(part.id, part.name, trim.note, part.extra, part.legacy)
+    return None if isinstance(part, Reasoning) else Text(trim.note)
+
+
+def envelope_tokens(fact: Fact, counter: TokenCounter) -> int:
+    """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
+    count = counter.count
+    tokens = MESSAGE_TOKENS
+    if isinstance(fact, Assistant):
+        tokens += sum(count(call.id) + count(call.name) for call in fact.calls)
+    elif isinstance(fact, ToolResult):
+        tokens += count(fact.call)
+    elif own := said(fact):
+        tokens += count(own)
+    name = fact.extra.get("name") if fact.extra else None
+    return tokens + (count(name) if isinstance(name, str) else 0)
+
+
+def envelope_bytes(fact: Fact) -> int:
+    """As `envelope_tokens`, in bytes; unknown fields are counted too, since they travel."""
+    size = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0)
+    if isinstance(fact, Assistant):
+        return size + sum(MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name) for call in fact.calls)
+    if isinstance(fact, ToolResult):
+        return size + text_bytes(fact.call)
+    return size + text_bytes(said(fact))
+
+
+def count_body(body: Body, counter: TokenCounter, trimmed_part: Addressed | None = None) -> tuple[int, ...]:
+    """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, already in its shown form."""
+    if isinstance(body, Fact):
+        return (envelope_tokens(body, counter), *(part_tokens(part, counter) for _, part in addressed(body)))
+    if isinstance(body, Fold):
+        return (MESSAGE_TOKENS + counter.count(body.text),)
+    if isinstance(body, Trim) and trimmed_part is not None:
+        return (part_tokens(trimmed_part, counter),)
+    if isinstance(body, Head):
+        return (head_tokens(body, counter),)
+    return ()
+
+
+def tool_tokens(tools: Sequence[Raw], counter: TokenCounter) -> int:
+    """Tool schemas, each as compact JSON."""
+    return sum(counter.count(plain(tool).decode()) for tool in tools)
+
+
+def head_tokens(head: Head, counter: TokenCounter) -> int:
+    """Instructions and tool schemas."""
+    return sum(sum(count_body(message, counter)) for message in head.messages) + tool_tokens(head.tools, counter)
+
+
+def head_size(head: Head, tokens: int) -> Size:
+    """The size of a head whose tokens are known."""
+    messages = len(head.messages)
+    size = sum(fact_size(message, (0,)).bytes for message in head.messages)
+    return Size(tokens, size + sum(len(plain(tool)) for tool in head.tools), 0, messages)
+
+
+def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
+    """The size of an untrimmed fact from its stored counts."""
+    size, images = envelope_bytes(fact), 0
+    for _, part in addressed(fact):
+        size += part_bytes(part)
+        images += isinstance(part, Media) and part.media == "image"
+    return Size(sum(tokens), size, images, 1)
+
+

@@ -1,0 +1,294 @@
+"""What must stay together, and what stands in its place.
+
+A unit is a head (a user message, an assistant turn …) with all the answers to its calls. A fold puts one slot where
+several stood and holds them by reference. Both are values: an edit makes a new one. A unit that is not shown gives up
+its entries (they are in the log) and keeps its size, so that memory follows the window and not the history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from transom.core.codec import plain
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry
+from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
+from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size, part_bytes, trimmed
+
+Place = tuple[int, Address]
+"""A part of a conversation: the entry's seq and the part's address in it."""
+
+
+class Cut(Struct, frozen=True):
+    """A live trim: its seq, the trim, the shown tokens, and the shown bytes that decide which of several wins."""
+
+    seq: int
+    trim: Trim
+    tokens: int
+    bytes: int
+
+    @property
+    def place(self) -> Place:
+        return (self.trim.entry, self.trim.part)
+
+    @property
+    def rank(self) -> tuple[int, str, tuple[tuple[int, int], ...]]:
+        """Fewest bytes wins, ties by content: never by tokens, which calibration would flip."""
+        return (self.bytes, self.trim.note, self.trim.keep)
+
+
+class Unit(Struct, frozen=True, eq=False):
+    """`seqs` are the head's and the answers' in order of arrival; `missing` the indexes of calls still open.
+
+    `voided`: its bound reasoning is hidden because what precedes it has changed.
+    """
+
+    key: int
+    seqs: tuple[int, ...]
+    whole: Size
+    """Size without any trim."""
+    size: Size
+    """Size as shown."""
+    entries: tuple[Entry, ...] | None = None
+    missing: tuple[int, ...] = ()
+    answers: tuple[int, ...] = ()
+    """Which call each of `seqs[1:]` answers."""
+    cuts: tuple[Cut, ...] = ()
+    pins: tuple[int, ...] = ()
+    bound: str = ""
+    """The digest its bound reasoning was made on, if it has any."""
+    voided: bool = False
+    cache: dict[str, Any] | None = None
+
+    @property
+    def first(self) -> int:
+        return self.key
+
+    @property
+    def last(self) -> int:
+        return self.key
+
+    @property
+    def head(self) -> Fact:
+        """The fact that began it. Only of a visible unit."""
+        return self.facts[0]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Its facts, untrimmed. Only of a visible unit."""
+        assert self.entries is not None, "a stowed unit has no entries: ask the view"
+        return tuple(entry.body for entry in self.entries)  # type: ignore[misc]
+
+    def stowed(self) -> Unit:
+        """Without its entries: how a fold holds it."""
+        return replace(self, entries=None, cache=None)
+
+    def winning(self) -> dict[Place, Cut]:
+        """The cut that shows, for each part that has any."""
+        best: dict[Place, Cut] = {}
+        for cut in self.cuts:
+            other = best.get(cut.place)
+            if other is None or cut.rank < other.rank:
+                best[cut.place] = cut
+        return best
+
+    def shown(self) -> tuple[Fact, ...]:
+        """Its facts as the window shows them."""
+        best = self.winning() if self.cuts else None
+        if not best and not self.voided:
+            return self.facts
+        assert self.entries is not None
+        return tuple(_shown(entry, best or {}, self.voided) for entry in self.entries)
+
+    def digest(self) -> bytes:
+        """A hash of what it shows, the same in every process and version."""
+        if (known := recall(self, "digest")) is None:
+            content = b"\n".join([plain(fact) for fact in self.shown()])
+            known = remember(self, "digest", hashlib.blake2b(content, digest_size=16).digest())
+        return known
+
+
+class Folded(Struct, frozen=True, eq=False):
+    """A live fold: `kids` are the slots it stands for, `shown` the pinned units that surface behind its text."""
+
+    first: int
+    last: int
+    seq: int
+    text: str
+    why: str
+    tokens: int
+    kids: tuple[Unit | Folded, ...]
+    shown: tuple[Unit, ...]
+    size: Size
+    whole: Size
+    """Size of everything it covers, without any edit."""
+    units: int
+    cache: dict[str, Any] | None = None
+
+    def digest(self) -> bytes:
+        """As `Unit.digest`."""
+        if (known := recall(self, "digest")) is None:
+            content = b"\n".join([plain(self.text), *(unit.digest() for unit in self.shown)])
+            known = remember(self, "digest", hashlib.blake2b(content, digest_size=16).digest())
+        return known
+
+
+Slot = Unit | Folded
+
+
+def recall(slot: Slot, key: str) -> Any:
+    """What was derived from the slot before, or None."""
+    return slot.cache.get(key) if slot.cache is not None else None
+
+
+def remember(slot: Slot, key: str, value: Any) -> Any:
+    """Keep something derived from the slot (it is a value, so it stays true) and give it back."""
+    if slot.cache is None:
+        force_setattr(slot, "cache", {key: value})
+    else:
+        slot.cache[key] = value
+    return value
+
+
+def _shown(entry: Entry, best: dict[Place, Cut], voided: bool) -> Fact:
+    fact = entry.body
+    assert isinstance(fact, Fact)
+    changed: dict[Address, Any] = {
+        address: trimmed(part, best[entry.seq, address].trim)
+        for address, part in addressed(fact)
+        if (entry.seq, address) in best
+    }
+    if isinstance(fact, Assistant) and voided:
+        changed.update({("reasoning", i): None for i, thought in enumerate(fact.reasoning) if thought.bound})
+    if not changed:
+        return fact
+    parts = {address: changed.get(address, part) for address, part in addressed(fact)}
+    content = tuple(part for (kind, _), part in parts.items() if kind not in {"args", "reasoning"})
+    if not isinstance(fact, Assistant):
+        return replace(fact, parts=content)
+    calls = tuple(part for (kind, _), part in parts.items() if kind == "args")
+    thoughts = tuple(part for (kind, _), part in parts.items() if kind == "reasoning" and part is not None)
+    return replace(fact, parts=content, calls=calls, reasoning=thoughts)
+
+
+def new_unit(key: int, entry: Entry, bound: str = "") -> Unit:
+    """A unit of one fact; a turn with calls is open until they are answered."""
+    fact = entry.body
+    assert isinstance(fact, Fact)
+    missing: tuple[int, ...] = ()
+    if isinstance(fact, Assistant) and fact.calls:
+        missing = tuple(range(len(fact.calls)))
+    size = fact_size(fact, entry.tokens)
+    return Unit(key, (entry.seq,), size, size, (entry,), missing, bound=bound)
+
+
+def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Unit:
+    """The unit with one more answer. `extra`: what a relabelled id adds to the size on the wire."""
+    assert unit.entries is not None
+    assert isinstance(entry.body, ToolResult)
+    size = fact_size(entry.body, entry.tokens).plus(extra)
+    return replace(
+        unit,
+        seqs=(*unit.seqs, entry.seq),
+        entries=(*unit.entries, entry),
+        whole=unit.whole.plus(size),
+        size=unit.size.plus(size),
+        missing=tuple(i for i in unit.missing if i != index),
+        answers=(*unit.answers, index),
+        cache=None,
+    )
+
+
+def resized(unit: Unit, entries: tuple[Entry, ...]) -> Unit:
+    """The unit with its shown size made again after its cuts changed. `entries` are its own, fetched if stowed."""
+    size = unit.whole
+    best = unit.winning()
+    for entry in entries:
+        fact = entry.body
+        assert isinstance(fact, Fact)
+        for position, (address, part) in enumerate(addressed(fact), start=1):
+            if (cut := best.get((entry.seq, address))) is not None:
+                was = Size(entry.tokens[position], part_bytes(part), int(address[0] == "image"), 0)
+                size = size.minus(was).plus(Size(cut.tokens, cut.bytes, 0, 0))
+            elif unit.voided and isinstance(part, Reasoning) and part.bound:
+                size = size.minus(Size(entry.tokens[position], part_bytes(part), 0, 0))
+    return replace(unit, size=size, cache=None)
+
+
+def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
+    """The part at an address with its stored tokens, or None if there is no such part."""
+    fact = entry.body
+    if isinstance(fact, Fact):
+        for position, (at, part) in enumerate(addressed(fact), start=1):
+            if at == tuple(address):
+                return part, entry.tokens[position]
+    return None
+
+
+def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
+    """A fold standing for `kids`."""
+    shown: list[Unit] = []
+    whole, units = NOTHING, 0
+    for kid in kids:
+        whole = whole.plus(kid.whole)
+        units += kid.units if isinstance(kid, Folded) else 1
+        shown.extend(surfaced(kid))
+    size = text_size
+    for unit in shown:
+        size = size.plus(unit.size)
+    return Folded(
+        fold.first,
+        fold.last,
+        entry.seq,
+        fold.text,
+        fold.why,
+        entry.tokens[0],
+        tuple(kid if isinstance(kid, Unit) and kid.pins else stow(kid) for kid in kids),
+        tuple(shown),
+        size,
+        whole,
+        units,
+    )
+
+
+def surfaced(slot: Slot) -> tuple[Unit, ...]:
+    """The pinned units in a slot: what would still show if it were folded."""
+    if isinstance(slot, Folded):
+        return slot.shown
+    return (slot,) if slot.pins else ()
+
+
+def stow(slot: Slot) -> Slot:
+    """A slot as its fold holds it."""
+    return slot.stowed() if isinstance(slot, Unit) else replace(slot, cache=None)
+
+
+def units_in(slot: Slot) -> Iterator[Unit]:
+    """Every unit a slot stands for, in key order, however deep (an explicit stack: folds nest without bound)."""
+    stack: list[Slot] = [slot]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Unit):
+            yield top
+        else:
+            stack.extend(reversed(top.kids))
+
+
+def labels(calls: tuple[Any, ...], key: int) -> tuple[str, ...]:
+    """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
+    taken: set[str] = set()
+    out: list[str] = []
+    for index, call in enumerate(calls):
+        label: str = call.id
+        if not call.legacy and (not label or label in taken):
+            label = f"call_{key}_{index}"
+            while label in taken:
+                label += "x"
+        taken.add(label)
+        out.append(label)
+    return tuple(out)

@@ -1,0 +1,71 @@
+"""The window: what one model call sees, as slots, with the reason for every difference from the call before."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from transom.core.entry import Entry
+from transom.core.message import Head, Raw
+from transom.core.tokens import Size
+from transom.core.unit import Slot, recall, remember
+from transom.core.view import View
+
+
+class Dialect(Protocol):
+    """Turns a head and a slot into the messages of one provider API. Pure; a slot's messages depend on it alone."""
+
+    @property
+    def name(self) -> str: ...
+
+    def head(self, head: Head) -> list[Raw]: ...
+
+    def slot(self, slot: Slot) -> list[Raw]: ...
+
+
+class Break(Struct, frozen=True):
+    """The first slot that is not what the window before had there, and the entry that changed it. Slot -1: the head."""
+
+    slot: int
+    entry: int
+    why: str
+
+
+class Window(Struct, frozen=True, eq=False):
+    """Slots in order behind a head. `size` is raw; `tokens` is what the budget compares (calibrated)."""
+
+    head: Entry | None
+    slots: tuple[Slot, ...]
+    digest: str
+    size: Size
+    tokens: int
+    limit: int
+    kept: int
+    """Tokens of the leading slots it shares with the window before."""
+    breaks: Break | None = None
+
+    def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
+        """The window in a provider's words. The list and its messages are yours; what lies deeper is shared."""
+        out: list[dict[str, Any]] = []
+        if self.head is not None and isinstance(self.head.body, Head):
+            out.extend(dialect.head(self.head.body))
+        name = dialect.name
+        for slot in self.slots:
+            rendered = recall(slot, name)
+            if rendered is None:
+                rendered = remember(slot, name, dialect.slot(slot))
+            out.extend([message.copy() for message in rendered])
+        return out
+
+
+def assemble(view: View, limit: int) -> Window:
+    """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
+    kept = 0
+    if view.stable >= 0:
+        kept = view.total.tokens
+        for slot in view.slots[view.stable :]:
+            kept -= slot.size.tokens
+    tokens = round(view.total.tokens * view.ratio)
+    broke = Break(*view.broke) if view.broke is not None else None
+    return Window(view.head, tuple(view.slots), view.digest(), view.total, tokens, limit, kept, broke)

@@ -1,0 +1,72 @@
+"""What can go wrong, named by who can do something about it.
+
+TransomError
+├── BudgetImpossible   the smallest valid window is still over the limit: carries the bill
+├── InvalidMessage     input that is not a message: names the place and the field
+├── InvalidEdit        an edit that does not apply to this view: says why
+├── InvalidSetting     a budget, policy, counter or URL that makes no sense
+├── UnknownLog         the store has no conversation by that name
+├── Conflict           another writer appended first: re-read and try again
+└── StoreDamaged       the store holds bytes that are not ours: says what was kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class TransomError(Exception):
+    """Every error Transom raises on purpose derives from this one."""
+
+
+class BudgetImpossible(TransomError):
+    """No valid window fits. `bill` maps each thing that must be there to its cost.
+
+    Raised only if the head, the tool schemas, excerpts of the first and the newest user message and the
+    smallest form of the newest unit together exceed a limit.
+    """
+
+    def __init__(self, bill: Mapping[str, int]) -> None:
+        self.bill: dict[str, int] = dict(bill)
+        need, limit = self.bill["need"], self.bill["limit"]
+        unit = "messages" if "messages" in self.bill else "bytes" if "bytes" in self.bill else "tokens"
+        parts = ", ".join(
+            f"{k.replace('_', ' ')} {v:,}" for k, v in self.bill.items() if k not in {"need", "limit"} and v
+        )
+        super().__init__(f"need at least {need:,} {unit}, limit {limit:,}: {parts}")
+
+
+class InvalidMessage(TransomError):
+    """Input that is not a message. Nothing was stored."""
+
+    def __init__(self, where: str, why: str) -> None:
+        self.where, self.why = where, why
+        super().__init__(f"{where}: {why}")
+
+
+class InvalidEdit(TransomError):
+    """An edit that does not apply. Nothing was stored."""
+
+
+class InvalidSetting(TransomError):
+    """A setting that makes no sense: the message says which, and what is allowed."""
+
+
+class UnknownLog(TransomError):
+    """The store holds no such conversation."""
+
+
+class Conflict(TransomError):
+    """Another writer appended first; nothing of this append was stored."""
+
+    def __init__(self, expected: int, found: int) -> None:
+        self.expected, self.found = expected, found
+        super().__init__(f"the log has {found} entries, the append expected {expected}: another writer came first")
+
+
+class StoreDamaged(TransomError):
+    """The store holds what it should not. What could be read was kept."""
+
+    def __init__(self, what: str, kept: str) -> None:
+        self.what, self.kept = what, kept
+        super().__init__(f"{what}; {kept}")
