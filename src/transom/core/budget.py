@@ -39,7 +39,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:
-        """Every limit as a raw size; `scale` is the calibration (true tokens per raw token). Unlimited is very large."""
+        """Every limit as a raw size; `scale` is the calibration (true tokens a raw one). No limit is very large."""
         tokens = self.usable if scale == 1.0 else int(self.usable / scale)
         return Size(
             tokens,

@@ -135,7 +135,7 @@ def envelope_bytes(fact: Fact) -> int:
 
 
 def count_body(body: Body, counter: TokenCounter, trimmed_part: Addressed | None = None) -> tuple[int, ...]:
-    """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, already in its shown form."""
+    """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its shown form."""
     if isinstance(body, Fact):
         return (envelope_tokens(body, counter), *(part_tokens(part, counter) for _, part in addressed(body)))
     if isinstance(body, Fold):
@@ -171,5 +171,3 @@ def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
         size += part_bytes(part)
         images += isinstance(part, Media) and part.media == "image"
     return Size(sum(tokens), size, images, 1)
-
-

@@ -18,7 +18,7 @@ from transom.core.codec import plain
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
-from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size, part_bytes, trimmed
+from transom.core.tokens import NOTHING, Size, fact_size, part_bytes, trimmed
 
 Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""

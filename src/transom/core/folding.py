@@ -1,0 +1,407 @@
+"""The fold: a view and more entries give the next view. One handler for each kind of entry.
+
+The handlers change a branch that nobody else has seen yet; what comes out is a value again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from transom.core.digest import prefixes
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Entry, Sent
+from transom.core.log import Log
+from transom.core.message import (
+    Assistant,
+    Fact,
+    Failure,
+    Handoff,
+    Head,
+    Instruction,
+    Note,
+    Recalled,
+    ToolResult,
+    User,
+    is_empty,
+)
+from transom.core.tokens import (
+    MESSAGE_BYTES,
+    NOTHING,
+    Size,
+    TokenCounter,
+    head_size,
+    part_bytes,
+    text_bytes,
+    trimmed,
+)
+from transom.core.unit import (
+    Cut,
+    Folded,
+    Slot,
+    Unit,
+    answered,
+    fold_over,
+    labels,
+    new_unit,
+    part_of,
+    resized,
+    stow,
+    surfaced,
+)
+from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, View, kid_at
+
+Path = list[tuple[Folded, int]]
+"""The way down through nested folds: each with the index of the kid that leads on."""
+
+
+def fold(view: View, entries: Iterable[Entry]) -> View:
+    """The view after these entries. They must continue the log: their seqs are n, n + 1, …
+
+    Costs the new entries and a copy of the visible slots, never the log.
+    """
+    view = view.branch()
+    for entry in entries:
+        assert entry.seq == view.n, f"entry {entry.seq} after {view.n} entries"
+        view.unit_of.append(NOT_SHOWN)
+        _APPLY.get(type(entry.body), _ignore)(view, view.counted(entry))
+        view.n += 1
+    if view.chain.stale:
+        _revoid(view)
+    return view
+
+
+def view_of(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
+    """The view of a log's first `upto` entries: time travel is a smaller number."""
+    stop = len(log) if upto is None else upto
+    return fold(View(log, counter), (log[seq] for seq in range(stop)))
+
+
+def _touch(view: View, at: int, entry: Entry, why: str) -> None:
+    view.chain.cut(at)
+    if at < view.stable:
+        view.stable, view.broke = at, (at, entry.seq, why)
+
+
+def _put(view: View, at: int, slot: Slot) -> None:
+    view.total = view.total.plus(slot.size).minus(view.slots[at].size)
+    view.slots[at] = slot
+
+
+def _add(view: View, unit: Unit) -> None:
+    at = view.index(unit.key) + 1
+    if at == len(view.slots):
+        view.slots.append(unit)
+        view.keys.append(unit.key)
+    else:
+        view.slots.insert(at, unit)
+        view.keys.insert(at, unit.key)
+        view.chain.cut(at)
+        view.stable = min(view.stable, at)
+    if unit.bound:
+        view.chain.bind()
+    view.total = view.total.plus(unit.size)
+
+
+def _fact(view: View, entry: Entry, key: int | None = None, bound: str = "") -> Unit | None:
+    body = entry.body
+    assert isinstance(body, Fact)
+    if entry.meta is not None and not entry.meta.include_in_context:
+        view.unit_of[-1] = HIDDEN
+    elif is_empty(body):
+        view.unit_of[-1] = EMPTY
+    else:
+        unit = new_unit(entry.seq if key is None else key, entry, bound)
+        view.unit_of[-1] = unit.key
+        _add(view, unit)
+        return unit
+    return None
+
+
+def _plain(view: View, entry: Entry) -> None:
+    _fact(view, entry)
+
+
+def _user(view: View, entry: Entry) -> None:
+    if (unit := _fact(view, entry)) is not None:
+        view.newest_user = unit.key
+        if view.first_task is None:
+            view.first_task = unit.key
+
+
+def _note(view: View, entry: Entry) -> None:
+    assert isinstance(entry.body, Note)
+    _fact(view, entry)
+    if entry.body.key:
+        view.notes = {**view.notes, entry.body.key: (entry.seq, entry.body.text)}
+    else:
+        view.late = tuple(seq for seq in view.late if seq not in entry.body.refs)
+
+
+def _reply_key(view: View, answers: int | None) -> tuple[int | None, str]:
+    if answers is None or view.sent is None or view.sent.seq != answers:
+        return None, ""
+    sent, view.sent = view.sent, None
+    assert isinstance(sent.body, Sent)
+    return answers, sent.body.digest
+
+
+def _assistant(view: View, entry: Entry) -> None:
+    body = entry.body
+    assert isinstance(body, Assistant)
+    key, digest = _reply_key(view, body.answers)
+    if key is not None and body.usage is not None and body.usage.prompt and view.sent_tokens:
+        seen = body.usage.prompt / view.sent_tokens
+        view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
+    bound = digest if any(thought.bound for thought in body.reasoning) else ""
+    unit = _fact(view, entry, key, bound)
+    if unit is None:
+        return
+    view.newest_turn = unit.key
+    if body.calls:
+        view.open = {**view.open, unit.key: None}
+        extra = _relabelled(view, body, unit.key)
+        if extra is not NOTHING:
+            at = view.index(unit.key)
+            _put(view, at, replace(unit, whole=unit.whole.plus(extra), size=unit.size.plus(extra)))
+
+
+def _relabelled(view: View, body: Assistant, key: int) -> Size:
+    """What new labels for empty or repeated ids add to the size of a turn."""
+    extra = NOTHING
+    for call, label in zip(body.calls, labels(body.calls, key), strict=True):
+        if call.id != label:
+            count = view.counter.count
+            extra = extra.plus(Size(count(label) - count(call.id), text_bytes(label) - text_bytes(call.id)))
+    return extra
+
+
+def _failure(view: View, entry: Entry) -> None:
+    assert isinstance(entry.body, Failure)
+    key, _ = _reply_key(view, entry.body.answers)
+    _fact(view, entry, key)
+
+
+def _result(view: View, entry: Entry) -> None:
+    body = entry.body
+    assert isinstance(body, ToolResult)
+    place = _place(view, body)
+    if entry.meta is not None and not entry.meta.include_in_context:
+        view.unit_of[-1] = HIDDEN
+        return
+    if place is None:
+        view.unit_of[-1] = STRAY
+        if not body.made and body.call in view.made:
+            view.late = (*view.late, entry.seq)
+            view.made = {label: at for label, at in view.made.items() if label != body.call}
+        return
+    key, index = place
+    at = view.index(key)
+    unit = view.slots[at]
+    assert isinstance(unit, Unit)
+    turn = unit.head
+    assert isinstance(turn, Assistant)
+    label, extra = labels(turn.calls, key)[index], NOTHING
+    if label != body.call:
+        count = view.counter.count
+        extra = Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
+    unit = answered(unit, index, entry, extra)
+    view.unit_of[-1] = key
+    _put(view, at, unit)
+    view.chain.cut(at, prefix=at < len(view.slots) - 1)
+    if not unit.missing:
+        view.open = {k: None for k in view.open if k != key}
+    if body.made:
+        view.made = {**view.made, body.call: place}
+
+
+def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
+    """The open call a result answers: by place if it is ours, else by label in the newest turn."""
+    if body.place is not None:
+        key, index = body.place
+        return body.place if key in view.open and index in view.open_unit(key).missing else None
+    if view.newest_turn is None or view.newest_turn not in view.open:
+        return None
+    unit = view.open_unit(view.newest_turn)
+    turn = unit.head
+    assert isinstance(turn, Assistant)
+    for index in unit.missing:
+        call = turn.calls[index]
+        name = body.extra.get("name") if body.extra else None
+        if call.legacy == body.legacy and (call.id == body.call if not call.legacy else name in {None, call.name}):
+            return unit.key, index
+    return None
+
+
+def _head(view: View, entry: Entry) -> None:
+    assert isinstance(entry.body, Head)
+    was = _head_size(view)
+    if view.sent is not None or view.stable or view.head is not None:
+        view.stable, view.broke = -1, (-1, entry.seq, "head")
+    view.head = entry
+    view.chain.cut(-1)
+    view.total = view.total.plus(_head_size(view)).minus(was)
+
+
+def _head_size(view: View) -> Size:
+    if view.head is None:
+        return NOTHING
+    assert isinstance(view.head.body, Head)
+    return head_size(view.head.body, view.head.tokens[0])
+
+
+def _sent(view: View, entry: Entry) -> None:
+    assert isinstance(entry.body, Sent)
+    view.sent, view.sent_tokens = entry, entry.body.tokens
+    view.stable, view.broke = len(view.slots), None
+
+
+def _edit(view: View, entry: Entry) -> None:
+    edit = entry.body
+    assert isinstance(edit, (Fold, Trim, Pin, Undo))
+    if view.refusal(edit) is not None:
+        return
+    if isinstance(edit, Fold):
+        _fold(view, entry, edit)
+    elif isinstance(edit, Trim):
+        _trim(view, entry, edit)
+    elif isinstance(edit, Pin):
+        _change(view, entry, view.unit_of[edit.entry], edit.why or "pin", lambda u: _with_pin(u, entry.seq))
+    else:
+        _undo(view, entry, edit)
+
+
+def _fold(view: View, entry: Entry, fold: Fold) -> None:
+    i, j = view.index(fold.first), view.index(fold.last)
+    text = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), 0, 1)
+    folded = fold_over(entry, tuple(view.slots[i : j + 1]), fold, text)
+    _splice(view, i, j, [folded], entry, fold.why or "fold")
+
+
+def _splice(view: View, i: int, j: int, slots: list[Slot], entry: Entry, why: str) -> None:
+    for slot in view.slots[i : j + 1]:
+        view.total = view.total.minus(slot.size)
+    for slot in slots:
+        view.total = view.total.plus(slot.size)
+    view.slots[i : j + 1] = slots
+    view.keys[i : j + 1] = [slot.first for slot in slots]
+    _touch(view, i, entry, why)
+
+
+def _trim(view: View, entry: Entry, trim: Trim) -> None:
+    found = part_of(view.fetch(trim.entry), trim.part)
+    assert found is not None
+    form = trimmed(found[0], trim)
+    cut = Cut(entry.seq, trim, entry.tokens[0] if entry.tokens else 0, 0 if form is None else part_bytes(form))
+    why = trim.why or "trim"
+    _change(view, entry, view.unit_of[trim.entry], why, lambda u: _recut(view, u, (*u.cuts, cut)))
+
+
+def _recut(view: View, unit: Unit, cuts: tuple[Cut, ...]) -> Unit:
+    return resized(replace(unit, cuts=cuts), view.entries_of(unit))
+
+
+def _change(view: View, entry: Entry, key: int, why: str, change: Callable[[Unit], Unit]) -> None:
+    """Replace a unit wherever it stands; the folds above it are made again, from the inside out."""
+    at = view.index(key)
+    path: Path = []
+    slot = view.slots[at]
+    while isinstance(slot, Folded):
+        i, kid = kid_at(slot, key)
+        path.append((slot, i))
+        slot = kid
+    _rebuild(view, entry, at, path, (_dressed(view, change(slot)),), why)
+
+
+def _dressed(view: View, unit: Unit) -> Unit:
+    """A unit as it must be if it shows: with its entries."""
+    return unit if unit.entries is not None else replace(unit, entries=view.entries_of(unit))
+
+
+def _rebuild(
+    view: View, entry: Entry, at: int, path: list[tuple[Folded, int]], new: tuple[Slot, ...], why: str
+) -> None:
+    """Put `new` where the path leads, and the folds on the way anew."""
+    was = view.slots[at]
+    for folded, i in reversed(path):
+        kids = (*folded.kids[:i], *new, *folded.kids[i + 1 :])
+        kids = tuple(k if isinstance(k, Unit) and k.pins else stow(k) for k in kids)
+        shown = tuple(unit for kid in kids for unit in surfaced(kid))
+        size = Size(folded.tokens, MESSAGE_BYTES + text_bytes(folded.text), 0, 1)
+        for unit in shown:
+            size = size.plus(unit.size)
+        new = (replace(folded, kids=kids, shown=shown, size=size, cache=None),)
+    if len(new) == 1 and _looks(was) == _looks(new[0]):
+        _put(view, at, new[0])
+    else:
+        _splice(view, at, at, list(new), entry, why)
+
+
+def _undo(view: View, entry: Entry, undo: Undo) -> None:
+    target = view.fetch(undo.edit)
+    edit, seq, why = target.body, target.seq, undo.why or "undo"
+    if isinstance(edit, Pin):
+        _change(view, entry, view.unit_of[edit.entry], why, lambda u: _without_pin(u, seq))
+        return
+    view.dead = (*view.dead, seq)
+    if isinstance(edit, Trim):
+        key = view.unit_of[edit.entry]
+        _change(view, entry, key, why, lambda u: _recut(view, u, tuple(c for c in u.cuts if c.seq != seq)))
+        return
+    found = view.path_to(seq)
+    assert isinstance(edit, Fold)
+    assert isinstance(found, list)
+    folded, _ = found[-1]
+    path = found[:-1]
+    kids = folded.kids if path else tuple(_dressed(view, k) if isinstance(k, Unit) else k for k in folded.kids)
+    _rebuild(view, entry, view.index(edit.first), path, kids, why)
+
+
+def _revoid(view: View) -> None:
+    """Bound reasoning shows only on the very prefix it was made on (law 13): look again after a break."""
+    for at, digest in prefixes(view.head, view.slots):
+        slot = view.slots[at]
+        if isinstance(slot, Unit) and slot.bound and slot.voided != (digest != slot.bound):
+            assert slot.entries is not None
+            _put(view, at, resized(replace(slot, voided=not slot.voided), slot.entries))
+            view.chain.cut(at)
+    view.chain.stale = False
+
+
+def _ignore(view: View, entry: Entry) -> None:
+    pass
+
+
+def _looks(slot: Slot) -> Any:
+    """What an edit can change in how a slot looks: a fold's text and the units that surface, a unit's winning cuts."""
+    if isinstance(slot, Folded):
+        return slot.seq, [_looks(unit) for unit in slot.shown]
+    return slot.key, slot.voided, {place: cut.rank for place, cut in slot.winning().items()}
+
+
+def _with_pin(unit: Unit, seq: int) -> Unit:
+    return replace(unit, pins=(*unit.pins, seq))
+
+
+def _without_pin(unit: Unit, seq: int) -> Unit:
+    return replace(unit, pins=tuple(pin for pin in unit.pins if pin != seq))
+
+
+_APPLY: dict[type, Callable[[View, Entry], None]] = {
+    User: _user,
+    Assistant: _assistant,
+    ToolResult: _result,
+    Note: _note,
+    Failure: _failure,
+    Head: _head,
+    Sent: _sent,
+    Fold: _edit,
+    Trim: _edit,
+    Pin: _edit,
+    Undo: _edit,
+    Instruction: _plain,
+    Recalled: _plain,
+    Handoff: _plain,
+}
