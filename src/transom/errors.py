@@ -26,14 +26,11 @@ class BudgetImpossible(TransomError):
     smallest form of the newest unit together exceed a limit.
     """
 
-    def __init__(self, bill: Mapping[str, int]) -> None:
+    def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:
         self.bill: dict[str, int] = dict(bill)
-        need, limit = self.bill["need"], self.bill["limit"]
-        unit = "messages" if "messages" in self.bill else "bytes" if "bytes" in self.bill else "tokens"
-        parts = ", ".join(
-            f"{k.replace('_', ' ')} {v:,}" for k, v in self.bill.items() if k not in {"need", "limit"} and v
-        )
-        super().__init__(f"need at least {need:,} {unit}, limit {limit:,}: {parts}")
+        self.unit = unit
+        parts = (f"{k.replace('_', ' ')} {v:,}" for k, v in self.bill.items() if k not in {"need", "limit"} and v)
+        super().__init__(f"need at least {bill['need']:,} {unit}, limit {bill['limit']:,}: {', '.join(parts)}")
 
 
 class InvalidMessage(TransomError):

@@ -17,19 +17,21 @@ from transom.core.view import View
 
 
 class Aim(Struct, frozen=True, kw_only=True):
-    """What a strategy is asked for: bring `view.total` within `goal` (raw size, fixed parts included).
+    """What a strategy is asked for: bring `view.total` within `goal` (raw size, all included).
 
-    `hard`: the window does not fit the limit; held places may be touched. `required`: keys of the units that must
-    stay in the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry.
+    `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
+    once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
+    the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry.
     """
 
     goal: Size
+    deep: Size
     limit: Size
     fixed: Size
     budget: Budget
     counter: TokenCounter
     ref: Callable[[int], str]
-    required: frozenset[int] = frozenset()
+    required: tuple[int, ...] = ()
     newest: int = -1
     hard: bool = False
 

@@ -54,13 +54,22 @@ def media(ref: str, kind: str) -> str:
     return f"[{kind} left out; whole in {ref}]"
 
 
-def omission(span: str, units: int, tokens: int, tools: str) -> str:
+def omission(span: str, units: int, tokens: int) -> str:
     """In place of a range of units that is left out to fit."""
-    used = f" Tools used: {tools}." if tools else ""
     return (
         f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are left out of this window to fit; "
-        f"they are kept in the log.{used} What follows is the conversation as it went on.]"
+        "they are kept in the log. The conversation goes on below.]"
     )
+
+
+def collapsed(span: str, tokens: int) -> str:
+    """In place of one turn, or of everything, that cannot be shown whole; marked excerpts follow it."""
+    return f"[{span}: about {tokens:,} tokens left out to fit; excerpts:]"
+
+
+def quoted(ref: str, role: str, text: str) -> str:
+    """One excerpt in the text of a fold."""
+    return f"\n[{ref}, {role}] {text}"
 
 
 def late(ref: str, tool: str, text: str) -> str:

@@ -128,6 +128,7 @@ class Folded(Struct, frozen=True, eq=False):
     whole: Size
     """Size of everything it covers, without any edit."""
     units: int
+    carries: tuple[int, ...] = ()
     cache: dict[str, Any] | None = None
 
     def digest(self) -> bytes:
@@ -253,6 +254,7 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
         size,
         whole,
         units,
+        fold.carries,
     )
 
 

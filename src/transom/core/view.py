@@ -1,7 +1,6 @@
-"""The view: what the log shows. A value, and the fold of the log's entries, one after another.
+"""The view: what the log shows, as a value. `folding.fold` makes the next one from it.
 
-`extend` gives the view after more entries and leaves this one as it was; it costs the new entries and a copy of the
-visible slots, never the log. An edit that does not apply is inert: `refusal` says why, here and at append alike.
+An edit that does not apply is inert: `refusal` says why, in the fold and at append alike.
 """
 
 from __future__ import annotations
@@ -135,6 +134,11 @@ class View:
         """Shown by itself: not folded, or pinned out of its fold."""
         slot = self.slots[self.index(key)]
         return isinstance(slot, Unit) or any(unit.key == key for unit in slot.shown)
+
+    def present(self, key: int) -> bool:
+        """Visible, or carried as an excerpt in the text of the fold that shows."""
+        slot = self.slots[self.index(key)]
+        return isinstance(slot, Unit) or key in slot.carries or self.visible(key)
 
     def units(self) -> Iterator[Unit]:
         """The units that show, in order."""

@@ -1,0 +1,317 @@
+"""The plan: the entries that must be appended before the next request may leave. Pure; one atomic append.
+
+In this order, because each step may need room that a later one makes: an abandoned request is closed, open calls are
+closed, late results said, the head renewed, new entries clipped while that is free; then, if the fullest room has
+passed the trigger, one deep cut; if the window would still not fit, the hard ladder; then the words of the frame that
+are due; and `Sent` last. Planning again after a plan gives only `Sent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.budget import Budget, fits, pressure
+from transom.core.edit import Edit, Fold, Pin, Undo
+from transom.core.entry import Body, Entry, Sent
+from transom.core.folding import fold
+from transom.core.frame import Frame
+from transom.core.log import Ahead
+from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
+from transom.core.policy import Aim, Policy, Strategy
+from transom.core.tokens import NOTHING, REQUEST_TOKENS, Size, count_body, fact_size, head_size, tool_tokens
+from transom.core.unit import Unit, labels
+from transom.core.view import View
+from transom.core.window import Window, assemble
+from transom.errors import BudgetImpossible
+
+Ref = Callable[[int], str]
+
+
+def entry_ref(seq: int) -> str:
+    """How a marker names an entry of a log."""
+    return f"entry {seq}"
+
+
+class Plan(Struct, frozen=True, eq=False):
+    """`entries` to append in one go, the window they make, and the view after them."""
+
+    entries: tuple[Entry, ...]
+    window: Window
+    view: View
+
+
+def plan(view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float, ref: Ref = entry_ref) -> Plan:
+    """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits."""
+    draft = _Draft(view, at)
+    if view.sent is not None:
+        draft.add(Failure(failure="abandoned", answers=view.sent.seq))
+    if view.open:
+        _close_calls(draft)
+    if view.late:
+        _say_late(draft, budget, ref)
+    _renew_head(draft, frame.head)
+    _Cutter(draft, frame, budget, policy, ref).run()
+    for note in _due(draft.view, frame.says):
+        draft.add(note)
+    return draft.finish(budget)
+
+
+class _Draft:
+    """Entries to come, and the view as if they were in the log. The caller's view is a value and stays as it is."""
+
+    def __init__(self, view: View, at: float) -> None:
+        self.view, self.at = view, at
+        self.log = view.log
+        self.entries: list[Entry] = []
+
+    def add(self, body: Body) -> None:
+        if not self.entries:  # edits of this plan may point at entries of this plan
+            self.view = self.view.on(Ahead(self.log, self.entries))
+        entry = self.view.counted(Entry(seq=self.view.n, at=self.at, body=body))
+        self.entries.append(entry)
+        self.view = fold(self.view, (entry,))
+
+    def propose(self, edit: Edit) -> bool:
+        """Add an edit if it applies; inert ones are not worth an entry."""
+        if self.view.refusal(edit) is not None:
+            return False
+        self.add(edit)
+        return True
+
+    def finish(self, budget: Budget) -> Plan:
+        window = assemble(self.view, budget.usable)
+        broke = window.breaks
+        sent = Sent(
+            digest=window.digest,
+            limit=window.limit,
+            tokens=window.size.tokens,
+            messages=window.size.messages,
+            kept=window.kept,
+            breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
+        )
+        entry = Entry(seq=self.view.n, at=self.at, body=sent)
+        view = fold(self.view, (entry,))
+        view.log = self.log
+        return Plan((*self.entries, entry), window, view)
+
+
+def _close_calls(draft: _Draft) -> None:
+    """Rule 3: no call leaves open. The tool may have run; nothing claims that it did not."""
+    for key in tuple(draft.view.open):
+        unit = draft.view.open_unit(key)
+        turn = unit.head
+        assert isinstance(turn, Assistant)
+        names = labels(turn.calls, key)
+        for index in unit.missing:
+            call = turn.calls[index]
+            draft.add(
+                ToolResult(
+                    call=names[index],
+                    place=(key, index),
+                    made=True,
+                    legacy=call.legacy,
+                    parts=(Text(texts.ABORTED),),
+                    extra={"name": call.name} if call.legacy else None,
+                )
+            )
+
+
+def _say_late(draft: _Draft, budget: Budget, ref: Ref) -> None:
+    """A real answer that lost to a made one is said, so that the model learns what it was."""
+    cap = budget.share(20_000, 1.0)  # characters: about a quarter of the window, and the log has the whole
+    for seq in draft.view.late:
+        fact = draft.view.fetch(seq).body
+        assert isinstance(fact, ToolResult)
+        text = "\n".join(part.text for part in fact.parts if isinstance(part, Text))
+        if len(text) > cap:
+            text = text[: cap // 2] + texts.bare(ref(seq)) + text[-cap // 2 :]
+        name = fact.extra.get("name") if fact.extra else None
+        draft.add(Note(key="", text=texts.late(ref(seq), name if isinstance(name, str) else "", text), refs=(seq,)))
+
+
+def _renew_head(draft: _Draft, head: Head) -> None:
+    now = draft.view.head
+    if now is None and not head.messages and not head.tools:
+        return
+    if now is None or (now.body is not head and now.body != head):
+        draft.add(head)
+
+
+def _due(view: View, says: Mapping[str, str]) -> list[Note]:
+    """Rule 5: a word is due if its last visible saying differs from what is wanted; a word taken back is unsaid."""
+    if not says and not view.notes:
+        return []
+    notes: list[Note] = []
+    for key, word in says.items():
+        text = texts.state(key, word)
+        said = view.notes.get(key)
+        if said is None or said[1] != text or not _shows(view, said[0]):
+            notes.append(Note(key=key, text=text))
+    for key, (seq, text) in view.notes.items():
+        closing = texts.unsaid(key)
+        if key not in says and text != closing and _shows(view, seq):
+            notes.append(Note(key=key, text=closing))
+    return notes
+
+
+def _shows(view: View, seq: int) -> bool:
+    return view.slot_of(seq) is not None and view.visible(view.unit_of[seq])
+
+
+class _Cutter:
+    """Brings a draft within its limits, as gently as it can."""
+
+    def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
+        self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
+        self.limit = budget.limits(draft.view.ratio)
+
+    def run(self) -> None:
+        self._surface()
+        view = self.draft.view
+        if self.policy.arrival and view.stable < len(view.slots):
+            self._ask(self.policy.arrival, self._aim(hard=False), stop=False)
+        if self._quiet():
+            return
+        if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
+            self._press(self.policy.pressure, hard=False)
+        for _ in range(4):  # what is folded may be a word of the frame, which is then due again and needs room
+            if fits(self._used(), self.limit):
+                break
+            self._press(self.policy.hard, hard=True)
+        if self.draft.view.broke is not None:
+            self._fold_superseded()
+        if not fits(self._used(), self.limit):
+            raise self._impossible()
+
+    # ---- measures
+
+    def _words(self) -> Size:
+        """What must still be said before this request."""
+        size = NOTHING
+        for note in _due(self.draft.view, self.says):
+            size = size.plus(fact_size(note, count_body(note, self.draft.view.counter)))
+        return size
+
+    def _used(self) -> Size:
+        return self.draft.view.total.plus(self._words())
+
+    def _quiet(self) -> bool:
+        """Surely below the trigger: what is fixed can only bring the pressure down while it is below 1."""
+        trigger = min(1.0, self.policy.trigger)
+        return all(used < trigger * limit for used, limit in zip(self._used(), self.limit, strict=True))
+
+    def _required(self) -> tuple[int, ...]:
+        view = self.draft.view
+        return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+
+    def _head(self) -> Size:
+        head = self.draft.view.head
+        size = Size(REQUEST_TOKENS)
+        return size.plus(head_size(head.body, head.tokens[0])) if head and isinstance(head.body, Head) else size
+
+    def _fixed(self) -> Size:
+        view, size = self.draft.view, self._head()
+        for key in self._required():
+            if view.visible(key):
+                size = size.plus(view.unit(key).size)
+        return size
+
+    def _aim(self, *, hard: bool) -> Aim:
+        head, words, target = self._head(), self._words(), self.policy.target
+        deep = _between(head, self.limit, target).minus(words)
+        return Aim(
+            goal=self.limit.minus(words) if hard else _between(self._fixed(), self.limit, target).minus(words),
+            deep=deep,
+            limit=self.limit,
+            fixed=self._fixed(),
+            budget=self.budget,
+            counter=self.draft.view.counter,
+            ref=self.ref,
+            required=self._required(),
+            newest=_newest(self.draft.view),
+            hard=hard,
+        )
+
+    # ---- steps
+
+    def _surface(self) -> None:
+        """A required unit that somebody's fold hides is pinned out of it."""
+        for key in (self.draft.view.first_task, self.draft.view.newest_user):
+            if key is not None and not self.draft.view.present(key):
+                self.draft.propose(Pin(entry=key, why="required", implied=True))
+
+    def _press(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
+        """Strategy by strategy until there is room."""
+        for strategy in strategies:
+            aim = self._aim(hard=hard)
+            if aim.met(self.draft.view) or not self.draft.view.slots:
+                return
+            self._ask((strategy,), aim, stop=True)
+
+    def _ask(self, strategies: Iterable[Strategy], aim: Aim, *, stop: bool) -> None:
+        """Take what applies; `stop`: no more than is needed."""
+        for strategy in strategies:
+            for edit in strategy(self.draft.view, aim):
+                if isinstance(edit, Fold):
+                    self._spare(edit)
+                self.draft.propose(edit)
+                if stop and aim.met(self.draft.view):
+                    return
+
+    def _spare(self, edit: Fold) -> None:
+        """Before a fold goes past them: required units get a pin, stale pins of earlier plans go, in the same break."""
+        required = set(self._required()) - set(edit.carries)
+        for unit in tuple(self.draft.view.units()):
+            if not edit.first <= unit.key <= edit.last:
+                continue
+            if unit.key in required:
+                if not unit.pins:
+                    self.draft.propose(Pin(entry=unit.seqs[0], why="required", implied=True))
+                continue
+            for pin in unit.pins:
+                body = self.draft.view.fetch(pin).body
+                if isinstance(body, Pin) and body.implied:
+                    self.draft.propose(Undo(edit=pin, why="no longer required"))
+
+    def _fold_superseded(self) -> None:
+        """Words said again later go, where the prefix is broken anyway."""
+        view = self.draft.view
+        for slot in view.slots[max(0, view.stable) :]:
+            note = slot.head if isinstance(slot, Unit) else None
+            if isinstance(note, Note) and note.key and view.notes[note.key][0] != slot.first and not view.held(slot):
+                self.draft.propose(Fold(first=slot.first, last=slot.last, text=texts.SUPERSEDED, why="superseded"))
+
+    def _impossible(self) -> BudgetImpossible:
+        """The bill, in the limit that is exceeded."""
+        view, used = self.draft.view, self._used()
+        which = next(i for i in range(len(used)) if used[i] > self.limit[i])
+        scale = view.ratio if which == 0 else 1.0
+        bill = {"head": self._head()[which], "notes": self._words()[which]}
+        if which == 0 and view.head is not None and isinstance(view.head.body, Head):
+            bill["tools"] = tool_tokens(view.head.body.tools, view.counter)
+            bill["head"] -= bill["tools"]
+        newest = _newest(view)
+        for name, key in (("first_task", view.first_task), ("newest_user", view.newest_user), ("newest_turn", newest)):
+            if key is not None and view.visible(key) and key not in {view.first_task, view.newest_user} - {key}:
+                bill[name] = view.unit(key).size[which]
+        bill["other"] = used[which] - sum(bill.values())
+        scaled = {name: round(value * scale) for name, value in bill.items() if value}
+        limit = self.budget.usable if which == 0 else self.limit[which]
+        need = round(used[which] * scale)
+        return BudgetImpossible({"need": need, "limit": limit, **scaled}, Size._fields[which])
+
+
+def _between(low: Size, high: Size, share: float) -> Size:
+    """`share` of the way from what is fixed to the limit."""
+    return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
+
+
+def _newest(view: View) -> int:
+    """The key of the newest unit; recency is measured without notes (law 8)."""
+    for slot in reversed(view.slots):
+        if not (isinstance(slot, Unit) and isinstance(slot.head, Note)):
+            return slot.last
+    return -1

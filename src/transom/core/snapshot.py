@@ -1,0 +1,305 @@
+"""A view as bytes and back, so that opening a long log does not fold it again.
+
+Rule: a snapshot is only ever a shortcut. `thaw` raises ValueError for whatever is not exactly this log, this tokenizer
+and this version, and the caller folds the log instead. Change `_MAGIC` when a fold would give another view than before.
+
+Folds nest without bound, so the tree is written as a list in which kids stand before the fold that holds them. A unit
+that shows is fetched from the log again; a folded one is taken from here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from array import array
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from transom.core.codec import decode, encode, plain
+from transom.core.entry import Entry, Sent
+from transom.core.log import Log
+from transom.core.message import Assistant, Fact, Head, ToolResult
+from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size, text_bytes
+from transom.core.unit import Cut, Folded, Slot, Unit, labels, surfaced
+from transom.core.view import View
+
+_MAGIC = b"transom view 1\n"
+_SUM = 16
+_SAME = (
+    "n",
+    "total",
+    "sent_tokens",
+    "newest_turn",
+    "first_task",
+    "newest_user",
+    "notes",
+    "made",
+    "late",
+    "dead",
+    "stable",
+    "broke",
+    "ratio",
+)
+"""What stands in the snapshot as it stands in the view."""
+
+
+class _Leaf(Struct, frozen=True, array_like=True, tag=0, gc=False):
+    """A unit without its entries. `size` is None where no cut makes it differ from `whole`; `shows`: it has entries."""
+
+    key: int
+    seqs: tuple[int, ...]
+    whole: Size
+    size: Size | None
+    missing: tuple[int, ...]
+    answers: tuple[int, ...]
+    cuts: tuple[Cut, ...]
+    pins: tuple[int, ...]
+    bound: str
+    voided: bool
+    shows: bool
+
+
+class _Node(Struct, frozen=True, array_like=True, tag=1, gc=False):
+    """A fold over the last `kids` things of the list. What surfaces from it follows from them."""
+
+    first: int
+    last: int
+    seq: int
+    text: str
+    why: str
+    tokens: int
+    kids: int
+    size: Size
+    whole: Size
+    units: int
+    carries: tuple[int, ...]
+
+
+class _State(Struct, frozen=True, kw_only=True):
+    """A view, its slots in post-order. `last`: a hash of the last entry, which ties the snapshot to its log."""
+
+    counter: str
+    last: str
+    slots: list[_Leaf | _Node]
+    unit_of: bytes
+    head: int | None
+    sent: int | None
+    open: list[int]
+    binds: bool
+    n: int
+    total: Size
+    sent_tokens: int
+    newest_turn: int | None
+    first_task: int | None
+    newest_user: int | None
+    notes: dict[str, tuple[int, str]]
+    made: dict[str, tuple[int, int]]
+    late: tuple[int, ...]
+    dead: tuple[int, ...]
+    stable: int
+    broke: tuple[int, int, str] | None
+    ratio: float
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_State)
+
+
+def freeze(view: View) -> bytes:
+    """The view as bytes that `thaw` understands; the entries themselves stay in the log."""
+    state = _State(
+        counter=view.counter.name,
+        last=_fingerprint(view.log, view.n),
+        slots=_flat(view.slots),
+        unit_of=_little(view.unit_of[: view.n]).tobytes(),
+        head=None if view.head is None else view.head.seq,
+        sent=None if view.sent is None else view.sent.seq,
+        open=list(view.open),
+        binds=view.chain.binds,
+        **{name: getattr(view, name) for name in _SAME},
+    )
+    try:
+        content = _encoder.encode(state)
+    except (UnicodeEncodeError, OverflowError):  # lone surrogates, numbers beyond 64 bits: JSON carries them
+        content = plain(state)
+    return _MAGIC + _sum(content) + content
+
+
+def thaw(data: bytes, log: Log, counter: TokenCounter) -> View:
+    """The view that was frozen, over its log. Raises ValueError if the bytes are not a view of this log and counter."""
+    state = _read(data)
+    if state.counter != counter.name:
+        raise ValueError(f"counted by {state.counter}, not {counter.name}")
+    if len(log) < state.n:
+        raise ValueError(f"made of {state.n} entries, the log has {len(log)}")
+    if _fingerprint(log, state.n) != state.last:
+        raise ValueError("made of another log")
+    view = View(log, counter)
+    for name in _SAME:
+        setattr(view, name, getattr(state, name))
+    view.unit_of = array("q")
+    view.unit_of.frombytes(state.unit_of)
+    view.unit_of = _little(view.unit_of)
+    view.slots = _grown(view, state.slots)
+    view.keys = [slot.first for slot in view.slots]
+    view.head = _trace(view, state.head, Head)
+    view.sent = _trace(view, state.sent, Sent)
+    view.open = dict.fromkeys(state.open)
+    view.chain.binds = state.binds
+    return view
+
+
+def _read(data: bytes) -> _State:
+    start = len(_MAGIC) + _SUM
+    content = data[start:]
+    if not data.startswith(_MAGIC) or data[len(_MAGIC) : start] != _sum(content):
+        raise ValueError("no snapshot of this version, or a damaged one")
+    if content.startswith(b"{"):  # a msgpack map never begins so
+        return msgspec.convert(json.loads(content), _State)
+    return _decoder.decode(content)
+
+
+def _sum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_SUM).digest()
+
+
+def _fingerprint(log: Log, n: int) -> str:
+    """A hash of entry n − 1 in the form it has once stored, whichever log keeps it."""
+    return _sum(encode(decode(encode(log[n - 1])))).hex() if n else ""
+
+
+def _little(numbers: array[int]) -> array[int]:
+    """The same file on every machine."""
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _flat(slots: Sequence[Slot]) -> list[_Leaf | _Node]:
+    """Everything in post-order: walked from the right, each fold before its kids, and then turned round."""
+    out: list[_Leaf | _Node] = []
+    stack = list(slots)
+    while stack:
+        slot = stack.pop()
+        if isinstance(slot, Unit):
+            out.append(_leaf(slot))
+        else:
+            out.append(_node(slot))
+            stack.extend(slot.kids)
+    out.reverse()
+    return out
+
+
+def _leaf(unit: Unit) -> _Leaf:
+    return _Leaf(
+        key=unit.key,
+        seqs=unit.seqs,
+        whole=unit.whole,
+        size=None if unit.size == unit.whole else unit.size,
+        missing=unit.missing,
+        answers=unit.answers,
+        cuts=unit.cuts,
+        pins=unit.pins,
+        bound=unit.bound,
+        voided=unit.voided,
+        shows=unit.entries is not None,
+    )
+
+
+def _node(folded: Folded) -> _Node:
+    return _Node(
+        first=folded.first,
+        last=folded.last,
+        seq=folded.seq,
+        text=folded.text,
+        why=folded.why,
+        tokens=folded.tokens,
+        kids=len(folded.kids),
+        size=folded.size,
+        whole=folded.whole,
+        units=folded.units,
+        carries=folded.carries,
+    )
+
+
+def _grown(view: View, flat: Sequence[_Leaf | _Node]) -> list[Slot]:
+    slots: list[Slot] = []
+    for item in flat:
+        if isinstance(item, _Leaf):
+            slots.append(_unit(view, item))
+        else:
+            kids = tuple(slots[-item.kids :])
+            del slots[-item.kids :]
+            slots.append(_folded(item, kids))
+    return slots
+
+
+def _unit(view: View, leaf: _Leaf) -> Unit:
+    entries = None
+    if leaf.shows:
+        entries = tuple(view.fetch(seq) for seq in leaf.seqs)
+        if _size_of(entries, leaf, view.counter) != leaf.whole:
+            raise ValueError(f"unit {leaf.key} is not what it was")
+    return Unit(
+        key=leaf.key,
+        seqs=leaf.seqs,
+        whole=leaf.whole,
+        size=leaf.whole if leaf.size is None else leaf.size,
+        entries=entries,
+        missing=leaf.missing,
+        answers=leaf.answers,
+        cuts=leaf.cuts,
+        pins=leaf.pins,
+        bound=leaf.bound,
+        voided=leaf.voided,
+    )
+
+
+def _folded(node: _Node, kids: tuple[Slot, ...]) -> Folded:
+    return Folded(
+        first=node.first,
+        last=node.last,
+        seq=node.seq,
+        text=node.text,
+        why=node.why,
+        tokens=node.tokens,
+        kids=kids,
+        shown=tuple(unit for kid in kids for unit in surfaced(kid)),
+        size=node.size,
+        whole=node.whole,
+        units=node.units,
+        carries=node.carries,
+    )
+
+
+def _size_of(entries: tuple[Entry, ...], leaf: _Leaf, counter: TokenCounter) -> Size:
+    """A unit's whole size made anew: its facts, and what labels in place of empty or repeated ids add."""
+    turn, size = entries[0].body, NOTHING
+    for entry in entries:
+        if not isinstance(entry.body, Fact):
+            raise ValueError(f"entry {entry.seq} is no fact")  # noqa: TRY004 - the data is wrong, not its type
+        size = size.plus(fact_size(entry.body, entry.tokens))
+    if not isinstance(turn, Assistant) or not turn.calls:
+        return size
+    wanted = labels(turn.calls, leaf.key)
+    ids = [(call.id, label) for call, label in zip(turn.calls, wanted, strict=True)]
+    for entry, index in zip(entries[1:], leaf.answers, strict=True):
+        if isinstance(entry.body, ToolResult):
+            ids.append((entry.body.call, wanted[index]))
+    for had, label in ids:
+        if had != label:
+            more = counter.count(label) - counter.count(had)
+            size = size.plus(Size(more, text_bytes(label) - text_bytes(had)))
+    return size
+
+
+def _trace(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | None:
+    if seq is None:
+        return None
+    entry = view.fetch(seq)
+    if not isinstance(entry.body, kind):
+        raise ValueError(f"entry {seq} is not what it was")  # noqa: TRY004 - the data is wrong, not its type
+    return entry

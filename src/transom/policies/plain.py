@@ -1,0 +1,45 @@
+"""The policies that need no model and no settings."""
+
+from __future__ import annotations
+
+from transom.core.policy import Policy, Strategy
+from transom.strategies import collapse, elide
+from transom.strategies.arrival import Clip
+from transom.strategies.omission import Omit
+from transom.strategies.stale import StubStale
+
+LADDER: tuple[Strategy, ...] = (
+    Omit(),
+    elide.media,
+    elide.results(elide.newest),
+    elide.arguments(elide.newest),
+    elide.text(elide.newest),
+    elide.reasoning(elide.newest),
+    elide.results(elide.others),
+    elide.arguments(elide.others),
+    elide.text(elide.others),
+    elide.reasoning(elide.others),
+    collapse.late_notes,
+    elide.text(elide.required, deep=True),
+    collapse.newest_turn,
+    elide.text(elide.required),
+    collapse.everything,
+)
+"""When a window would not fit: from what is missed least to what is missed most. The last step cannot fail while the
+smallest window fits."""
+
+PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
+"""Everything, always; a window that does not fit is refused with its bill."""
+
+SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
+"""The newest units that fit, as most libraries do it: it cuts whenever the window is full, a little each time."""
+
+DEFAULT = Policy(
+    name="default",
+    arrival=(Clip(),),
+    pressure=(elide.old_media, StubStale(), Omit()),
+    hard=LADDER,
+    trigger=0.95,
+    target=0.4,
+)
+"""Long results clipped on arrival, stale ones stubbed if that is enough, else one deep cut."""

@@ -1,0 +1,100 @@
+"""Shortening a text to a number of tokens: a half from the start, a half from the end, a marker between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.edit import Span, Trim
+from transom.core.message import Address, Text, ToolResult, addressed
+from transom.core.policy import Aim
+from transom.core.tokens import Size, TokenCounter, shown_text, text_bytes
+from transom.core.unit import Unit
+from transom.core.view import View
+
+SNAP = 0.15
+"""A cut moves to a line end if one lies within this share of its half."""
+
+Form = tuple[tuple[Span, ...], str]
+"""What a trim shows: the spans kept and the note in the gap."""
+
+
+class Spot(Struct, frozen=True):
+    """A text of the view that could be shortened: `tokens` whole, `shown` as it stands now."""
+
+    entry: int
+    part: Address
+    text: str
+    tokens: int
+    shown: int
+
+
+def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
+    """The texts of a unit's results, or of its head."""
+    best = unit.winning() if unit.cuts else {}
+    for entry in view.entries_of(unit):
+        if isinstance(entry.body, ToolResult) != of_results:
+            continue
+        for position, (address, part) in enumerate(addressed(entry.body), start=1):  # type: ignore[arg-type]
+            if isinstance(part, Text):
+                cut = best.get((entry.seq, address))
+                tokens = entry.tokens[position]
+                yield Spot(entry.seq, address, part.text, tokens, tokens if cut is None else cut.tokens)
+
+
+def halves(text: str, keep: int) -> tuple[Span, ...]:
+    """Spans of about `keep` characters in all, at line ends where they are near."""
+    first = keep // 2
+    last = len(text) - (keep - first)
+    slack = int(first * SNAP)
+    line = text.rfind("\n", first - slack, first) if slack else -1
+    first = line + 1 if line >= 0 else first
+    line = text.find("\n", last, last + slack) if slack else -1
+    last = line + 1 if 0 <= line < len(text) - 1 else last
+    spans = ((0, first), (last, len(text)))
+    return tuple((a, b) for a, b in spans if a < b)
+
+
+def shorten(spot: Spot, cap: int, counter: TokenCounter, marker: Callable[[int], str], bare: str) -> Form:
+    """The form of a text that shows at most `cap` tokens, marker included; only `bare` if nothing more fits."""
+    note = marker(spot.tokens - cap)
+    room = cap - counter.count(note)
+    keep = int(len(spot.text) * room / max(1, spot.tokens))
+    for _ in range(8):
+        if room <= 0 or keep < 8:
+            break
+        spans = halves(spot.text, keep)
+        shown = counter.count(shown_text(spot.text, spans, note))
+        if shown <= cap:
+            return spans, note
+        keep = int(keep * min(0.95, 0.98 * room / max(1, shown - (cap - room))))
+    return (), bare
+
+
+def level(weights: Sequence[int], total: int) -> float:
+    """The height to which the largest weights must be levelled so that their sum is at most `total` (water-filling)."""
+    rest, left = total, len(weights)
+    for weight in sorted(weights):
+        if weight * left > rest:
+            return max(0.0, rest / left)
+        rest, left = rest - weight, left - 1
+    return float("inf")
+
+
+def shrink(aim: Aim, used: Size, goal: Size, spots: Sequence[Spot], why: str, least: int = 0) -> Iterator[Trim]:
+    """Trims that level the longest of `spots` until `used` would be within `goal`, none below `least` tokens."""
+    over, over_bytes = used.tokens - goal.tokens, used.bytes - goal.bytes
+    sizes = [text_bytes(spot.text) * spot.shown // max(1, spot.tokens) for spot in spots]
+    cap = level([spot.shown for spot in spots], sum(spot.shown for spot in spots) - max(0, over))
+    cap_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
+    for spot, size in zip(spots, sizes, strict=True):
+        share = min(1.0, cap / max(1, spot.shown), cap_bytes / max(1, size))
+        tokens = max(least, int(spot.shown * share))
+        if share < 1.0 and tokens < spot.shown:
+            ref = aim.ref(spot.entry)
+            keep, note = shorten(
+                spot, tokens, aim.counter, lambda gone, ref=ref: texts.excerpt(ref, gone), texts.bare(ref)
+            )
+            yield Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)

@@ -1,0 +1,84 @@
+"""The plainest fold: a range of old units is left out, behind one marker. One deep cut, then quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.budget import fits, pressure
+from transom.core.edit import Edit, Fold
+from transom.core.policy import Aim
+from transom.core.tokens import NOTHING, Size
+from transom.core.unit import Folded, Slot, Unit, surfaced
+from transom.core.view import View
+
+MARKER = Size(60, 300, 0, 1)
+"""What the marker itself costs, about."""
+
+
+class Omit(Struct, frozen=True, kw_only=True):
+    """Folds the oldest units behind the leading task until the goal is met; at least the newest unit stays.
+
+    An older omission is folded in with them, so there is one marker. Places somebody took back are left alone until
+    the limit itself is passed. A cut that brings the pressure down by less than `least` is not worth its break.
+    """
+
+    least: float = 0.1
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        start, stop = self._range(view, aim)
+        runs: list[list[int]] = [[]]
+        saved = NOTHING
+        for at in range(start, stop):
+            slot = view.slots[at]
+            if not aim.hard and view.held(slot):
+                runs.append([])
+                continue
+            if not runs[-1]:
+                saved = saved.minus(MARKER)
+            saved = saved.plus(_saving(slot, aim))
+            runs[-1].append(at)
+            if fits(view.total.minus(saved), aim.goal):
+                break
+        if not aim.hard and not self._pays(view, aim, saved):
+            return
+        for run in runs:
+            slots = [view.slots[at] for at in run]
+            if any(isinstance(slot, Unit) and slot.key not in aim.required for slot in slots):
+                yield left_out(view, aim, slots)
+
+    def _range(self, view: View, aim: Aim) -> tuple[int, int]:
+        stop = view.index(aim.newest)
+        start = 0
+        while start < stop and view.slots[start].first in aim.required:
+            start += 1
+        return start, stop
+
+    def _pays(self, view: View, aim: Aim, saved: Size) -> bool:
+        before = pressure(view.total, aim.fixed, aim.limit)
+        return before - pressure(view.total.minus(saved), aim.fixed, aim.limit) >= self.least
+
+
+def _saving(slot: Slot, aim: Aim) -> Size:
+    size = slot.size
+    for unit in surfaced(slot):
+        size = size.minus(unit.size)
+    if isinstance(slot, Unit) and not slot.pins and slot.key in aim.required:
+        size = size.minus(slot.size)
+    return size
+
+
+def left_out(view: View, aim: Aim, slots: Sequence[Slot]) -> Fold:
+    """The fold that leaves these slots out."""
+    units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in slots)
+    tokens = sum(slot.whole.tokens for slot in slots)
+    text = texts.omission(span(view, aim, slots), units, tokens)
+    return Fold(first=slots[0].first, last=slots[-1].last, text=text, why="compaction")
+
+
+def span(view: View, aim: Aim, slots: Sequence[Slot]) -> str:
+    """The entries that slots stand for, named."""
+    first, last = view.unit(slots[0].first).seqs[0], view.unit(slots[-1].last).seqs[-1]
+    return aim.ref(first) if first == last else f"{aim.ref(first)} to {aim.ref(last)}"
