@@ -1,0 +1,46 @@
+"""Transom keeps every event of an agent's conversation in one log, and builds for every model call the window it needs.
+
+import transom
+
+messages = transom.fit(messages, context=32_000)          # a list in, a valid list within the budget out
+
+with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, system="You book trips.") as conv:
+    conv.user("Find me a flight to Lisbon")
+    window = conv.window()                                # valid, in budget, logged
+    conv.observe(client.chat.completions.create(model=model, messages=window.openai()))
+"""
+
+from transom.core.budget import Budget
+from transom.core.policy import Policy
+from transom.core.tokens import TokenCounter
+from transom.drive.conversation import Conversation, WindowUsage
+from transom.drive.fit import fit
+from transom.drive.window import Window
+from transom.errors import (
+    BudgetImpossible,
+    Conflict,
+    InvalidEdit,
+    InvalidMessage,
+    InvalidSetting,
+    StoreDamaged,
+    TransomError,
+    UnknownLog,
+)
+
+__all__ = [
+    "Budget",
+    "BudgetImpossible",
+    "Conflict",
+    "Conversation",
+    "InvalidEdit",
+    "InvalidMessage",
+    "InvalidSetting",
+    "Policy",
+    "StoreDamaged",
+    "TokenCounter",
+    "TransomError",
+    "UnknownLog",
+    "Window",
+    "WindowUsage",
+    "fit",
+]

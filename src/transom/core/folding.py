@@ -57,6 +57,10 @@ Path = list[tuple[Folded, int]]
 """The way down through nested folds: each with the index of the kid that leads on."""
 
 
+_UNKNOWN = "?"
+"""What a turn was made on that answers a request which is not in flight: no prefix has this digest."""
+
+
 def fold(view: View, entries: Iterable[Entry]) -> View:
     """The view after these entries. They must continue the log: their seqs are n, n + 1, …
 
@@ -92,6 +96,7 @@ def _put(view: View, at: int, slot: Slot) -> None:
 
 def _add(view: View, unit: Unit) -> None:
     at = view.index(unit.key) + 1
+    holds = unit.bound and at == len(view.slots) and not view.chain.stale and unit.bound == view.digest()
     if at == len(view.slots):
         view.slots.append(unit)
         view.keys.append(unit.key)
@@ -102,6 +107,7 @@ def _add(view: View, unit: Unit) -> None:
         view.stable = min(view.stable, at)
     if unit.bound:
         view.chain.bind()
+        view.chain.stale = not holds  # made on just what precedes it: nothing to look at again
     view.total = view.total.plus(unit.size)
 
 
@@ -155,7 +161,7 @@ def _assistant(view: View, entry: Entry) -> None:
     if key is not None and body.usage is not None and body.usage.prompt and view.sent_tokens:
         seen = body.usage.prompt / view.sent_tokens
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
-    bound = digest if any(thought.bound for thought in body.reasoning) else ""
+    bound = _made_on(view, body, digest) if any(thought.bound for thought in body.reasoning) else ""
     unit = _fact(view, entry, key, bound)
     if unit is None:
         return
@@ -166,6 +172,15 @@ def _assistant(view: View, entry: Entry) -> None:
         if extra is not NOTHING:
             at = view.index(unit.key)
             _put(view, at, replace(unit, whole=unit.whole.plus(extra), size=unit.size.plus(extra)))
+
+
+def _made_on(view: View, body: Assistant, digest: str) -> str:
+    """The digest a turn was made on: its Sent's; or, where nothing was sent by us, that of what precedes it."""
+    if body.answers is not None:
+        return digest or _UNKNOWN
+    if view.chain.stale:
+        _revoid(view)
+    return view.digest()
 
 
 def _relabelled(view: View, body: Assistant, key: int) -> Size:
@@ -261,6 +276,8 @@ def _sent(view: View, entry: Entry) -> None:
 def _edit(view: View, entry: Entry) -> None:
     edit = entry.body
     assert isinstance(edit, (Fold, Trim, Pin, Undo))
+    if view.chain.stale and isinstance(edit, Fold):
+        _revoid(view)  # what a fold saves depends on it, and must not depend on how the entries are chunked
     if view.refusal(edit) is not None:
         return
     if isinstance(edit, Fold):

@@ -279,9 +279,10 @@ def _size_of(entries: tuple[Entry, ...], leaf: _Leaf, counter: TokenCounter) -> 
     """A unit's whole size made anew: its facts, and what labels in place of empty or repeated ids add."""
     turn, size = entries[0].body, NOTHING
     for entry in entries:
-        if not isinstance(entry.body, Fact):
-            raise ValueError(f"entry {entry.seq} is no fact")  # noqa: TRY004 - the data is wrong, not its type
-        size = size.plus(fact_size(entry.body, entry.tokens))
+        fact = entry.body if isinstance(entry.body, Fact) else None
+        if fact is None:
+            raise ValueError(f"entry {entry.seq} is no fact")
+        size = size.plus(fact_size(fact, entry.tokens))
     if not isinstance(turn, Assistant) or not turn.calls:
         return size
     wanted = labels(turn.calls, leaf.key)
@@ -300,6 +301,6 @@ def _trace(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | None
     if seq is None:
         return None
     entry = view.fetch(seq)
-    if not isinstance(entry.body, kind):
-        raise ValueError(f"entry {seq} is not what it was")  # noqa: TRY004 - the data is wrong, not its type
+    if type(entry.body) is not kind:
+        raise ValueError(f"entry {seq} is not what it was")
     return entry

@@ -233,6 +233,7 @@ def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
 
 def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
     """A fold standing for `kids`."""
+    kids = tuple(_behind(kid) for kid in kids)
     shown: list[Unit] = []
     whole, units = NOTHING, 0
     for kid in kids:
@@ -256,6 +257,14 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
         units,
         fold.carries,
     )
+
+
+def _behind(slot: Slot) -> Slot:
+    """A slot as it stands behind a fold's text: its bound reasoning was made on another prefix (law 13)."""
+    if not isinstance(slot, Unit) or not slot.bound or slot.voided:
+        return slot
+    assert slot.entries is not None
+    return resized(replace(slot, voided=True), slot.entries)
 
 
 def surfaced(slot: Slot) -> tuple[Unit, ...]:

@@ -1,0 +1,290 @@
+"""The front door: a conversation in a store, and the window of its next call."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.clock import Clock, system_clock
+from transom.core.budget import Budget
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.folding import fold, view_of
+from transom.core.frame import Frame
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.plan import Ref, entry_ref, plan
+from transom.core.policy import Policy
+from transom.core.snapshot import freeze
+from transom.core.tokens import TokenCounter
+from transom.core.view import View
+from transom.core.window import assemble
+from transom.drive.window import Window
+from transom.errors import Conflict, InvalidEdit, InvalidSetting
+from transom.measure.explain import Row, explain
+from transom.policies import policy_named
+from transom.stores import Store, StoredLog, open_store, open_view
+from transom.tokenizer import o200k
+from transom.wire.openai_chat import parse
+from transom.wire.openai_chat.reply import parse_reply
+
+Content = str | Sequence[Raw]
+"""A text, or a list of content parts in the words of the dialect."""
+
+Proposal = Callable[[View], tuple[Sequence[Entry], View]]
+
+SNAPSHOT_AT = 1_000
+SNAPSHOT_GROWTH = 1.25
+"""A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
+
+
+class WindowUsage(Struct, frozen=True, kw_only=True):
+    """How full the window of the next call would be, in tokens. `percent` of the budget."""
+
+    used: int
+    budget: int
+    percent: float
+    remaining: int
+    status: Literal["normal", "warning", "compacting"]
+
+
+class Conversation:
+    """One log, the view of it, and the settings of the next call. Not to be shared between threads."""
+
+    def __init__(
+        self,
+        log: StoredLog,
+        *,
+        budget: Budget,
+        policy: Policy,
+        counter: TokenCounter,
+        system: str | Sequence[Instruction] | None = None,
+        clock: Clock = system_clock,
+        ref: Ref = entry_ref,
+    ) -> None:
+        self.log, self.budget, self.policy = log, budget, policy
+        self._clock, self._ref = clock, ref
+        self._view = open_view(log, counter)
+        self._saved = self._view.n
+        self._frame = Frame(head=self._first_head(system))
+        self._window: Window | None = None
+        self._store: Store | None = None
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        id: str,  # noqa: A002 - the design's name, and the users'
+        *,
+        budget: Budget | int | None = None,
+        policy: str | Policy = "default",
+        system: str | None = None,
+        counter: TokenCounter | None = None,
+        clock: Clock = system_clock,
+    ) -> Conversation:
+        """Open or begin the conversation `id` in the store at `url` ("memory:", "sqlite:///path", "jsonl:///folder").
+
+        `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
+        `system`: the system prompt; None keeps what the log has. Raises InvalidSetting, StoreDamaged.
+        """
+        if budget is None:
+            warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=2)
+            budget = Budget()
+        chosen = policy_named(policy)
+        limits = Budget(context=budget) if isinstance(budget, int) else budget
+        store = open_store(url)
+        try:
+            log = store.open(id)
+            conversation = cls(
+                log, budget=limits, policy=chosen, counter=counter or o200k(), system=system, clock=clock
+            )
+        except BaseException:
+            store.close()
+            raise
+        conversation._store = store
+        return conversation
+
+    # ---- what happened
+
+    def user(self, content: Content) -> int:
+        """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
+        return self.append(parse({"role": "user", "content": _owned(content)}, "user"))
+
+    def observe(self, reply: object) -> int:
+        """Log a reply: a provider's response object, or an assistant message as a dict. Usage is learned from.
+
+        It takes the place of the request it answers; without one, its own.
+        """
+        return self.append(parse_reply(reply))
+
+    def tool_result(self, call_id: str, content: Content) -> int:
+        """Log the answer to a tool call. One that answers no open call is kept, and not shown."""
+        return self.append(parse({"role": "tool", "tool_call_id": call_id, "content": _owned(content)}, "tool_result"))
+
+    def append(self, fact: Fact, meta: Meta | None = None) -> int:
+        """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
+        return self._commit(lambda view: self._one(view, _placed(view, fact), meta))[-1].seq
+
+    # ---- what is shown
+
+    def pin(self, entry: int, why: str = "") -> int:
+        """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
+        return self.edit(Pin(entry=entry, why=why))
+
+    def undo(self, edit: int | None = None, why: str = "") -> int:
+        """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
+        if edit is None:
+            edit = self._newest_edit()
+        return self.edit(Undo(edit=edit, why=why))
+
+    def edit(self, edit: Edit) -> int:
+        """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
+
+        def propose(view: View) -> tuple[Sequence[Entry], View]:
+            if (why := view.refusal(edit)) is not None:
+                raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
+            return self._one(view, edit)
+
+        return self._commit(propose)[-1].seq
+
+    # ---- the next call
+
+    def window(self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None) -> Window:
+        """The window of the next call, logged before it is returned. Raises BudgetImpossible with the bill.
+
+        `tools`: the tool schemas of the request, which count. `says`: words by key that are said when they change.
+        Asked again with nothing new in the log, it is the same window.
+        """
+        frame = self._framed(tools, says)
+        if (again := self._outstanding(frame)) is not None:
+            return again
+        made: list[Window] = []
+
+        def propose(view: View) -> tuple[Sequence[Entry], View]:
+            done = plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref)
+            made.append(Window.of(done.window, done.view))
+            return done.entries, done.view
+
+        self._commit(propose)
+        self._frame, self._window = frame, made[-1]
+        return made[-1]
+
+    def dry_run(
+        self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
+    ) -> Window:
+        """The window that `window` would give now, or on another `view` of this log. Nothing is appended."""
+        frame = self._framed(tools, says)
+        done = plan(view or self._view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref)
+        return Window.of(done.window, done.view)
+
+    def explain(self, at: int | None = None) -> list[Row]:
+        """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
+        return explain(self._view if at is None else self.view_at(at))
+
+    def view_at(self, call: int) -> View:
+        """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
+        calls = [entry.seq for entry in self.log.read() if isinstance(entry.body, Sent)]
+        at = call - 1 if call > 0 else len(calls) + call
+        if not call or not 0 <= at < len(calls):
+            raise InvalidSetting(f"there is no call {call}: the log has {len(calls):,}, counted from 1")
+        return view_of(self.log, self._view.counter, calls[at])
+
+    @property
+    def view(self) -> View:
+        """What the log shows now."""
+        return self._view
+
+    @property
+    def usage(self) -> WindowUsage:
+        """How full the window is now."""
+        used, budget = round(self._view.total.tokens * self._view.ratio), self.budget.usable
+        share = used / budget
+        status = "normal" if share < 0.6 else "warning" if share < self.policy.trigger else "compacting"
+        return WindowUsage(
+            used=used, budget=budget, percent=round(100 * share, 1), remaining=max(0, budget - used), status=status
+        )
+
+    def close(self) -> None:
+        """Leave a snapshot for a fast opening, and let go of the store. What was acknowledged is safe without it."""
+        if self._view.n >= SNAPSHOT_AT and self._view.n > self._saved:
+            self._snapshot()
+        if self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ---- how
+
+    def _one(self, view: View, body: Body, meta: Meta | None = None) -> tuple[Sequence[Entry], View]:
+        entry = view.counted(Entry(seq=view.n, at=self._clock(), body=body, meta=meta))
+        return (entry,), fold(view, (entry,))
+
+    def _commit(self, propose: Proposal) -> Sequence[Entry]:
+        """Append what is proposed for the newest view; if another writer came first, look and propose again."""
+        while True:
+            entries, view = propose(self._view)
+            try:
+                self.log.append(entries, self._view.n)
+            except Conflict:
+                self.log.refresh()
+                self._view = fold(self._view, self.log.read(self._view.n))
+                continue
+            self._view = view
+            if view.n >= max(SNAPSHOT_AT, SNAPSHOT_GROWTH * self._saved):
+                self._snapshot()
+            return entries
+
+    def _snapshot(self) -> None:
+        self._saved = self._view.n
+        self.log.save(self._view.n, freeze(self._view))
+
+    def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
+        logged = self._view.head.body if self._view.head is not None else Head()
+        assert isinstance(logged, Head)
+        if system is None:
+            return logged
+        messages = (Instruction(parts=(Text(system),)),) if isinstance(system, str) else tuple(system)
+        head = Head(messages=messages, tools=logged.tools)
+        return logged if head == logged else head
+
+    def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
+        head, wanted = self._frame.head, list(tools or ())
+        if list(head.tools) != wanted:
+            head = Head(messages=head.messages, tools=tuple(copy.deepcopy(wanted)))
+        return Frame(head=head, says=dict(says) if says else {})
+
+    def _outstanding(self, frame: Frame) -> Window | None:
+        """The window of a request in flight, if nothing has happened since and nothing else is asked."""
+        sent = self._view.sent
+        if sent is None or sent.seq != self._view.n - 1 or frame != self._frame:
+            return None
+        if self._window is None and isinstance(sent.body, Sent):
+            before = view_of(self.log, self._view.counter, sent.seq)
+            self._window = Window.of(assemble(before, sent.body.limit), before)
+        return self._window
+
+    def _newest_edit(self) -> int:
+        for seq in range(self._view.n - 1, -1, -1):
+            body = self._view.fetch(seq).body
+            if isinstance(body, (Fold, Trim, Pin)) and self._view.refusal(Undo(edit=seq)) is None:
+                return seq
+        raise InvalidEdit("undo: there is no live edit")
+
+
+def _placed(view: View, fact: Fact) -> Body:
+    if isinstance(fact, Assistant) and view.sent is not None:
+        fact = replace(fact, answers=view.sent.seq)
+    return cast("Body", fact)
+
+
+def _owned(content: Content) -> Any:
+    """A list of parts is copied, so that the caller's stays the caller's."""
+    return content if isinstance(content, str) else list(content)

@@ -1,0 +1,57 @@
+"""`fit`: a list of messages in, a valid list within the budget out. No store: each call plays the whole list again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transom.core.budget import Budget
+from transom.core.message import Raw
+from transom.core.plan import entry_ref
+from transom.core.policy import Policy
+from transom.drive.conversation import Conversation
+from transom.drive.replay import replay, split
+from transom.errors import InvalidSetting
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+
+DIALECTS = ("openai",)
+
+
+def fit(
+    messages: Sequence[Raw],
+    *,
+    context: int | None = None,
+    reserve: int = 0,
+    max_messages: int | None = None,
+    policy: str | Policy = "default",
+    dialect: str = "openai",
+    tools: Sequence[Raw] | None = None,
+) -> list[dict[str, Any]]:
+    """The messages the model should see next: valid for its API and within `context` − `reserve` tokens.
+
+    Pure: the input stays as it is, and the same input gives the same output. The calls the list shows (one before each
+    assistant message) are played again, so the result for a longer list begins with the result for a shorter one,
+    except after a cut. `context` is 128,000 if not given; `max_messages` counts all messages. Markers name messages by
+    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    """
+    if dialect not in DIALECTS:
+        raise InvalidSetting(f"unknown dialect {dialect!r}: there are {', '.join(DIALECTS)}")
+    limits = Budget(
+        context=Budget().context if context is None else context, reserve=reserve, max_messages=max_messages
+    )
+    chosen = policy_named(policy)
+    head, facts = split(messages)
+    log = MemoryStore().open("fit")
+
+    def message_ref(seq: int) -> str:
+        meta = log[seq].meta if seq < len(log) else None
+        return entry_ref(seq) if meta is None else f"message {meta.source}"
+
+    conversation = Conversation(
+        log, budget=limits, policy=chosen, counter=o200k(), system=head, clock=lambda: 0.0, ref=message_ref
+    )
+    for _ in replay(conversation, facts, tools=tools):
+        pass
+    return conversation.window(tools=tools).openai()

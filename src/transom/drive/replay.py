@@ -1,0 +1,141 @@
+"""Replay: a conversation that happened goes through the front door again, a window before each of its calls.
+
+What the log already holds is not done twice: after a crash the stored part is read back, call by call, and the rest
+goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.core.entry import Entry, Meta, Sent
+from transom.core.folding import fold
+from transom.core.log import Ahead
+from transom.core.message import Assistant, Fact, Instruction, Raw, Text, User
+from transom.core.view import View
+from transom.core.window import Window, assemble
+from transom.drive.conversation import Conversation
+from transom.errors import BudgetImpossible, InvalidMessage
+from transom.wire.openai_chat import parse
+
+Placed = tuple[int, Fact]
+"""A fact with its position in the list it came from."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A labelled question, asked after the first `asked_at` messages; number `index` of its conversation."""
+
+    index: int
+    text: str
+    asked_at: int
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal.
+
+    With `question`, the window for that question after the messages before `at`; it is no part of the conversation.
+    """
+
+    at: int
+    window: Window | None = None
+    refused: BudgetImpossible | None = None
+    question: int | None = None
+
+
+def split(messages: Sequence[Raw], where: str = "") -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later message as a fact with its position. Raises InvalidMessage."""
+    if not isinstance(messages, (list, tuple)):
+        raise InvalidMessage(where or "messages", f"must be a list of messages, not {type(messages).__name__}")
+    prefix = f"{where}, " if where else ""
+    facts = [(at, parse(message, f"{prefix}message {at}")) for at, message in enumerate(messages)]
+    head: list[Instruction] = []
+    for _, fact in facts:
+        if not isinstance(fact, Instruction):
+            break
+        head.append(fact)
+    return head, facts[len(head) :]
+
+
+def replay(
+    conversation: Conversation,
+    facts: Sequence[Placed],
+    *,
+    tools: Sequence[Raw] | None = None,
+    questions: Sequence[Question] = (),
+) -> Iterator[Step]:
+    """A step for each call (an assistant message with something to show before it) and each question, in order."""
+    past = _Past(conversation)
+    waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
+    for at, fact in facts:
+        while waiting and waiting[0].asked_at <= at:
+            yield _asked(conversation, past.view, waiting.pop(0), tools)
+        if isinstance(fact, Assistant) and _shows_anything(past.view):
+            yield past.call(at, tools)
+        past.take(at, fact)
+    for question in waiting:
+        yield _asked(conversation, past.view, question, tools)
+
+
+def _shows_anything(view: View) -> bool:
+    return bool(view.slots) or view.total.messages > 0
+
+
+class _Past:
+    """Where a replay stands: in the stored part of the log, read back entry by entry, or at its end."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._stored = conversation.log.read() if len(conversation.log) else iter(())
+        self._next = next(self._stored, None)
+        self._view = View(conversation.log, conversation.view.counter)
+
+    @property
+    def view(self) -> View:
+        """What shows at this point."""
+        return self._conversation.view if self._next is None else self._view
+
+    def call(self, at: int, tools: Sequence[Raw] | None) -> Step:
+        """The call whose reply stands at this position."""
+        while self._next is not None and not _is_source(self._next):
+            if isinstance(self._next.body, Sent):
+                window = assemble(self._view, self._next.body.limit)
+                self._fold()
+                return Step(at=at, window=window)
+            self._fold()
+        try:
+            if self._next is None:
+                return Step(at=at, window=self._conversation.window(tools=tools))
+            return Step(at=at, window=self._conversation.dry_run(tools=tools, view=self._view))
+        except BudgetImpossible as refused:
+            return Step(at=at, refused=refused)
+
+    def take(self, at: int, fact: Fact) -> None:
+        """Go past the message at this position."""
+        if self._next is None:
+            self._conversation.append(fact, Meta(source=at))
+        else:
+            self._fold()
+
+    def _fold(self) -> None:
+        assert self._next is not None
+        self._view = fold(self._view, (self._next,))
+        self._next = next(self._stored, None)
+
+
+def _is_source(entry: Entry) -> bool:
+    return entry.meta is not None and entry.meta.source is not None
+
+
+def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw] | None) -> Step:
+    """The window for a question, on a branch that nobody keeps."""
+    ahead: list[Entry] = []
+    branch = view.on(Ahead(view.log, ahead))
+    entry = branch.counted(Entry(seq=view.n, at=0.0, body=User(parts=(Text(question.text),))))
+    ahead.append(entry)
+    try:
+        window = conversation.dry_run(tools=tools, view=fold(branch, (entry,)))
+    except BudgetImpossible as refused:
+        return Step(at=question.asked_at, refused=refused, question=question.index)
+    return Step(at=question.asked_at, window=window, question=question.index)

@@ -1,0 +1,98 @@
+"""What every store gives: conversations by name, each an append-only log that several writers may share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from transom.core.entry import Entry
+from transom.errors import StoreDamaged, TransomError
+
+
+class StoredLog(Protocol):
+    """One conversation in a store, as this handle knows it. Others may append: `refresh` looks.
+
+    Entries are decoded anew each time; whoever needs one twice keeps it. Every method may be called from any thread.
+    """
+
+    @property
+    def name(self) -> str:
+        """The conversation's id."""
+        ...
+
+    @property
+    def mended(self) -> str:
+        """One line that says what was repaired when the log was opened, or nothing."""
+        ...
+
+    def __len__(self) -> int:
+        """Entries this handle knows of."""
+        ...
+
+    def __getitem__(self, seq: int, /) -> Entry:
+        """The entry with this number. Raises IndexError outside, StoreDamaged if it cannot be read."""
+        ...
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """The known entries from `start` to before `stop`, in order, a few in memory at a time."""
+        ...
+
+    def append(self, entries: Sequence[Entry], expect: int) -> None:
+        """Store all of these entries or none; durable when it returns. Their seqs are `expect`, `expect` + 1, …
+
+        Raises Conflict, with nothing stored, if the log in the store does not have `expect` entries.
+        """
+        ...
+
+    def refresh(self) -> int:
+        """Look for entries that others appended; the new length."""
+        ...
+
+    def save(self, at: int, snapshot: bytes) -> None:
+        """Keep this snapshot of a view of the first `at` entries in place of the last one. It may be forgotten."""
+        ...
+
+    def saved(self) -> tuple[int, bytes] | None:
+        """The snapshot kept last, with its number of entries."""
+        ...
+
+
+class Store(Protocol):
+    """Where conversations are kept."""
+
+    def open(self, name: str) -> StoredLog:
+        """The conversation with this name; an unknown one is an empty log, made at its first append."""
+        ...
+
+    def names(self) -> list[str]:
+        """All conversations, in the order they were made."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files. What was appended is safe without it."""
+        ...
+
+
+def numbered(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
+    """The entries, if they are numbered as they will stand. A log with a wrong number in it could never be read."""
+    for seq, entry in enumerate(entries, start=expect):
+        if entry.seq != seq:
+            raise ValueError(f"entry {entry.seq} cannot stand at {seq}")
+    return entries
+
+
+def known(seq: int, length: int) -> int:
+    """The seq, if it is one of the log's. Raises IndexError."""
+    if not 0 <= seq < length:
+        raise IndexError(f"no entry {seq} in a log of {length}")
+    return seq
+
+
+def outage(path: str, why: object) -> TransomError:
+    """The store's place cannot be written or read now (disk full, locked, gone); the log stays usable."""
+    return StoreDamaged(f"{path}: {why}", "nothing of this was stored; what was stored before is intact")
+
+
+def damage(path: str, why: object) -> StoreDamaged:
+    """What stands in the store is not what was written."""
+    return StoreDamaged(f"{path}: {why}", "nothing was changed")

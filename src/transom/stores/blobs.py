@@ -1,0 +1,39 @@
+"""Large bodies are kept apart from the entries that hold them, once each, named by what they contain.
+
+Splitting is on bytes: `"body":` cannot stand before the body, since only two numbers do; so joining is exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from transom.core.codec import encode, plain
+from transom.core.entry import Entry
+from transom.core.message import Opaque
+
+LIMIT = 64 * 1024
+"""An encoded entry of more bytes than this keeps its body elsewhere."""
+
+_BODY = b'"body":'
+
+
+def split(entry: Entry) -> tuple[bytes, bytes | None]:
+    """An encoded entry; if it is large, without its body, which comes second. Raises TypeError for what is not JSON."""
+    line = encode(entry)
+    if len(line) <= LIMIT:
+        return line, None
+    start = line.index(_BODY) + len(_BODY)
+    body = plain(entry.body.raw if isinstance(entry.body, Opaque) else entry.body)
+    end = start + len(body) if line.startswith(body, start) else len(line)  # else escaped otherwise: all that is left
+    return line[:start] + line[end:], line[start:end]
+
+
+def join(row: bytes, body: bytes) -> bytes:
+    """The encoded entry again. Raises ValueError if the row has no place for a body."""
+    start = row.index(_BODY) + len(_BODY)
+    return row[:start] + body + row[start:]
+
+
+def key(body: bytes) -> str:
+    """The name of a body."""
+    return hashlib.blake2b(body, digest_size=32).hexdigest()

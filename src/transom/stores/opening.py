@@ -1,0 +1,20 @@
+"""The view of a stored log, by the shortest way."""
+
+from __future__ import annotations
+
+from transom.core.folding import fold
+from transom.core.snapshot import thaw
+from transom.core.tokens import TokenCounter
+from transom.core.view import View
+from transom.stores.base import StoredLog
+
+
+def open_view(log: StoredLog, counter: TokenCounter) -> View:
+    """The snapshot and the entries after it; without one that still holds, all entries."""
+    view, kept = View(log, counter), log.saved()
+    if kept is not None:
+        try:
+            view = thaw(kept[1], log, counter)
+        except ValueError:
+            view = View(log, counter)
+    return fold(view, log.read(view.n))

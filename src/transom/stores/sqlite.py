@@ -1,0 +1,230 @@
+"""Conversations in one SQLite file: the default store.
+
+Rules: what `append` returned from is on disk (WAL, synchronous=FULL); a body stands in `blobs` before the entry that
+points at it; a file that is not ours is never changed. One connection serves all threads, one statement at a time, and
+no statement stays open between two calls, so that a half-read log never blocks a write.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+
+from transom.core.codec import decode
+from transom.core.entry import Entry
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, TransomError
+from transom.stores.base import damage, known, numbered, outage
+from transom.stores.blobs import join, key, split
+
+_APPLICATION = 0x7472616E
+"""Marks the file as ours: "tran"."""
+_VERSION = 1
+_PATIENCE = 30.0
+"""Seconds to wait for another process that is writing."""
+_BATCH = 64
+"""Entries fetched at once when reading; each is at most 64 KiB."""
+
+_SCHEMA = (
+    "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
+    """CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
+       blob TEXT REFERENCES blobs, PRIMARY KEY (log, seq))""",
+    "CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL)",
+    "CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL)",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+_LENGTH = "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE log = ?"
+_ROWS = "SELECT seq, body, blob FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
+
+
+class SqliteLog:
+    """One conversation in the file."""
+
+    mended = ""
+
+    def __init__(self, store: SqliteStore, name: str) -> None:
+        self.name = name
+        self._store, self._n = store, 0
+        self._id: int | None = None
+        self.refresh()
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, seq: int, /) -> Entry:
+        rows = self._rows(known(seq, self._n), seq + 1)
+        return self._entry(seq, rows[0] if rows else None)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        end = self._n if stop is None else min(stop, self._n)
+        while start < end:
+            for row in self._rows(start, end) or [None]:
+                yield self._entry(start, row)
+                start += 1
+
+    def append(self, entries: Sequence[Entry], expect: int) -> None:
+        pairs = [split(entry) for entry in numbered(entries, expect)]
+        with self._store.writing() as db:
+            log = self._find(db)
+            found = 0 if log is None else db.execute(_LENGTH, (log,)).fetchone()[0]
+            if found != expect:
+                raise Conflict(expect, found)
+            if pairs:
+                log = self._create(db) if log is None else log
+                rows = [(log, seq, row, _kept(db, body)) for seq, (row, body) in enumerate(pairs, start=expect)]
+                db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+        self._id, self._n = log, expect + len(pairs)
+
+    def refresh(self) -> int:
+        with self._store.reading() as db:
+            self._id = self._find(db)
+            self._n = 0 if self._id is None else db.execute(_LENGTH, (self._id,)).fetchone()[0]
+        return self._n
+
+    def save(self, at: int, snapshot: bytes) -> None:
+        with self._store.writing() as db:
+            if (log := self._find(db)) is not None:
+                db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (log, at, snapshot))
+
+    def saved(self) -> tuple[int, bytes] | None:
+        with self._store.reading() as db:
+            return db.execute("SELECT at, view FROM snapshots WHERE log = ?", (self._id,)).fetchone()
+
+    def _find(self, db: sqlite3.Connection) -> int | None:
+        if self._id is not None:
+            return self._id
+        row = db.execute("SELECT id FROM logs WHERE name = ?", (_stored_name(self.name),)).fetchone()
+        return None if row is None else row[0]
+
+    def _create(self, db: sqlite3.Connection) -> int | None:
+        return db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(self.name),)).lastrowid
+
+    def _rows(self, start: int, stop: int) -> list[tuple[int, bytes, str | None]]:
+        with self._store.reading() as db:
+            return db.execute(_ROWS, (self._id, start, stop, _BATCH)).fetchall()
+
+    def _entry(self, seq: int, row: tuple[int, bytes, str | None] | None) -> Entry:
+        if row is None or row[0] != seq:
+            raise self._damaged(seq, "it is missing")
+        try:
+            entry = decode(row[1] if row[2] is None else join(row[1], self._body(seq, row[2])))
+        except (ValueError, TypeError) as problem:
+            raise self._damaged(seq, problem) from problem
+        if entry.seq != seq:
+            raise self._damaged(seq, f"it says it is entry {entry.seq}")
+        return entry
+
+    def _body(self, seq: int, blob: str) -> bytes:
+        with self._store.reading() as db:
+            row = db.execute("SELECT body FROM blobs WHERE key = ?", (blob,)).fetchone()
+        if row is None:
+            raise self._damaged(seq, "its body is missing")
+        return row[0]
+
+    def _damaged(self, seq: int, why: object) -> StoreDamaged:
+        return damage(self._store.path, f"conversation {self.name!r}, entry {seq}: {why}")
+
+
+class SqliteStore:
+    """All conversations of one file. Raises InvalidSetting if it cannot be opened, StoreDamaged if it is not ours."""
+
+    def __init__(self, path: str, *, synchronous: str = "full") -> None:
+        self.path = str(Path(path).absolute())
+        self._lock = RLock()
+        try:
+            self._db = sqlite3.connect(self.path, _PATIENCE, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as problem:
+            raise InvalidSetting(f"{self.path}: {problem}") from problem
+        try:
+            self._prepare(synchronous)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def open(self, name: str) -> SqliteLog:
+        return SqliteLog(self, name)
+
+    def names(self) -> list[str]:
+        with self.reading() as db:
+            return [_true_name(name) for (name,) in db.execute("SELECT name FROM logs ORDER BY id").fetchall()]
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """The connection, for this thread alone; what SQLite says is said in our words."""
+        with self._lock:
+            try:
+                yield self._db
+            except sqlite3.DatabaseError as problem:
+                raise self._failed(problem) from problem
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """The connection in a transaction that no other process can come between: all of it, or nothing."""
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:  # some failures have already rolled back
+                    db.execute("ROLLBACK")
+                raise
+
+    def _prepare(self, synchronous: str) -> None:
+        with self.reading() as db:
+            if self._is_new(db):
+                db.execute("PRAGMA journal_mode = WAL")
+        with self.writing() as db:
+            if self._is_new(db):  # nobody was faster
+                for statement in _SCHEMA:
+                    db.execute(statement)
+        with self.reading() as db:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+
+    def _is_new(self, db: sqlite3.Connection) -> bool:
+        """Whether the file is empty; raises if it holds something else than our tables."""
+        owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        if owner == _APPLICATION:
+            if version > _VERSION:
+                raise damage(self.path, f"a newer Transom wrote this (format {version}, this one reads {_VERSION})")
+            return False
+        if owner or version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+            raise damage(self.path, "this is another program's database")
+        return True
+
+    def _failed(self, problem: sqlite3.DatabaseError) -> TransomError:
+        if isinstance(problem, sqlite3.ProgrammingError):
+            return InvalidSetting(f"{self.path}: {problem}")
+        if isinstance(problem, sqlite3.OperationalError):
+            if problem.sqlite_errorcode == sqlite3.SQLITE_CANTOPEN:
+                return InvalidSetting(f"{self.path}: {problem}")
+            if problem.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # that one: a table of ours is not there
+                return outage(self.path, problem)
+        return damage(self.path, problem)
+
+
+def _kept(db: sqlite3.Connection, body: bytes | None) -> str | None:
+    """The key of a body that is now in the file."""
+    if body is None:
+        return None
+    name = key(body)
+    db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, body))
+    return name
+
+
+def _stored_name(name: str) -> str | bytes:
+    """SQLite takes any name but one with lone surrogates; that goes in as bytes."""
+    raw = name.encode("utf-8", "surrogatepass")
+    return name if raw.decode("utf-8", "ignore") == name else raw
+
+
+def _true_name(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")

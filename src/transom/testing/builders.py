@@ -1,0 +1,160 @@
+"""Logs in few words: `talk("fix it", call("sh", '{"cmd": "ls"}'), result("ok"), says("done"))`.
+
+A string is a user message, a run of `call(…)` one turn with parallel calls, `result(…)` the answer to the oldest call
+still open; any fact, edit or trace stands for itself. Seqs, times, ids and token counts are filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.clock import Clock
+from transom.core.edit import Trim
+from transom.core.entry import Body, Entry, Meta
+from transom.core.message import Assistant, Call, Media, Part, Reasoning, Text, ToolResult, User
+from transom.core.tokens import TokenCounter, count_body, trimmed
+from transom.core.unit import part_of
+from transom.testing.fakes import FakeClock, WordCounter
+
+
+class Ask(Struct, frozen=True):
+    """A call to be made; without an id it gets one from its place: the entry's seq and its index."""
+
+    name: str
+    args: str = "{}"
+    id: str | None = None
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """A turn of the model to be written."""
+
+    text: str = ""
+    asks: tuple[Ask, ...] = ()
+    thought: str = ""
+    bound: bool = False
+    answers: int | None = None
+
+
+class Answer(Struct, frozen=True):
+    """A result to be written: to the call with id `to`, or to the oldest open call of the newest turn."""
+
+    text: str
+    to: str | None = None
+
+
+class Hidden(Struct, frozen=True):
+    """A fact that asks to be left out of every window."""
+
+    item: str | Body | Ask | Turn | Answer
+
+
+Item = str | Body | Ask | Turn | Answer | Hidden
+
+
+def call(name: str, args: str = "{}", *, label: str | None = None) -> Ask:
+    """A tool call; `label` is the provider's id."""
+    return Ask(name, args, label)
+
+
+def result(text: str, *, to: str | None = None) -> Answer:
+    """The answer to the oldest call still open, or to the one with id `to`."""
+    return Answer(text, to)
+
+
+def says(text: str, *asks: Ask, thought: str = "", bound: bool = False, answers: int | None = None) -> Turn:
+    """A turn of the model: its text, its calls, its reasoning, and the `Sent` it answers."""
+    return Turn(text=text, asks=asks, thought=thought, bound=bound, answers=answers)
+
+
+def user(*parts: str | Part) -> User:
+    """A user message made of several parts."""
+    return User(parts=tuple(Text(part) if isinstance(part, str) else part for part in parts), shape="parts")
+
+
+def image(url: str = "data:image/png;base64,AAAA") -> Media:
+    """An image part in the words of OpenAI's chat API."""
+    return Media("image", {"type": "image_url", "image_url": {"url": url}})
+
+
+def hidden(item: str | Body | Ask | Turn | Answer) -> Hidden:
+    """The same with `include_in_context` false: kept, never sent."""
+    return Hidden(item)
+
+
+def talk(
+    *items: Item, after: Sequence[Entry] = (), clock: Clock | None = None, counter: TokenCounter | None = None
+) -> list[Entry]:
+    """The log of `after` and then the items, in order. Raises ValueError for a `result` that no call waits for."""
+    log = list(after)
+    clock = clock or FakeClock(start=log[-1].at + 1.0 if log else 0.0)
+    counter = counter or WordCounter()
+    for item in _turns(items):
+        meta, inner = (Meta(include_in_context=False), item.item) if isinstance(item, Hidden) else (None, item)
+        log.append(entry(_body(inner, log), log, at=clock(), counter=counter, meta=meta))
+    return log
+
+
+def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter, meta: Meta | None = None) -> Entry:
+    """The next entry of a log, counted."""
+    form = None
+    if isinstance(body, Trim) and 0 <= body.entry < len(log):
+        found = part_of(log[body.entry], body.part)
+        form = trimmed(found[0], body) if found else None
+    tokens = count_body(body, counter, form)
+    return Entry(seq=len(log), at=at, body=body, tokens=tokens, counter=counter.name, meta=meta)
+
+
+def _turns(items: Sequence[Item]) -> Iterator[Item]:
+    """The items, each run of calls made one turn."""
+    run: list[Ask] = []
+    for item in items:
+        if isinstance(item, Ask):
+            run.append(item)
+            continue
+        if run:
+            yield Turn(asks=tuple(run))
+            run = []
+        yield item
+    if run:
+        yield Turn(asks=tuple(run))
+
+
+def _body(item: str | Body | Ask | Turn | Answer, log: Sequence[Entry]) -> Body:
+    if isinstance(item, str):
+        return User(parts=_text(item))
+    if isinstance(item, Ask):
+        item = Turn(asks=(item,))
+    if isinstance(item, Turn):
+        return _turn(item, len(log))
+    return _answer(item, log) if isinstance(item, Answer) else item
+
+
+def _text(text: str) -> tuple[Part, ...]:
+    return (Text(text),) if text else ()
+
+
+def _turn(turn: Turn, seq: int) -> Assistant:
+    calls = tuple(
+        Call(f"call_{seq}_{index}" if ask.id is None else ask.id, ask.name, ask.args)
+        for index, ask in enumerate(turn.asks)
+    )
+    reasoning = (Reasoning(turn.thought, bound=turn.bound),) if turn.thought else ()
+    shape = "text" if turn.text else "null"
+    return Assistant(parts=_text(turn.text), shape=shape, calls=calls, reasoning=reasoning, answers=turn.answers)
+
+
+def _answer(item: Answer, log: Sequence[Entry]) -> ToolResult:
+    if item.to is not None:
+        return ToolResult(parts=_text(item.text), call=item.to)
+    waiting: list[Call] = []
+    for earlier in log:
+        if isinstance(earlier.body, Assistant):
+            waiting = list(earlier.body.calls)
+        elif isinstance(earlier.body, ToolResult):
+            answered = next((one for one in waiting if one.id == earlier.body.call), None)
+            waiting = [one for one in waiting if one is not answered]
+    if not waiting:
+        raise ValueError(f"no call waits for the result {item.text[:40]!r}")
+    return ToolResult(parts=_text(item.text), call=waiting[0].id, legacy=waiting[0].legacy)

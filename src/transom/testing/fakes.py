@@ -1,0 +1,81 @@
+"""What stands in for the world in a test: a clock, a token counter, a log in memory, and meters for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from transom.core.entry import Entry
+from transom.core.log import Log
+from transom.core.tokens import TokenCounter
+
+
+class FakeClock:
+    """A clock that stands still between calls and moves on by `step` seconds at each."""
+
+    def __init__(self, start: float = 0.0, step: float = 1.0) -> None:
+        self.now, self.step = start, step
+
+    def __call__(self) -> float:
+        """The time now; the next call gives `step` seconds more."""
+        now = self.now
+        self.now += self.step
+        return now
+
+
+class WordCounter:
+    """Counts one token for every four characters begun: fast, the same everywhere, 0 for the empty text."""
+
+    name = "words"
+
+    def count(self, text: str) -> int:
+        """Tokens of one text by itself."""
+        return (len(text) + 3) // 4
+
+
+class Entries:
+    """A log in memory. It holds what it was given: entries added to your list later are not in it."""
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self._entries = tuple(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, seq: int, /) -> Entry:
+        if not 0 <= seq < len(self._entries):
+            raise IndexError(f"no entry {seq} in a log of {len(self._entries)}")
+        return self._entries[seq]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+
+class MeteredLog:
+    """A log that counts how often it is read."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.reads = log, 0
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    def __getitem__(self, seq: int, /) -> Entry:
+        self.reads += 1
+        return self.log[seq]
+
+
+class MeteredCounter:
+    """A token counter that counts how many texts and characters it was given."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter, self.texts, self.characters = counter, 0, 0
+
+    @property
+    def name(self) -> str:
+        return self.counter.name
+
+    def count(self, text: str) -> int:
+        """Tokens of one text, by the counter inside."""
+        self.texts += 1
+        self.characters += len(text)
+        return self.counter.count(text)

@@ -1,0 +1,103 @@
+"""The last repair before a message leaves: what the API would refuse, and nothing else.
+
+Deterministic, and blind to other messages. The rules are those of `rules`, but no code is shared with it: each checks
+the other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from transom.core.message import Raw
+from transom.core.tokens import clean
+from transom.wire.openai_chat.parse import FILES, body_keys, compact
+
+UNNAMED = "unnamed"
+"""The name of a function or tool that came without one."""
+
+LEFT_OUT = "[{} left out]"
+"""In place of a part that a tool result cannot hold."""
+
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def mended(message: Raw) -> Raw:
+    """The message as it may be sent. Equal to what came in if that was valid; never shared with it."""
+    out = _cleaned(message)
+    if out["role"] == "assistant":
+        _mend_calls(out)
+    if out["role"] == "function":
+        out["name"] = safe_name(out.get("name") or "")
+    elif (name := out.get("name")) is not None:
+        if name:
+            out["name"] = safe_name(name)
+        else:
+            del out["name"]
+    _mend_content(out)
+    return out
+
+
+def safe_name(name: str) -> str:
+    """A name of at most 64 letters, digits, _ and -, the same for the same name."""
+    return _REFUSED.sub("_", name)[:64] or UNNAMED
+
+
+def _cleaned(value: Any) -> Any:
+    """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _cleaned(item) for key, item in cast("Raw", value).items()}
+    return [_cleaned(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _mend_content(out: Raw) -> None:
+    content, role = out.get("content"), out["role"]
+    if content is None or content == []:
+        if role != "assistant" or not _stands_without_content(out):
+            out["content"] = ""
+    elif role in {"tool", "function"} and isinstance(content, list):
+        parts = [_tool_part(part) for part in cast("list[Raw]", content)]
+        # a function's content is a string: the legacy form knows no parts
+        out["content"] = parts if role == "tool" else "\n".join(_words(part) for part in parts)
+
+
+def _stands_without_content(out: Raw) -> bool:
+    audio = out.get("audio")  # an answer once spoken is named by its id, without content
+    spoken = isinstance(audio, dict) and bool(cast("Raw", audio).get("id"))
+    return spoken or bool(out.get("tool_calls") or out.get("function_call"))
+
+
+def _tool_part(part: Raw) -> Raw:
+    return part if part.get("type") in {"text", "image_url"} else {"type": "text", "text": _left_out(part)}
+
+
+def _words(part: Raw) -> str:
+    return part["text"] if part.get("type") == "text" else _left_out(part)
+
+
+def _left_out(part: Raw) -> str:
+    kind = part.get("type")
+    return LEFT_OUT.format("image" if kind == "image_url" else "file" if kind in FILES else "part")
+
+
+def _mend_calls(out: Raw) -> None:
+    for call in cast("list[Raw]", out.get("tool_calls") or []):
+        kind, field = body_keys(call)
+        call["type"] = kind
+        _mend_body(call[kind], field)
+    legacy = out.get("function_call")
+    if legacy is None:
+        return
+    if legacy.get("name") and not out.get("tool_calls"):
+        _mend_body(legacy, "arguments")
+    else:  # an empty one, or one beside tool_calls, which say it again
+        del out["function_call"]
+
+
+def _mend_body(body: Raw, field: str) -> None:
+    body["name"] = safe_name(body.get("name") or "")
+    value = body.get(field)
+    if not isinstance(value, str):
+        body[field] = "" if value is None else compact(value)

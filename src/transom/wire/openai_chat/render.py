@@ -1,0 +1,157 @@
+"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `OPENAI_CHAT` as they are sent.
+
+What is sent is mended where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
+bytes never change. What was valid comes out unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.message import (
+    Assistant,
+    Call,
+    Fact,
+    Failure,
+    Handoff,
+    Head,
+    Instruction,
+    Note,
+    Part,
+    Raw,
+    Recalled,
+    Text,
+    ToolResult,
+    said,
+)
+from transom.core.tokens import clean
+from transom.core.unit import Slot, Unit, labels
+from transom.wire.openai_chat.mend import mended
+from transom.wire.openai_chat.parse import REGULAR_CALL, body_keys, compact
+
+
+class OpenAIChat(Struct, frozen=True):
+    """The dialect (see `core.window.Dialect`). Pure; a slot's messages depend on the slot alone."""
+
+    name: str = "openai"
+
+    def head(self, head: Head) -> list[Raw]:
+        """The instructions before the conversation. Tool schemas travel beside the messages, not in them."""
+        return [mended(message(instruction)) for instruction in head.messages]
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
+
+        A call still open gets no answer here: the planner closes calls by facts before a request, so a window of a
+        view that was not planned may break rule C1.
+        """
+        if isinstance(slot, Unit):
+            return _unit(slot)
+        out: list[Raw] = [{"role": "user", "content": clean(slot.text)}]
+        for unit in slot.shown:
+            out.extend(_unit(unit))
+        return out
+
+
+OPENAI_CHAT = OpenAIChat()
+
+
+def _unit(unit: Unit) -> list[Raw]:
+    facts = unit.shown()
+    head = facts[0]
+    if not isinstance(head, Assistant) or not head.calls:
+        return [mended(message(fact)) for fact in facts]
+    calls = _labelled(head.calls, unit.key)
+    out = [mended(message(head if calls == head.calls else replace(head, calls=calls)))]
+    for fact, index in zip(facts[1:], unit.answers, strict=True):
+        out.append(mended(message(_answer(fact, calls[index]))))
+    return out
+
+
+def _labelled(calls: tuple[Call, ...], key: int) -> tuple[Call, ...]:
+    """The calls under ids unique in the turn, as they will be on the wire: two ids may differ in a surrogate only."""
+    if not all(call.id.isascii() for call in calls):
+        calls = tuple(replace(call, id=clean(call.id)) for call in calls)
+    pairs = zip(calls, labels(calls, key), strict=True)
+    return tuple(call if call.id == label else replace(call, id=label) for call, label in pairs)
+
+
+def _answer(fact: Fact, call: Call) -> Fact:
+    """A result under its call's label, or in the legacy form, where the function's name is the label."""
+    assert isinstance(fact, ToolResult)
+    if call.legacy:
+        return replace(fact, legacy=True, extra={**(fact.extra or {}), "name": call.name})
+    return fact if fact.call == call.id else replace(fact, call=call.id)
+
+
+def message(fact: Fact) -> Raw:
+    """The message a fact came from (`message(parse(m)) == m`), or for a fact of our own the one that says it."""
+    if isinstance(fact, (Note, Recalled, Handoff)):
+        return {"role": "user", "content": said(fact)}
+    if isinstance(fact, Failure):
+        return {"role": "assistant", "content": said(fact)}
+    out: Raw = {"role": _role(fact)}
+    if fact.parts or fact.shape not in {"null", "absent"}:
+        out["content"] = _content(fact)
+    elif fact.shape == "null":
+        out["content"] = None
+    out.update(fact.extra or {})
+    if isinstance(fact, ToolResult) and fact.call and not fact.legacy:
+        out["tool_call_id"] = fact.call
+    if isinstance(fact, Assistant):
+        _add_turn(out, fact)
+    return out
+
+
+def _role(fact: Fact) -> str:
+    if isinstance(fact, Instruction):
+        return fact.role
+    if isinstance(fact, ToolResult):
+        return "function" if fact.legacy else "tool"
+    return "assistant" if isinstance(fact, Assistant) else "user"
+
+
+def _content(fact: Fact) -> str | list[Raw]:
+    """A string stays a string as long as one can hold it."""
+    if fact.shape == "text":
+        if not fact.parts:
+            return ""
+        first = fact.parts[0]
+        if len(fact.parts) == 1 and isinstance(first, Text) and not first.extra:
+            return first.text
+    return [_part(part) for part in fact.parts]
+
+
+def _part(part: Part) -> Raw:
+    return {"type": "text", "text": part.text, **(part.extra or {})} if isinstance(part, Text) else part.raw
+
+
+def _add_turn(out: Raw, fact: Assistant) -> None:
+    for thought in fact.reasoning:
+        out[thought.field] = out.get(thought.field, "") + thought.text
+    for call in fact.calls:
+        if call.legacy:
+            out["function_call"] = _filled(call.extra or {}, call, "arguments")
+        else:
+            out.setdefault("tool_calls", []).append(_call(call))
+
+
+def _call(call: Call) -> Raw:
+    rest = REGULAR_CALL if call.extra is None else call.extra
+    kind, field = body_keys(rest)
+    out: Raw = {"id": call.id} if call.id else {}
+    return {**rest, **out, kind: _filled(cast("Raw", rest.get(kind) or {}), call, field)}
+
+
+def _filled(rest: Raw, call: Call, field: str) -> Raw:
+    """The body of a call: what parsing left in place, with what it took out. Arguments that were no text are still
+    there in `rest`, and come out so unless a trim has changed them."""
+    out = dict(rest)
+    if call.name:
+        out["name"] = call.name
+    if call.args and (out.get(field) is None or compact(out[field]) != call.args):
+        out[field] = call.args
+    return out

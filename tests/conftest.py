@@ -1,0 +1,27 @@
+"""Hypothesis profiles, and the folder of real conversations.
+
+HYPOTHESIS_PROFILE=campaign runs many more examples, each time others; the default is modest and always the same.
+TRANSOM_DATA names the folder of real conversations (default: ../shared/data beside the repository).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+settings.register_profile("default", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_SLOW)
+settings.register_profile("campaign", max_examples=5_000, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real conversations; without it the test is skipped."""
+    folder = Path(os.environ.get("TRANSOM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real conversations at {folder}: set TRANSOM_DATA to their folder")
+    return folder

@@ -1,0 +1,40 @@
+"""Law 15: the incremental view equals an independent, slow oracle written from the semantics."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+from logs import COUNTER, logs
+from portraits import portrait
+
+from oracle import history, picture
+from transom.core.entry import Entry
+from transom.core.folding import fold, view_of
+from transom.core.view import View
+from transom.testing.fakes import Entries
+
+
+@given(logs())
+def test_the_view_equals_the_oracle_after_every_entry(log: list[Entry]) -> None:
+    view = View(Entries(log), COUNTER)
+    for at, scene in enumerate(history(log, COUNTER)):
+        if at:
+            view = fold(view, log[at - 1 : at])
+        assert portrait(view) == scene.picture(), f"after {at} entries"
+
+
+@given(logs(), st.sets(st.integers(1, 40)))
+def test_however_the_entries_are_chunked(log: list[Entry], cuts: set[int]) -> None:
+    edges = [0, *sorted(cut for cut in cuts if cut < len(log)), len(log)]
+    view = View(Entries(log), COUNTER)
+    for start, stop in itertools.pairwise(edges):
+        view = fold(view, log[start:stop])
+    assert portrait(view) == picture(log, COUNTER)
+
+
+@given(logs(), st.integers(0, 40))
+def test_time_travel_is_a_smaller_number(log: list[Entry], upto: int) -> None:
+    upto = min(upto, len(log))
+    assert portrait(view_of(Entries(log), COUNTER, upto)) == picture(log[:upto], COUNTER)

@@ -1,0 +1,181 @@
+"""The oracle's parts: what a fact holds, how a trim shows it, and how big it is. See `oracle.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from transom.core.codec import plain
+from transom.core.edit import Trim
+from transom.core.entry import Entry
+from transom.core.message import (
+    Address,
+    Addressed,
+    Assistant,
+    Call,
+    Fact,
+    Failure,
+    Handoff,
+    Media,
+    Note,
+    Reasoning,
+    Recalled,
+    Text,
+    ToolResult,
+)
+from transom.core.tokens import TokenCounter
+
+
+class Sizes(NamedTuple):
+    tokens: int
+    bytes: int
+    images: int
+    messages: int
+
+
+def total(sizes: Sequence[Sizes]) -> Sizes:
+    return Sizes(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Sizes(0, 0, 0, 0)
+
+
+def is_blank(fact: Fact) -> bool:
+    """Neither content nor calls."""
+    if isinstance(fact, Assistant) and fact.calls:
+        return False
+    if own_words(fact):
+        return False
+    # silent: speech and a refusal are content, though they stand outside of the content field
+    if isinstance(fact, Assistant) and fact.extra and (fact.extra.get("audio") or fact.extra.get("refusal")):
+        return False
+    return not any(not isinstance(part, Text) or part.text for part in fact.parts)
+
+
+def own_words(fact: Fact) -> str:
+    if isinstance(fact, Failure):
+        return fact.shown
+    return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
+
+
+def is_json(text: str) -> bool:
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- parts and trims
+
+
+def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
+    """text[i], image[i], file[i], other[i] count within their kind; args[i] and reasoning[i] follow."""
+    kinds = ["text" if isinstance(part, Text) else getattr(part, "media", "other") for part in fact.parts]
+    for at, part in enumerate(fact.parts):
+        yield (kinds[at], kinds[:at].count(kinds[at])), part
+    if isinstance(fact, Assistant):
+        for index, call in enumerate(fact.calls):
+            yield ("args", index), call
+        for index, thought in enumerate(fact.reasoning):
+            yield ("reasoning", index), thought
+
+
+def form(part: Addressed, trim: Trim) -> Text | Call | None:
+    """What a trim shows of a part."""
+    if isinstance(part, Reasoning):
+        return None
+    if isinstance(part, Call):
+        return msgspec.structs.replace(part, args=trim.note)
+    if not isinstance(part, Text):
+        return Text(trim.note)
+    pieces, at, noted = "", 0, False
+    for start, stop in (*trim.keep, (len(part.text), len(part.text))):
+        if start > at and not noted:  # the note stands where the first stretch is gone
+            pieces, noted = pieces + trim.note, True
+        pieces, at = pieces + part.text[start:stop], stop
+    return Text(pieces, part.extra)
+
+
+def winner(trims: Sequence[Trim], part: Addressed) -> Trim | None:
+    """The one that shows the fewest bytes; ties by content."""
+    return min(trims, key=lambda trim: (weight(form(part, trim)), trim.note, trim.keep), default=None)
+
+
+def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
+    """A fact with its winning trims, without its bound reasoning if that is void."""
+    fact = entry.body
+    assert isinstance(fact, Fact)
+    shown: dict[Address, Addressed | None] = {}
+    for address, part in parts_of(fact):
+        best = winner([trim for trim in trims if (trim.entry, tuple(trim.part)) == (entry.seq, address)], part)
+        hidden = void and isinstance(part, Reasoning) and part.bound
+        shown[address] = form(part, best) if best is not None else None if hidden else part
+    kept = [(kind, part) for (kind, _), part in shown.items() if part is not None]
+    changes = {"parts": tuple(part for kind, part in kept if kind not in {"args", "reasoning"})}
+    if isinstance(fact, Assistant):
+        changes["calls"] = tuple(part for kind, part in kept if kind == "args")
+        changes["reasoning"] = tuple(part for kind, part in kept if kind == "reasoning")
+    return msgspec.structs.replace(fact, **changes)
+
+
+# ---- sizes: the counting formula, from what is shown
+
+PER_MESSAGE, PER_REQUEST, PER_MEDIA = 4, 3, 1_000
+BYTES_PER_MESSAGE = BYTES_PER_CALL = 32  # silent: braces, keys and role
+
+
+def utf8(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def strings(raw: object) -> Iterator[str]:
+    """silent: of a part we do not know, every string but its type."""
+    if isinstance(raw, str):
+        yield raw
+    elif isinstance(raw, dict):
+        for key, value in raw.items():
+            if key != "type":
+                yield from strings(value)
+    elif isinstance(raw, (list, tuple)):
+        for value in raw:
+            yield from strings(value)
+
+
+def words_in(part: Addressed | None) -> list[str]:
+    if part is None:
+        return []
+    if isinstance(part, Call):
+        return [part.args]
+    return [part.text] if isinstance(part, (Text, Reasoning)) else list(strings(part.raw))
+
+
+def weight(part: Addressed | None) -> int:
+    return sum(utf8(text) for text in words_in(part))
+
+
+def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
+    """One message."""
+    texts: list[str] = []
+    size, tokens, images = BYTES_PER_MESSAGE, PER_MESSAGE, 0
+    for _, part in parts_of(fact):
+        if isinstance(part, Media):
+            tokens, size, images = tokens + PER_MEDIA, size + weight(part), images + (part.media == "image")
+        else:
+            texts.extend(words_in(part))
+    if isinstance(fact, Assistant):
+        for call in fact.calls:
+            texts += [call.id, call.name]
+            size += BYTES_PER_CALL
+    if isinstance(fact, ToolResult):
+        texts.append(fact.call)
+    texts.append(own_words(fact))
+    if fact.extra:
+        size += len(plain(fact.extra))
+        name = fact.extra.get("name")
+        tokens += counter.count(name) if isinstance(name, str) else 0
+    tokens += sum(counter.count(text) for text in texts if text)
+    return Sizes(tokens, size + sum(utf8(text) for text in texts), images, 1)

@@ -1,0 +1,68 @@
+"""From messages to a window by the shortest road: parse, fold, close what is open, render."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
+from pathlib import Path
+
+from transom.core.entry import Entry
+from transom.core.folding import fold, view_of
+from transom.core.message import Head, Instruction, Text, ToolResult
+from transom.core.texts import ABORTED
+from transom.core.unit import labels
+from transom.core.view import View
+from transom.tokenizer import o200k
+from transom.wire.openai_chat import OPENAI_CHAT, parse
+
+
+class Letters:
+    """One token a character: for tests that do not need the real thing."""
+
+    name = "letters"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+def entries(bodies: Iterable, first: int = 0) -> list[Entry]:
+    return [Entry(seq=seq, at=0.0, body=body) for seq, body in enumerate(bodies, start=first)]
+
+
+def viewed(*bodies, counter=None) -> View:
+    """The view of a log that holds these."""
+    return view_of(entries(bodies), counter or Letters())
+
+
+def imported(messages: list[dict], tools: Iterable[dict] = (), counter=None) -> View:
+    """The view of an imported conversation: its leading instructions are the head; at its end open calls are closed."""
+    facts = [parse(message, f"messages[{i}]") for i, message in enumerate(messages)]
+    lead = tuple(takewhile(lambda fact: isinstance(fact, Instruction), facts))
+    log = entries([Head(messages=lead, tools=tuple(tools)), *facts[len(lead) :]])
+    view = view_of(log, counter or o200k())
+    closing = entries(closures(view), len(log))
+    log.extend(closing)
+    return fold(view, closing)
+
+
+def closures(view: View) -> Iterator[ToolResult]:
+    """Rule 3: a made result for each open call, at its place, under the label it has on the wire."""
+    for key in view.open:
+        unit = view.open_unit(key)
+        calls = unit.head.calls
+        for index in unit.missing:
+            label = labels(calls, key)[index]
+            yield ToolResult(made=True, place=(key, index), parts=(Text(ABORTED),), call=label)
+
+
+def rendered(view: View) -> list[dict]:
+    """What the provider would get."""
+    head = OPENAI_CHAT.head(view.head.body) if view.head is not None else []
+    return head + [message for slot in view.slots for message in OPENAI_CHAT.slot(slot)]
+
+
+def conversations(file: Path, most: int | None = None) -> Iterator[dict]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, islice(lines, most))
