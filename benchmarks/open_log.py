@@ -102,7 +102,8 @@ def small_appends(path: str, rounds: int = 2_000) -> None:
     begun = time.process_time()
     for seq in range(rounds):
         log[seq]
-    print(f"append of 2 entries {each * 1e6:.0f} µs, one entry read {(time.process_time() - begun) / rounds * 1e6:.1f} µs")
+    read = (time.process_time() - begun) / rounds
+    print(f"append of 2 entries {each * 1e6:.0f} µs, one entry read {read * 1e6:.1f} µs")
     store.close()
 
 

@@ -34,7 +34,6 @@ from transom.core.message import (
     User,
     addressed,
 )
-from transom.core.unit import Folded
 from transom.core.view import View
 from transom.testing.builders import entry, image
 from transom.testing.fakes import Entries, WordCounter
@@ -94,14 +93,15 @@ class Teller:
 
     def shown(self) -> list[Entry]:
         """The facts that are in a unit, folded or not."""
-        return [entry for entry in self.log if told_in(self.view, entry.seq)]
+        return [entry for entry in self.log if self.view.slot_of(entry.seq) is not None]
 
     def outstanding(self) -> int | None:
         return self.view.sent.seq if self.view.sent is not None else None
 
 
-def told_in(view: View, seq: int) -> bool:
-    return view.slot_of(seq) is not None
+def live_edits(view: View) -> list[int]:
+    """The seqs of the edits that an `Undo` may take back."""
+    return [seq for seq in range(view.n) if view.refusal(Undo(edit=seq)) is None]
 
 
 def _parts(a: int, d: int) -> tuple[Part, ...]:
@@ -236,9 +236,11 @@ def _pin(told: Teller, act: Act) -> None:
 
 
 def _undo(told: Teller, act: Act) -> None:
-    """a: which edit, the newest first; from d = 12 on, any entry."""
+    """a: which live edit, the newest first; from d = 12 on any edit, from d = 14 on any entry."""
     edits = [entry.seq for entry in told.log if isinstance(entry.body, (Fold, Trim, Pin))]
-    told.say(Undo(edit=edits[-1 - act.a % len(edits)] if edits and act.d < 12 else act.a))
+    if act.d < 12:
+        edits = live_edits(told.view)
+    told.say(Undo(edit=edits[-1 - act.a % len(edits)] if edits and act.d < 14 else act.a))
 
 
 _ACTS: dict[str, Callable[[Teller, Act], None]] = {
@@ -280,14 +282,9 @@ def logs() -> st.SearchStrategy[list[Entry]]:
     return st.one_of(_acts(mixed, 1, 12), long).map(tell)
 
 
-def facts(most: int = 20) -> st.SearchStrategy[list[Entry]]:
-    """Any log without edits."""
-    return _acts((*_FACTS, "sent", "head"), 1, most).map(tell)
-
-
-def edits(most: int = 8) -> st.SearchStrategy[list[Act]]:
-    """Acts that write edits, to be told after a log."""
-    return _acts(_EDITS, 1, most)
+def acts(*kinds: str, most: int = 6) -> st.SearchStrategy[list[Act]]:
+    """A few acts of these kinds, to be told after a log."""
+    return _acts(kinds, 1, most)
 
 
 def retold(log: list[Entry]) -> Teller:
@@ -296,12 +293,3 @@ def retold(log: list[Entry]) -> Teller:
     told.log = list(log)
     told.view = fold(View(Entries(log), COUNTER), log)
     return told
-
-
-def depth(view: View) -> int:
-    """How deep the folds of a view nest."""
-
-    def deep(slot) -> int:
-        return 1 + max(map(deep, slot.kids)) if isinstance(slot, Folded) else 0
-
-    return max(map(deep, view.slots), default=0)

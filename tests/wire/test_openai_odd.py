@@ -27,16 +27,17 @@ def sometimes(required, **optional):
     return st.fixed_dictionaries(required, optional=optional)
 
 
-def parts(texts):
+def parts(texts, *, bare=True):
     part = st.builds(lambda text, rest: {"type": "text", "text": text, **rest}, texts, sometimes({}, x=JSON))
     other = sometimes({"type": KINDS.filter(lambda kind: kind != "text")}, data=TEXTS, x=JSON)
-    return st.lists(part | other | sometimes({}, data=JSON), max_size=3)
+    typed = part | other
+    return st.lists(typed | sometimes({}, text=TEXTS, type=JSON, data=JSON) if bare else typed, max_size=3)
 
 
 def odd_messages(texts=TEXTS, names=TEXTS):
     contents = st.none() | texts | parts(texts)
     body = sometimes({}, name=names | st.none(), arguments=JSON, x=JSON)
-    calls = sometimes({"function": body}, id=LABELS | st.none(), type=st.just("function") | st.none(), index=JSON)
+    calls = sometimes({"function": body}, id=LABELS | st.none(), type=st.just("function") | JSON, index=JSON)
     asked = st.none() | st.lists(calls, max_size=3)
     common = {"content": contents, "name": names | st.none(), "x": JSON}
     return st.one_of(
@@ -71,6 +72,9 @@ def test_any_conversation_makes_a_valid_window(messages):
     assert turnsafe.validate(out, provider="openai").violations == ()
 
 
+SOUND = LABELS.filter(str.isascii)
+
+
 def call(label, args):
     return {"id": label, "type": "function", "function": {"name": "sh", "arguments": args}}
 
@@ -79,16 +83,16 @@ NICE = st.one_of(
     sometimes(
         {
             "role": st.sampled_from(["user", "system", "developer"]),
-            "content": TEXTS.filter(bool) | parts(TEXTS).filter(bool),
+            "content": TEXTS.filter(bool) | parts(TEXTS, bare=False).filter(bool),
         },
         name=st.sampled_from(["Ann", "B-2"]),
     ),
     st.builds(
         lambda calls, text: {"role": "assistant", "content": text, "tool_calls": calls, "reasoning": "r"},
-        st.lists(st.builds(call, LABELS, TEXTS | JSON.filter(lambda value: value is not None)), min_size=1, max_size=3),
+        st.lists(st.builds(call, SOUND, TEXTS | JSON.filter(lambda value: value is not None)), min_size=1, max_size=3),
         st.none() | TEXTS,
     ),
-    st.builds(lambda label, text: {"role": "tool", "tool_call_id": label, "content": text}, LABELS, TEXTS | st.none()),
+    st.builds(lambda label, text: {"role": "tool", "tool_call_id": label, "content": text}, SOUND, TEXTS | st.none()),
     st.builds(
         lambda args: {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": args}}, TEXTS
     ),

@@ -153,6 +153,10 @@ REFUSED = {
         {"role": "assistant", "function_call": {"name": 1}},
         "function_call.name must be a string, not a number",
     ),
+    "function_call name list": (
+        {"role": "assistant", "function_call": {"name": [""]}},
+        "function_call.name must be a string, not a list",
+    ),
     "tool_call_id": ({"role": "tool", "tool_call_id": 1}, "tool_call_id must be a string, not a number"),
     "not JSON": (
         {"role": "user", "content": [{"type": "x", "x": b""}]},

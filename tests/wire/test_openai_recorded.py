@@ -45,8 +45,8 @@ NO_SHAPE = {
 
 
 @pytest.fixture(scope="session")
-def exchanges(recordings) -> list[dict]:
-    with gzip.open(recordings / "provider_exchanges.jsonl.gz", "rt", encoding="utf-8") as lines:
+def exchanges(data) -> list[dict]:
+    with gzip.open(data / "provider_exchanges.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if "chat/completions" in line]
     return [row for row in rows if "chat/completions" in row["path"]]
 
@@ -87,8 +87,8 @@ def check(conversation):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_first_conversations_of_each_family(recordings, family):
-    file = recordings / "conversations" / f"{family}.jsonl.gz"
+def test_the_first_conversations_of_each_family(data, family):
+    file = data / "conversations" / f"{family}.jsonl.gz"
     left = 150
     for conversation in conversations(file, 10):
         check({**conversation, "messages": conversation["messages"][:left]})
@@ -100,10 +100,10 @@ def test_the_first_conversations_of_each_family(recordings, family):
 @pytest.mark.campaign
 @pytest.mark.usefixtures("campaign")
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_conversation(recordings, family):
-    for conversation in conversations(recordings / "conversations" / f"{family}.jsonl.gz"):
+def test_every_conversation(data, family):
+    for conversation in conversations(data / "conversations" / f"{family}.jsonl.gz"):
         check(conversation)
 
 
-def test_the_families_are_all_of_them(recordings):
-    assert sorted(file.name.split(".")[0] for file in (recordings / "conversations").glob("*.gz")) == FAMILIES
+def test_the_families_are_all_of_them(data):
+    assert sorted(file.name.split(".")[0] for file in (data / "conversations").glob("*.gz")) == FAMILIES

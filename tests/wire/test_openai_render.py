@@ -211,6 +211,19 @@ MENDED = {
             ),
         ],
     ),
+    "parts without a type": (
+        [{"role": "user", "content": [{"text": "a"}, {"type": 5}, {"type": "refusal", "refusal": "b"}]}],
+        [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "a"},
+                    {"type": "text", "text": "[part left out]"},
+                    {"type": "refusal", "refusal": "b"},
+                ],
+            }
+        ],
+    ),
     "no content": (
         [
             {"role": "system"},
@@ -265,6 +278,25 @@ COUNTED_OTHERWISE = {
     "a name cut to 64": ([turn(call(name="f" * 70)), answer()], 6),
     "a name made up": ([turn(call(name="")), answer()], -len("unnamed")),
     "a file left out": ([turn(call()), answer(content=[FILE])], 1_000 - len("[file left out]")),
+    "ids told apart by a surrogate": (
+        [turn(call("\ud800"), call("?")), answer("\ud800"), answer("?")],
+        2 * (len("?") - len("call_1_1")),
+    ),
+    "a function's parts": (
+        [
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            {
+                "role": "function",
+                "name": "f",
+                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            },
+        ],
+        -1,
+    ),
+    "a made answer to a legacy call": (
+        [{"role": "assistant", "content": None, "function_call": {"name": "fgh", "arguments": "{}"}}],
+        -len("fgh"),
+    ),
     "a part left out": ([turn(call()), answer(content=[{"type": "x", "x": "yz"}])], 2 - len("[part left out]")),
 }
 

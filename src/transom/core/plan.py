@@ -175,6 +175,8 @@ class _Cutter:
             self._ask(self.policy.arrival, self._aim(hard=False), stop=False)
         if self._quiet():
             return
+        if not fits(self._head().plus(self._words()), self.limit):
+            raise self._impossible()  # before any cut: no cut can help
         if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
             self._press(self.policy.pressure, hard=False)
         for _ in range(4):  # what is folded may be a word of the frame, which is then due again and needs room
@@ -274,7 +276,7 @@ class _Cutter:
             for pin in unit.pins:
                 body = self.draft.view.fetch(pin).body
                 if isinstance(body, Pin) and body.implied:
-                    self.draft.propose(Undo(edit=pin, why="no longer required"))
+                    self.draft.propose(Undo(edit=pin, why="compaction"))
 
     def _fold_superseded(self) -> None:
         """Words said again later go, where the prefix is broken anyway."""

@@ -6,10 +6,13 @@ goes on from there.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from transom.core.codec import plain
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.folding import fold
 from transom.core.log import Ahead
@@ -17,7 +20,7 @@ from transom.core.message import Assistant, Fact, Instruction, Raw, Text, User
 from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.drive.conversation import Conversation
-from transom.errors import BudgetImpossible, InvalidMessage
+from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting
 from transom.wire.openai_chat import parse
 
 Placed = tuple[int, Fact]
@@ -65,8 +68,12 @@ def replay(
     tools: Sequence[Raw] | None = None,
     questions: Sequence[Question] = (),
 ) -> Iterator[Step]:
-    """A step for each call (an assistant message with something to show before it) and each question, in order."""
-    past = _Past(conversation)
+    """A step for each call (an assistant message with something to show before it) and each question, in order.
+
+    A log that already holds a part of this replay is read back as far as it goes. Raises InvalidSetting if it holds
+    something else: other messages, or the same ones under another budget or policy.
+    """
+    past = _Past(conversation, _settings(conversation, facts))
     waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
@@ -85,11 +92,12 @@ def _shows_anything(view: View) -> bool:
 class _Past:
     """Where a replay stands: in the stored part of the log, read back entry by entry, or at its end."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, conversation: Conversation, settings: dict[str, Any]) -> None:
+        self._conversation, self._settings = conversation, settings
         self._stored = conversation.log.read() if len(conversation.log) else iter(())
         self._next = next(self._stored, None)
         self._view = View(conversation.log, conversation.view.counter)
+        self._first = True
 
     @property
     def view(self) -> View:
@@ -113,15 +121,40 @@ class _Past:
 
     def take(self, at: int, fact: Fact) -> None:
         """Go past the message at this position."""
+        extra = {"replay": self._settings} if self._first else None
         if self._next is None:
-            self._conversation.append(fact, Meta(source=at))
+            self._conversation.append(fact, Meta(source=at, extra=extra))
         else:
+            self._check(self._next.meta)
             self._fold()
+        self._first = False
+
+    def _check(self, meta: Meta | None) -> None:
+        if not self._first:
+            return
+        stored: Any = meta.extra.get("replay") if meta is not None and meta.extra else None
+        if stored != self._settings:
+            name = self._conversation.log.name
+            was, now = _worded(stored), _worded(self._settings)
+            raise InvalidSetting(f"conversation {name!r} is in the store already ({was}); asked for: {now}")
 
     def _fold(self) -> None:
         assert self._next is not None
         self._view = fold(self._view, (self._next,))
         self._next = next(self._stored, None)
+
+
+def _settings(conversation: Conversation, facts: Sequence[Placed]) -> dict[str, Any]:
+    """What a replay is a replay of, and under which settings: stored with its first fact."""
+    content = hashlib.blake2b(digest_size=8)
+    for _, fact in facts:
+        content.update(plain(fact))
+    limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}
+    return {**limits, "policy": conversation.policy.name, "messages": content.hexdigest()}
+
+
+def _worded(settings: dict[str, Any] | None) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items()) if settings else "something else"
 
 
 def _is_source(entry: Entry) -> bool:

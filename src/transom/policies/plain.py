@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from transom.core.policy import Policy, Strategy
-from transom.strategies import collapse, elide
+from transom.strategies import collapse
 from transom.strategies.arrival import Clip
+from transom.strategies.elide import DropMedia, Elide
 from transom.strategies.omission import Omit
 from transom.strategies.stale import StubStale
 
 LADDER: tuple[Strategy, ...] = (
     Omit(),
-    elide.media,
-    elide.results(elide.newest),
-    elide.arguments(elide.newest),
-    elide.text(elide.newest),
-    elide.reasoning(elide.newest),
-    elide.results(elide.others),
-    elide.arguments(elide.others),
-    elide.text(elide.others),
-    elide.reasoning(elide.others),
+    DropMedia(),
+    Elide("results", "newest"),
+    Elide("arguments", "newest"),
+    Elide("text", "newest"),
+    Elide("reasoning", "newest"),
+    Elide("results", "others"),
+    Elide("arguments", "others"),
+    Elide("text", "others"),
+    Elide("reasoning", "others"),
     collapse.late_notes,
-    elide.text(elide.required, deep=True),
+    Elide("text", "required", deep=True),
     collapse.newest_turn,
-    elide.text(elide.required),
+    Elide("text", "required"),
     collapse.everything,
 )
 """When a window would not fit: from what is missed least to what is missed most. The last step cannot fail while the
@@ -37,7 +38,7 @@ SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigg
 DEFAULT = Policy(
     name="default",
     arrival=(Clip(),),
-    pressure=(elide.old_media, StubStale(), Omit()),
+    pressure=(DropMedia(old=True), StubStale(), Omit()),
     hard=LADDER,
     trigger=0.95,
     target=0.4,

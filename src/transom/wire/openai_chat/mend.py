@@ -57,10 +57,10 @@ def _mend_content(out: Raw) -> None:
     if content is None or content == []:
         if role != "assistant" or not _stands_without_content(out):
             out["content"] = ""
-    elif role in {"tool", "function"} and isinstance(content, list):
-        parts = [_tool_part(part) for part in cast("list[Raw]", content)]
+    elif isinstance(content, list):
+        parts = [_part(part, role) for part in cast("list[Raw]", content)]
         # a function's content is a string: the legacy form knows no parts
-        out["content"] = parts if role == "tool" else "\n".join(_words(part) for part in parts)
+        out["content"] = "\n".join(_words(part) for part in parts) if role == "function" else parts
 
 
 def _stands_without_content(out: Raw) -> bool:
@@ -69,8 +69,13 @@ def _stands_without_content(out: Raw) -> bool:
     return spoken or bool(out.get("tool_calls") or out.get("function_call"))
 
 
-def _tool_part(part: Raw) -> Raw:
-    return part if part.get("type") in {"text", "image_url"} else {"type": "text", "text": _left_out(part)}
+def _part(part: Raw, role: str) -> Raw:
+    kind = part.get("type")
+    if isinstance(kind, str) and (role != "tool" or kind in {"text", "image_url"}):
+        return part
+    if kind is None and isinstance(part.get("text"), str):
+        return {**part, "type": "text"}
+    return {"type": "text", "text": _left_out(part)}
 
 
 def _words(part: Raw) -> str:
@@ -79,7 +84,9 @@ def _words(part: Raw) -> str:
 
 def _left_out(part: Raw) -> str:
     kind = part.get("type")
-    return LEFT_OUT.format("image" if kind == "image_url" else "file" if kind in FILES else "part")
+    return LEFT_OUT.format(
+        "image" if kind == "image_url" else "file" if isinstance(kind, str) and kind in FILES else "part"
+    )
 
 
 def _mend_calls(out: Raw) -> None:

@@ -158,10 +158,10 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
     if legacy is None:
         return ()
     rest = _object(legacy, where, "function_call")
-    if rest.get("name") in {None, ""}:  # responses of some compatibles carry an empty one: no call was made
+    name = _text(rest, "name", where, "function_call.")
+    if not name:  # responses of some compatibles carry an empty one: no call was made
         return ()
     del fields["function_call"]
-    name = _text(rest, "name", where, "function_call.")
     return (Call("", name, _arguments(rest, "arguments"), rest or None, legacy=True),)
 
 

@@ -1,0 +1,137 @@
+"""Every call of every conversation: is the window valid, within the budget, not empty, and does it hold what it must?
+
+    python benchmarks/sweep.py DATA [--budget N …] [--policy P] [--family F …] [--every K]
+
+Prints a line per family and budget; exits 1 if anything is wrong. Judged by our own rules and by `turnsafe`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import turnsafe
+from transom.core.budget import Budget
+from transom.core.message import User, is_empty
+from transom.drive.conversation import Conversation
+from transom.drive.replay import replay, split
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+from transom.wire.openai_chat import OPENAI_CHAT, violations
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "wire"))
+from counting import request_tokens
+
+
+def conversations(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Counter[str], list[str], float]:
+    seen: Counter[str] = Counter()
+    wrong: list[str] = []
+    spent = 0.0
+    for number, record in enumerate(conversations(Path(path))):
+        if number % every:
+            continue
+        head, facts = split(record["messages"], record["id"])
+        conversation = Conversation(
+            MemoryStore().open("x"),
+            budget=Budget(context=budget),
+            policy=policy_named(policy),
+            counter=o200k(),
+            system=head,
+            clock=lambda: 0.0,
+        )
+        previous: list[dict[str, Any]] = []
+        long = len(record["messages"]) > 150
+        started = time.process_time()
+        for step in replay(conversation, facts):
+            spent += time.process_time() - started
+            seen["calls"] += 1
+            where = f"{record['id']} at {step.at} budget {budget}"
+            if step.window is None:
+                seen["refused"] += 1
+                bill = step.refused.bill
+                first = [f for at, f in facts if at < step.at and isinstance(f, User) and not is_empty(f)]
+                floor = bill["need"]
+                if floor <= budget:
+                    wrong.append(f"{where}: refused though {bill}")
+                seen[f"first={len(first) > 0}"] += 0
+                started = time.process_time()
+                continue
+            sent = step.window.messages(OPENAI_CHAT)
+            for problem in violations(sent)[:1]:
+                wrong.append(f"{where}: {problem}")
+            report = turnsafe.validate(sent, provider="openai")
+            if not report.ok:
+                wrong.append(f"{where}: turnsafe {report.violations[0]}")
+            tokens = request_tokens(sent, o200k())
+            if tokens != step.window.tokens:
+                wrong.append(f"{where}: counted {tokens}, said {step.window.tokens}")
+            if tokens > budget:
+                wrong.append(f"{where}: over budget, {tokens}")
+            if not sent:
+                wrong.append(f"{where}: empty")
+            if sent[: len(previous)] != previous:
+                seen["breaks"] += 1
+                if step.window.breaks is None:
+                    wrong.append(f"{where}: an unnamed break")
+            elif step.window.breaks is not None:
+                wrong.append(f"{where}: a break that is none: {step.window.breaks}")
+            previous = sent
+            seen["tokens"] += tokens
+            seen["kept"] += step.window.kept
+            if long:
+                seen["long_tokens"] += tokens
+                seen["long_kept"] += step.window.kept
+            started = time.process_time()
+        seen["conversations"] += 1
+    return Path(path).name, budget, seen, wrong, spent
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--budget", type=int, action="append")
+    parser.add_argument("--family", action="append")
+    parser.add_argument("--policy", default="default")
+    parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
+    options = parser.parse_args()
+    files = sorted((options.data / "conversations").glob("*.jsonl.gz"), key=lambda file: -file.stat().st_size)
+    files = [file for file in files if not options.family or file.name.split(".")[0] in options.family]
+    bad = 0
+    with ProcessPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(judge, str(file), budget, options.policy, options.every)
+            for file in files
+            for budget in options.budget or (4_000, 16_000, 64_000)
+        ]
+        for job in jobs:
+            name, budget, seen, wrong, spent = job.result()
+            share = 100 * seen["kept"] / max(1, seen["tokens"])
+            long = 100 * seen["long_kept"] / max(1, seen["long_tokens"])
+            print(
+                f"{name:24} {budget:7,} calls {seen['calls']:6,} refused {seen['refused']:5,} wrong {len(wrong):5,} "
+                f"breaks {seen['breaks']:5,} cached {share:5.1f}% long {long:5.1f}% "
+                f"{1e3 * spent / max(1, seen['calls']):6.2f} ms/call",
+                flush=True,
+            )
+            for line in wrong[:3]:
+                print("   ", line[:300])
+            bad += len(wrong)
+    print("wrong:", bad)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

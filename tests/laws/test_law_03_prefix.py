@@ -1,0 +1,30 @@
+"""Law 3, in the core: between two requests the slots sent stay a prefix, unless the view names what broke it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from logs import COUNTER, logs
+
+from transom.core.entry import Entry, Sent
+from transom.core.folding import fold
+from transom.core.view import View
+from transom.testing.fakes import Entries
+
+
+@given(logs())
+def test_what_was_sent_stays_a_prefix_or_the_break_is_named(log: list[Entry]) -> None:
+    view = View(Entries(log), COUNTER)
+    sent: list[bytes] | None = None
+    for entry in log:
+        view = fold(view, [entry])
+        now = [slot.digest() for slot in view.slots]
+        if isinstance(entry.body, Sent):
+            sent = None if view.open else now  # rule 3: no request leaves with open calls
+            assert (view.stable, view.broke) == (len(now), None)
+        elif sent is not None and view.broke is None:
+            assert (view.stable, now[: len(sent)]) == (len(sent), sent)
+        elif sent is not None:
+            slot, cause, _ = view.broke
+            assert cause <= entry.seq
+            assert slot == view.stable < len(sent)
+            assert now[: max(slot, 0)] == sent[: max(slot, 0)]

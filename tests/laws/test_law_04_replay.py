@@ -1,0 +1,45 @@
+"""Law 4: folding the stored log gives the live view, and every digest can be made again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from logs import COUNTER, logs
+from msgspec.structs import replace
+from portraits import portrait
+
+from transom.core.codec import decode, encode
+from transom.core.entry import Entry, Sent
+from transom.core.folding import fold, view_of
+from transom.core.view import View
+from transom.testing.fakes import Entries
+
+
+@given(logs())
+def test_a_log_survives_storage(log: list[Entry]) -> None:
+    stored = [encode(entry) for entry in log]
+    assert [decode(line) for line in stored] == log
+    assert [encode(decode(line)) for line in stored] == stored
+    assert not any(b"\n" in line for line in stored)
+
+
+@given(logs())
+def test_the_stored_log_gives_the_live_view(log: list[Entry]) -> None:
+    live = View(Entries(log), COUNTER)
+    for entry in log:
+        live = fold(live, [entry])
+    stored = Entries([decode(encode(entry)) for entry in log])
+    assert portrait(view_of(stored, COUNTER)) == portrait(live)
+
+
+@given(logs())
+def test_every_true_digest_can_be_made_again(log: list[Entry]) -> None:
+    stored = Entries([decode(encode(entry)) for entry in log])
+    said = [entry for entry in log if isinstance(entry.body, Sent) and entry.body.digest != "0" * 32]
+    assert [view_of(stored, COUNTER, sent.seq).digest() for sent in said] == [sent.body.digest for sent in said]
+
+
+@given(logs(), st.booleans())
+def test_counts_that_are_missing_are_made_by_the_view(log: list[Entry], foreign: bool) -> None:
+    bare = [replace(entry, tokens=(7,) if foreign else (), counter="other" if foreign else "") for entry in log]
+    assert portrait(view_of(Entries(bare), COUNTER)) == portrait(view_of(Entries(log), COUNTER))

@@ -1,0 +1,94 @@
+"""Laws 9 and 12 in the core: facts never change and stay reachable; text stays text, JSON stays JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from hypothesis import given
+from logs import COUNTER, Act, acts, logs, retold, tell
+from portraits import REASONS, portrait
+
+from transom.core.codec import encode
+from transom.core.entry import Entry
+from transom.core.folding import fold, view_of
+from transom.core.message import Assistant, Fact, Text, addressed
+from transom.core.tokens import clean, text_bytes
+from transom.core.view import View
+from transom.testing.fakes import Entries
+
+
+@given(logs())
+def test_every_fact_is_in_its_unit_whole_or_reported(log: list[Entry]) -> None:
+    before = [encode(entry) for entry in log]
+    view = view_of(Entries(log), COUNTER)
+    portrait(view)
+    for entry in log:
+        if not isinstance(entry.body, Fact):
+            assert view.slot_of(entry.seq) is None
+        elif view.slot_of(entry.seq) is None:
+            assert view.unit_of[entry.seq] in REASONS
+        else:
+            unit = view.unit(view.unit_of[entry.seq])
+            assert view.entries_of(unit)[unit.seqs.index(entry.seq)] == entry
+    assert [encode(entry) for entry in log] == before
+
+
+@given(logs())
+def test_the_units_that_show_are_whole_turns_in_key_order(log: list[Entry]) -> None:
+    view = view_of(Entries(log), COUNTER)
+    keys = [unit.key for unit in view.units()]
+    assert keys == sorted(set(keys))
+    assert all(view.visible(key) for key in keys)
+    assert all(a.last < b.first for a, b in pairwise(view.slots))
+    for unit in view.units():
+        calls = unit.head.calls if isinstance(unit.head, Assistant) else ()
+        assert sorted((*unit.answers, *unit.missing)) == list(range(len(calls)))
+
+
+@given(logs())
+def test_arguments_that_were_json_stay_json(log: list[Entry]) -> None:
+    for unit in view_of(Entries(log), COUNTER).units():
+        for was, now in zip(unit.facts, unit.shown(), strict=True):
+            if isinstance(was, Assistant):
+                for call, shown in zip(was.calls, now.calls, strict=True):
+                    assert _is_json(shown.args) or not _is_json(call.args)
+                    assert (shown.id, shown.name) == (call.id, call.name)
+
+
+@given(logs())
+def test_texts_are_cut_between_characters_and_counted_as_they_are_sent(log: list[Entry]) -> None:
+    for unit in view_of(Entries(log), COUNTER).units():
+        for fact in unit.shown():
+            for _, part in addressed(fact):
+                if isinstance(part, Text):
+                    sent = clean(part.text).encode("utf-8")  # raises if a lone surrogate is left
+                    assert (len(sent), clean(sent.decode())) == (text_bytes(part.text), clean(part.text))
+
+
+@given(logs(), acts("fold", "trim", "undo", "reply", "result"), acts("user", "pin", "undo", "fold", "made"))
+def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Act], others: list[Act]) -> None:
+    past = view_of(Entries(log), COUNTER)
+    before = portrait(past)
+    for future in (tell(some, retold(log)), tell(others, retold(log)), tell(some, retold(log))):
+        extended = fold(past.on(Entries(future)), future[len(log) :])
+        assert portrait(extended) == portrait(view_of(Entries(future), COUNTER))
+        assert portrait(past) == before
+
+
+@given(logs())
+def test_views_of_every_length_live_side_by_side(log: list[Entry]) -> None:
+    views = [View(Entries(log), COUNTER)]
+    for entry in log:
+        views.append(fold(views[-1], [entry]))
+    assert [portrait(view) for view in views] == [
+        portrait(view_of(Entries(log), COUNTER, upto)) for upto in range(len(log) + 1)
+    ]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,250 @@
+"""What every store must do, whatever it keeps logs in."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import pytest
+from places import Place
+from stored import EVERY_KIND, log_of, said
+
+from transom.core.entry import Body
+from transom.core.message import Media, Opaque, Text, User
+from transom.errors import Conflict, InvalidSetting
+from transom.stores import open_store
+from transom.stores.blobs import LIMIT
+
+NAMES = [
+    "trip",
+    "Trip",
+    "",
+    "../outside",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "..",
+    "nul",
+    "CON.txt",
+    "x" * 5_000,
+    "zero\0byte",
+    "line\nbreak",
+    "’; DROP TABLE logs; --",
+    "Ünïcödé 旅行",
+    "lone \ud800",
+    "trip.jsonl",
+    "%2e%2e",
+]
+
+
+def test_the_samples_hold_every_kind() -> None:
+    assert {type(body) for body in EVERY_KIND} == set(Body.__args__)
+
+
+def test_every_kind_comes_back_as_it_went_in(place: Place) -> None:
+    sent = log_of(EVERY_KIND)
+    log = place.open().open("all")
+    log.append(sent, 0)
+    again = place.open().open("all")
+    assert list(log.read()) == [log[seq] for seq in range(len(sent))] == list(again.read()) == sent
+    assert (len(log), len(again), again.mended) == (len(sent), len(sent), "")
+
+
+def test_an_unknown_name_is_an_empty_log_that_leaves_no_trace(place: Place) -> None:
+    store = place.open()
+    log = store.open("nobody")
+    log.append([], 0)
+    with pytest.raises(Conflict):
+        log.append(said(1, 1), 1)
+    assert (len(log), list(log.read()), log.refresh(), log.saved(), log.mended) == (0, [], 0, None, "")
+    assert store.names() == place.open().names() == []
+    assert log.name == "nobody"
+
+
+@pytest.mark.parametrize("expect", [0, 2, 4])
+def test_a_conflict_stores_nothing(place: Place, expect: int) -> None:
+    log = place.open().open("trip")
+    log.append(said(0, 3), 0)
+    with pytest.raises(Conflict) as caught:
+        log.append(said(expect, 2), expect)
+    assert (caught.value.expected, caught.value.found) == (expect, 3)
+    assert list(log.read()) == list(place.open().open("trip").read()) == said(0, 3)
+    log.append(said(3, 1), 3)
+    assert list(place.open().open("trip").read()) == said(0, 4)
+
+
+def test_a_wrong_number_stores_nothing(place: Place) -> None:
+    log = place.open().open("trip")
+    log.append(said(0, 1), 0)
+    with pytest.raises(ValueError, match="entry 2 cannot stand at 1"):
+        log.append([*said(2, 1), *said(1, 1)], 1)
+    assert list(place.open().open("trip").read()) == said(0, 1)
+
+
+def test_what_is_not_json_stores_nothing(disk: Place) -> None:
+    log = disk.open().open("trip")
+    log.append(said(0, 1), 0)
+    with pytest.raises(TypeError):
+        log.append([*said(1, 1), *log_of([User(extra={"x": object()})], 2)], 1)
+    assert list(disk.open().open("trip").read()) == said(0, 1)
+
+
+def test_outside_the_log_is_an_index_error(place: Place) -> None:
+    log = place.open().open("trip")
+    log.append(said(0, 2), 0)
+    for seq in (-1, 2, 10**30):
+        with pytest.raises(IndexError):
+            log[seq]
+
+
+def test_ranges(place: Place) -> None:
+    log = place.open().open("trip")
+    log.append(said(0, 200), 0)
+    for start, stop in [(0, None), (0, 0), (7, 7), (9, 3), (63, 65), (0, 200), (199, 500), (200, None), (150, 190)]:
+        assert list(log.read(start, stop)) == said(0, 200)[start:stop], (start, stop)
+
+
+def test_reading_goes_on_while_others_write(place: Place) -> None:
+    log = place.open().open("trip")
+    log.append(said(0, 100), 0)
+    seen = []
+    for entry in log.read():
+        seen.append(entry)
+        if entry.seq in {0, 70}:
+            log.append(said(len(log), 1), len(log))
+            place.open().open("trip").append(said(len(log), 1), len(log))
+            log.refresh()
+    assert seen == said(0, 100)
+    assert list(log.read()) == said(0, 104)
+
+
+def test_two_handles_meet_at_a_conflict_and_by_refresh(place: Place) -> None:
+    one, two = place.open().open("trip"), place.open().open("trip")
+    one.append(said(0, 2), 0)
+    assert (len(two), list(two.read())) == (0, [])
+    with pytest.raises(Conflict) as caught:
+        two.append(said(0, 1), 0)
+    assert (caught.value.found, len(two)) == (2, 0)
+    assert two.refresh() == len(two) == 2
+    two.append(said(2, 2), 2)
+    assert len(one) == 2
+    with pytest.raises(IndexError):
+        one[2]
+    one.append(said(4, 1), 4)  # it may know the length from elsewhere
+    assert list(one.read()) == said(0, 5)
+    assert (two.refresh(), list(two.read())) == (5, said(0, 5))
+
+
+def test_threads_share_a_store(place: Place) -> None:
+    store = place.open()
+
+    def work() -> None:
+        log = store.open("shared")
+        for _ in range(10):
+            while True:
+                try:
+                    log.append(said(len(log), 3), len(log))
+                    break
+                except Conflict:
+                    log.refresh()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(place.open().open("shared").read()) == said(0, 120)
+
+
+def test_threads_share_a_handle(place: Place) -> None:
+    log = place.open().open("shared")
+    log.append(said(0, 300), 0)
+    seen: list[bool] = []
+    threads = [threading.Thread(target=lambda: seen.append(list(log.read()) == said(0, 300))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for seq in range(300, 310):
+        log.append(said(seq, 1), seq)
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4
+    assert list(log.read(300)) == said(300, 10)
+
+
+def test_large_bodies(place: Place) -> None:
+    raw = {"kind": "future", "blob": "o" * LIMIT}
+    bodies = [
+        User(parts=(Text("x" * 1_000_000),)),
+        User(parts=(Text("\ud800" + "é" * LIMIT),)),
+        User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
+        User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
+        Opaque(raw=raw),
+    ]
+    sent = log_of(bodies)
+    log = place.open().open("large")
+    log.append(sent, 0)
+    log.append(log_of(bodies, len(bodies)), len(bodies))
+    assert list(place.open().open("large").read()) == [*sent, *log_of(bodies, len(bodies))]
+
+
+def test_names_come_in_the_order_the_logs_were_made(place: Place) -> None:
+    store = place.open()
+    logs = [store.open(name) for name in NAMES]
+    for log in reversed(logs):
+        log.append(log_of([User(parts=(Text(log.name),))]), 0)
+    assert store.names() == place.open().names() == NAMES[::-1]
+    for name in NAMES:
+        assert list(place.open().open(name).read()) == log_of([User(parts=(Text(name),))])
+
+
+def test_the_newest_snapshot_is_kept(place: Place) -> None:
+    log, other = place.open().open("trip"), place.open().open("other")
+    for one in (log, other):
+        one.append(said(0, 3), 0)
+    log.save(1, b"old")
+    log.save(3, bytes(range(256)) * 1_000)
+    assert log.saved() == place.open().open("trip").saved() == (3, bytes(range(256)) * 1_000)
+    assert other.saved() is None
+    assert list(place.open().open("trip").read()) == said(0, 3)
+    assert place.open().names() == ["trip", "other"]
+
+
+def test_reading_holds_a_few_entries_at_a_time(disk: Place) -> None:
+    log = disk.open().open("long")
+    log.append(said(0, 1_000, 20_000), 0)
+    tracemalloc.start()
+    total = sum(entry.seq for entry in log.read())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 499_500
+    assert peak < 4_000_000, "of 20 MB in the store"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory",
+        "trip.db",
+        "sqlite:///",
+        "sqlite://trip.db",
+        "sqlite:trip.db",
+        "postgres:///x",
+        "sqlite:///x\0y",
+        "sqlite:///x.db?synchronous=off",
+        "sqlite:///x.db?mode=ro",
+        "jsonl:///x?synchronous=normal",
+    ],
+)
+def test_urls_that_make_no_sense(url: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        open_store(url)
+    assert repr(url) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_places_that_cannot_be(disk: Place, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    scheme = disk.url.partition(":")[0]
+    with pytest.raises(InvalidSetting, match="file/inside"):
+        open_store(f"{scheme}:///{tmp_path}/file/inside")

@@ -1,0 +1,119 @@
+"""Law 11: whatever happens to the process, nothing that was acknowledged is lost, and no append is half there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import Place
+from stored import batch, said
+
+from transom.core.edit import Undo
+from transom.core.entry import Entry
+from transom.stores import open_store
+
+
+def short(start: int, count: int) -> list[Entry]:
+    """Entries of few bytes, since each byte is a place to cut at."""
+    return [Entry(seq=seq, at=0.0, body=Undo(edit=seq)) for seq in range(start, start + count)]
+
+
+WRITER = str(Path(__file__).with_name("stored.py"))
+
+
+@pytest.mark.parametrize("acknowledged", [1, 9])
+def test_a_writer_is_killed(disk: Place, acknowledged: int) -> None:
+    with subprocess.Popen([sys.executable, WRITER, "write", disk.url], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for _ in range(acknowledged):
+            writer.stdout.readline()
+        writer.kill()
+        last = [acknowledged - 1, *map(int, writer.stdout.read().split("\n")[:-1])][-1]
+    log = disk.open().open("killed")
+    stored = list(log.read())
+    assert len(stored) >= 3 * (last + 1), log.mended
+    assert stored == [entry for number in range(len(stored) // 3) for entry in batch(number)]
+    log.append(batch(len(stored) // 3), len(stored))
+    assert len(list(disk.open().open("killed").read())) == len(stored) + 3
+
+
+def test_two_processes_write_one_log(disk: Place) -> None:
+    writers = [subprocess.Popen([sys.executable, WRITER, "share", disk.url]) for _ in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert list(disk.open().open("shared").read()) == said(0, 80)
+    assert disk.open().names() == ["shared"]
+
+
+def test_a_full_disk(disk: Place) -> None:
+    done = subprocess.run(
+        [sys.executable, WRITER, "fill", disk.url], check=True, capture_output=True, text=True, timeout=60
+    )
+    problem, acknowledged = done.stdout.splitlines()
+    stored = int(acknowledged)
+    assert disk.url.partition("///")[2] in problem
+    assert "nothing of this was stored" in problem
+    assert "\\n" not in problem
+    assert stored > 3
+    log = disk.open().open("full")
+    assert (list(log.read()), log.mended) == ([*said(0, 3), *said(3, stored, 9_000)], "")
+
+
+def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path) -> None:
+    store = open_store(f"jsonl:///{tmp_path}/logs")
+    store.open("cut").append(short(0, 2), 0)
+    (path,) = (tmp_path / "logs").glob("*.jsonl")
+    kept = path.stat().st_size
+    store.open("cut").append(short(2, 2), 2)
+    whole = path.read_bytes()
+    for size in range(kept, len(whole)):
+        path.write_bytes(whole[:size])
+        log = store.open("cut")
+        assert list(log.read()) == short(0, 2)
+        assert path.stat().st_size == kept
+        cut = f"{path}: cut {size - kept:,} bytes of an append that was never finished, after 2 entries"
+        assert log.mended == (cut if size > kept else "")
+    log.append(short(2, 1), 2)
+    log = store.open("cut")
+    assert (list(log.read()), log.mended) == (short(0, 3), "")
+
+
+def test_a_file_cut_anywhere_in_its_first_append(tmp_path: Path) -> None:
+    store = open_store(f"jsonl:///{tmp_path}/logs")
+    store.open("cut").append(short(0, 2), 0)
+    (path,) = (tmp_path / "logs").glob("*.jsonl")
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        log = store.open("cut")
+        assert list(log.read()) == []
+        log.append(short(0, 2), 0)
+        assert path.read_bytes() == whole
+        assert store.names() == ["cut"]
+
+
+def test_blocks_that_were_never_filled_are_cut(tmp_path: Path) -> None:
+    store = open_store(f"jsonl:///{tmp_path}/logs")
+    store.open("cut").append(said(0, 2), 0)
+    (path,) = (tmp_path / "logs").glob("*.jsonl")
+    whole = path.read_bytes()
+    for tail in (b"\0" * 5_000, b'{"crc":"' + b"\0" * 100 + b'}\n{"crc', b"\0\n\0\n"):
+        path.write_bytes(whole + tail)
+        log = store.open("cut")
+        assert (list(log.read()), path.read_bytes() == whole, bool(log.mended)) == (said(0, 2), True, True)
+    path.write_bytes(b"\0" * 100)
+    assert len(store.open("cut")) == 0
+
+
+def test_a_live_writer_cuts_what_a_dead_one_began(tmp_path: Path) -> None:
+    store = open_store(f"jsonl:///{tmp_path}/logs")
+    log = store.open("cut")
+    log.append(said(0, 2), 0)
+    (path,) = (tmp_path / "logs").glob("*.jsonl")
+    with path.open("ab") as file:
+        file.write(b'{"crc":"0000')
+    assert log.refresh() == 2
+    log.append(said(2, 2), 2)
+    again = store.open("cut")
+    assert (list(again.read()), again.mended) == (said(0, 4), "")
