@@ -57,7 +57,6 @@ EVERY_KIND: tuple[Body, ...] = (
 )
 
 META = Meta(
-    include_in_context=False,
     evaluation_id="e",
     sequence=1,
     mode="m",

@@ -124,6 +124,20 @@ def test_sqlite_settings(tmp_path: Path) -> None:
             assert found == [level, "wal"]
 
 
+def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with closing(SqliteStore(str(path))) as store:
+            log = store.open("trip")
+            with pytest.raises(StoreDamaged, match="database is locked; nothing of this was stored"):
+                log.append(said(40, 1), 40)
+            assert len(list(log.read())) == 40
+            other.rollback()
+            log.append(said(40, 1), 40)
+            assert len(list(log.read())) == 41
+
+
 def test_sqlite_closed(path: Path) -> None:
     store = SqliteStore(str(path))
     log = store.open("trip")

@@ -10,7 +10,6 @@ import turnsafe
 from counting import request_tokens
 from windows import conversations, imported, rendered
 
-from transom.core.texts import ABORTED
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import message, parse, violations
 
@@ -80,9 +79,7 @@ def check(conversation):
     out = rendered(view)
     assert violations(out) == []
     assert turnsafe.validate(out, provider="openai").violations == ()
-    # known, and pinned: the name that a made answer to a legacy call takes on the wire is not counted
-    names = [each["name"] for each in out if each["role"] == "function" and each["content"] == ABORTED]
-    assert view.total.tokens + sum(map(o200k().count, names)) == request_tokens(out, o200k())
+    assert view.total.tokens == request_tokens(out, o200k())
     assert view.total.messages == len(out)
 
 

@@ -222,6 +222,9 @@ def _result(view: View, entry: Entry) -> None:
     if label != body.call:
         count = view.counter.count
         extra = Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
+    call = turn.calls[index]
+    if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
+        extra = extra.plus(Size(view.counter.count(call.name), text_bytes(call.name)))
     unit = answered(unit, index, entry, extra)
     view.unit_of[-1] = key
     _put(view, at, unit)

@@ -165,6 +165,11 @@ def addressed(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
         yield from ((("reasoning", i), thought) for i, thought in enumerate(fact.reasoning))
 
 
+def parts_of(fact: Fact) -> tuple[Addressed, ...]:
+    """Every part of a fact in the order of `addressed`."""
+    return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
+
+
 def said(fact: Fact) -> str:
     """The text a fact of our own says (note, recalled, handoff, failure); empty for the others."""
     if isinstance(fact, Failure):

@@ -172,7 +172,7 @@ class _Cutter:
         self._surface()
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
-            self._ask(self.policy.arrival, self._aim(hard=False), stop=False)
+            self._ask(self.policy.arrival, self._free(), stop=False)
         if self._quiet():
             return
         if not fits(self._head().plus(self._words()), self.limit):
@@ -198,12 +198,13 @@ class _Cutter:
         return size
 
     def _used(self) -> Size:
-        return self.draft.view.total.plus(self._words())
+        total = self.draft.view.total
+        return total.plus(self._words()) if self.says or self.draft.view.notes else total
 
     def _quiet(self) -> bool:
         """Surely below the trigger: what is fixed can only bring the pressure down while it is below 1."""
-        trigger = min(1.0, self.policy.trigger)
-        return all(used < trigger * limit for used, limit in zip(self._used(), self.limit, strict=True))
+        a, b, trigger = self._used(), self.limit, min(1.0, self.policy.trigger)
+        return a[0] < trigger * b[0] and a[1] < trigger * b[1] and a[2] < trigger * b[2] and a[3] < trigger * b[3]
 
     def _required(self) -> tuple[int, ...]:
         view = self.draft.view
@@ -220,6 +221,11 @@ class _Cutter:
             if view.visible(key):
                 size = size.plus(view.unit(key).size)
         return size
+
+    def _free(self) -> Aim:
+        """On arrival nothing is short: what is cut is cut for what it is."""
+        view, limit = self.draft.view, self.limit
+        return Aim(limit, limit, limit, NOTHING, self.budget, view.counter, self.ref)
 
     def _aim(self, *, hard: bool) -> Aim:
         head, words, target = self._head(), self._words(), self.policy.target

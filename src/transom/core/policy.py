@@ -16,7 +16,7 @@ from transom.core.tokens import Size, TokenCounter
 from transom.core.view import View
 
 
-class Aim(Struct, frozen=True, kw_only=True):
+class Aim(Struct, frozen=True):
     """What a strategy is asked for: bring `view.total` within `goal` (raw size, all included).
 
     `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink

@@ -12,6 +12,14 @@ ABORTED = "[aborted: no result was received; the tool may have run]"
 SUPERSEDED = "[said again later]"
 
 
+UNNAMED = "unnamed"
+
+
+def left_out(kind: str) -> str:
+    """In place of a part that the API does not take here."""
+    return f"[{kind} left out]"
+
+
 def clipped(ref: str, gone: int, lines: int = 0) -> str:
     """In the gap of a clipped text."""
     total = f" of {lines:,} lines" if lines else ""

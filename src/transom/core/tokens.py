@@ -23,14 +23,18 @@ from transom.core.message import (
     Reasoning,
     Text,
     ToolResult,
-    addressed,
+    parts_of,
     said,
     texts_in,
 )
+from transom.core.texts import UNNAMED
 
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
+SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
+"""Fields of a message we have no noun for, whose text the model reads."""
+
 MESSAGE_BYTES = 32
 """What a message costs on the wire beside its texts: braces, keys, role."""
 
@@ -115,13 +119,17 @@ def envelope_tokens(fact: Fact, counter: TokenCounter) -> int:
     count = counter.count
     tokens = MESSAGE_TOKENS
     if isinstance(fact, Assistant):
-        tokens += sum(count(call.id) + count(call.name) for call in fact.calls)
+        tokens += sum(count(call.id) + count(call.name or UNNAMED) for call in fact.calls)
     elif isinstance(fact, ToolResult):
         tokens += count(fact.call)
     elif own := said(fact):
         tokens += count(own)
-    name = fact.extra.get("name") if fact.extra else None
-    return tokens + (count(name) if isinstance(name, str) else 0)
+    if fact.extra:
+        name = fact.extra.get("name")
+        tokens += count(name) if isinstance(name, str) else 0
+        for key in SENT_EXTRAS:
+            tokens += sum(map(count, texts_in(fact.extra.get(key))))
+    return tokens
 
 
 def envelope_bytes(fact: Fact) -> int:
@@ -137,7 +145,7 @@ def envelope_bytes(fact: Fact) -> int:
 def count_body(body: Body, counter: TokenCounter, trimmed_part: Addressed | None = None) -> tuple[int, ...]:
     """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its shown form."""
     if isinstance(body, Fact):
-        return (envelope_tokens(body, counter), *(part_tokens(part, counter) for _, part in addressed(body)))
+        return (envelope_tokens(body, counter), *[part_tokens(part, counter) for part in parts_of(body)])
     if isinstance(body, Fold):
         return (MESSAGE_TOKENS + counter.count(body.text),)
     if isinstance(body, Trim) and trimmed_part is not None:
@@ -167,7 +175,7 @@ def head_size(head: Head, tokens: int) -> Size:
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
     """The size of an untrimmed fact from its stored counts."""
     size, images = envelope_bytes(fact), 0
-    for _, part in addressed(fact):
+    for part in parts_of(fact):
         size += part_bytes(part)
         images += isinstance(part, Media) and part.media == "image"
     return Size(sum(tokens), size, images, 1)

@@ -18,7 +18,7 @@ from transom.core.codec import plain
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
-from transom.core.tokens import NOTHING, Size, fact_size, part_bytes, trimmed
+from transom.core.tokens import NOTHING, Size, clean, fact_size, part_bytes, trimmed
 
 Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""
@@ -292,14 +292,17 @@ def units_in(slot: Slot) -> Iterator[Unit]:
 
 def labels(calls: tuple[Any, ...], key: int) -> tuple[str, ...]:
     """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
-    taken: set[str] = set()
-    out: list[str] = []
-    for index, call in enumerate(calls):
-        label: str = call.id
-        if not call.legacy and (not label or label in taken):
-            label = f"call_{key}_{index}"
-            while label in taken:
-                label += "x"
-        taken.add(label)
-        out.append(label)
+    if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
+        return (calls[0].id,)  # nearly always
+    ids = [clean(call.id) for call in calls]
+    given, out = set(ids), list[str]()
+    for index, (call, label) in enumerate(zip(calls, ids, strict=True)):
+        out.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in {"", *out} else label)
     return tuple(out)
+
+
+def _fresh_label(given: set[str], label: str) -> str:
+    while label in given:
+        label += "x"
+    given.add(label)
+    return label

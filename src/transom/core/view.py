@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import json as msgjson
 from msgspec.structs import replace
@@ -48,31 +49,6 @@ without content; a fact that asked to be left out."""
 class View:
     """The visible slots in key order, and what the planner must know about the log behind them."""
 
-    __slots__ = (
-        "broke",
-        "chain",
-        "counter",
-        "dead",
-        "first_task",
-        "head",
-        "keys",
-        "late",
-        "log",
-        "made",
-        "n",
-        "newest_turn",
-        "newest_user",
-        "notes",
-        "open",
-        "ratio",
-        "sent",
-        "sent_tokens",
-        "slots",
-        "stable",
-        "total",
-        "unit_of",
-    )
-
     def __init__(self, log: Log, counter: TokenCounter) -> None:
         self.log, self.counter = log, counter
         self.n = 0
@@ -95,6 +71,7 @@ class View:
         self.broke: tuple[int, int, str] | None = None
         self.ratio = 1.0
         self.chain = Chain()
+        self.drawn: dict[str, Any] = {}  # what windows rendered: a cache that all views of a conversation share
 
     def on(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""
@@ -104,8 +81,7 @@ class View:
 
     def branch(self) -> View:
         view = View.__new__(View)
-        for name in View.__slots__:
-            setattr(view, name, getattr(self, name))
+        view.__dict__.update(self.__dict__)
         view.slots, view.keys = self.slots.copy(), self.keys.copy()
         if len(self.unit_of) != self.n:  # a younger view has grown the shared array: take our part of it
             view.unit_of = self.unit_of[: self.n]

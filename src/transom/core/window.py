@@ -9,7 +9,7 @@ from msgspec import Struct
 from transom.core.entry import Entry
 from transom.core.message import Head, Raw
 from transom.core.tokens import Size
-from transom.core.unit import Slot, recall, remember
+from transom.core.unit import Slot
 from transom.core.view import View
 
 
@@ -32,6 +32,14 @@ class Break(Struct, frozen=True):
     why: str
 
 
+class Drawn(Struct, frozen=True):
+    """What was rendered last in a dialect: slots, their messages in one list, and where each slot's messages begin."""
+
+    slots: tuple[Slot, ...]
+    messages: list[Raw]
+    starts: list[int]
+
+
 class Window(Struct, frozen=True, eq=False):
     """Slots in order behind a head. `size` is raw; `tokens` is what the budget compares (calibrated)."""
 
@@ -44,19 +52,41 @@ class Window(Struct, frozen=True, eq=False):
     kept: int
     """Tokens of the leading slots it shares with the window before."""
     breaks: Break | None = None
+    drawn: dict[str, Drawn] | None = None
+    """What earlier windows of the same conversation rendered: a turn renders only its new slots."""
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The window in a provider's words. The list and its messages are yours; what lies deeper is shared."""
         out: list[dict[str, Any]] = []
         if self.head is not None and isinstance(self.head.body, Head):
             out.extend(dialect.head(self.head.body))
-        name = dialect.name
-        for slot in self.slots:
-            rendered = recall(slot, name)
-            if rendered is None:
-                rendered = remember(slot, name, dialect.slot(slot))
-            out.extend([message.copy() for message in rendered])
+        out.extend([message.copy() for message in self._draw(dialect)])
         return out
+
+    def _draw(self, dialect: Dialect) -> list[Raw]:
+        """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
+        last = self.drawn.get(dialect.name) if self.drawn is not None else None
+        same, messages, starts = 0, list[Raw](), list[int]()
+        if last is not None:
+            same = _same(last.slots, self.slots)
+            if same == len(last.slots):  # the lists are the cache's own: nobody else holds them
+                messages, starts = last.messages, last.starts
+            else:
+                messages, starts = last.messages[: last.starts[same]], last.starts[:same]
+        for slot in self.slots[same:]:
+            starts.append(len(messages))
+            messages.extend(dialect.slot(slot))
+        if self.drawn is not None:
+            self.drawn[dialect.name] = Drawn(self.slots, messages, starts)
+        return messages
+
+
+def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
+    """How many leading slots are the very same objects."""
+    for at, (one, other) in enumerate(zip(old, new, strict=False)):
+        if one is not other:
+            return at
+    return min(len(old), len(new))
 
 
 def assemble(view: View, limit: int) -> Window:
@@ -68,4 +98,4 @@ def assemble(view: View, limit: int) -> Window:
             kept -= slot.size.tokens
     tokens = round(view.total.tokens * view.ratio)
     broke = Break(*view.broke) if view.broke is not None else None
-    return Window(view.head, tuple(view.slots), view.digest(), view.total, tokens, limit, kept, broke)
+    return Window(view.head, tuple(view.slots), view.digest(), view.total, tokens, limit, kept, broke, view.drawn)

@@ -27,6 +27,7 @@ class Window(core.Window, frozen=True, eq=False, kw_only=True):
             limit=window.limit,
             kept=window.kept,
             breaks=window.breaks,
+            drawn=window.drawn,
             view=view,
         )
 

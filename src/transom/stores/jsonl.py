@@ -169,6 +169,8 @@ class JsonlLog:
             begin = len(first)
         file.seek(begin)
         seen = scan(file, begin, len(self._starts))
+        if not self._starts and not seen.starts:
+            return size  # a header alone: the log was never made
         self._starts.extend(seen.starts)
         self._end = seen.end
         return seen.tail

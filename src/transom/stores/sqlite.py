@@ -180,14 +180,14 @@ class SqliteStore:
 
     def _prepare(self, synchronous: str) -> None:
         with self.reading() as db:
-            if self._is_new(db):
-                db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            if not self._is_new(db):
+                return
+            db.execute("PRAGMA journal_mode = WAL")
         with self.writing() as db:
             if self._is_new(db):  # nobody was faster
                 for statement in _SCHEMA:
                     db.execute(statement)
-        with self.reading() as db:
-            db.execute(f"PRAGMA synchronous = {synchronous}")
 
     def _is_new(self, db: sqlite3.Connection) -> bool:
         """Whether the file is empty; raises if it holds something else than our tables."""

@@ -9,15 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from transom.core import texts
 from transom.core.message import Raw
 from transom.core.tokens import clean
 from transom.wire.openai_chat.parse import FILES, body_keys, compact
-
-UNNAMED = "unnamed"
-"""The name of a function or tool that came without one."""
-
-LEFT_OUT = "[{} left out]"
-"""In place of a part that a tool result cannot hold."""
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -40,16 +35,17 @@ def mended(message: Raw) -> Raw:
 
 def safe_name(name: str) -> str:
     """A name of at most 64 letters, digits, _ and -, the same for the same name."""
-    return _REFUSED.sub("_", name)[:64] or UNNAMED
+    return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 
 def _cleaned(value: Any) -> Any:
     """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
-    if isinstance(value, str):
-        return clean(value)
     if isinstance(value, dict):
-        return {clean(key): _cleaned(item) for key, item in cast("Raw", value).items()}
-    return [_cleaned(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+        members = cast("Raw", value).items()
+        return {clean(key): clean(item) if isinstance(item, str) else _cleaned(item) for key, item in members}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in cast("list[Any]", value)]
+    return clean(value) if isinstance(value, str) else value
 
 
 def _mend_content(out: Raw) -> None:
@@ -84,9 +80,8 @@ def _words(part: Raw) -> str:
 
 def _left_out(part: Raw) -> str:
     kind = part.get("type")
-    return LEFT_OUT.format(
-        "image" if kind == "image_url" else "file" if isinstance(kind, str) and kind in FILES else "part"
-    )
+    known = "image" if kind == "image_url" else "file" if isinstance(kind, str) and kind in FILES else "part"
+    return texts.left_out(known)
 
 
 def _mend_calls(out: Raw) -> None:

@@ -73,8 +73,6 @@ def _unit(unit: Unit) -> list[Raw]:
 
 def _labelled(calls: tuple[Call, ...], key: int) -> tuple[Call, ...]:
     """The calls under ids unique in the turn, as they will be on the wire: two ids may differ in a surrogate only."""
-    if not all(call.id.isascii() for call in calls):
-        calls = tuple(replace(call, id=clean(call.id)) for call in calls)
     pairs = zip(calls, labels(calls, key), strict=True)
     return tuple(call if call.id == label else replace(call, id=label) for call, label in pairs)
 

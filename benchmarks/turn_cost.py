@@ -1,0 +1,187 @@
+"""What a turn costs, and whether that grows with the log.
+
+    python benchmarks/turn_cost.py [--messages 10000] [--budget 60000] [--store memory:|sqlite:///PATH] [--json]
+
+One synthetic conversation of realistic sizes (medians of real coding agents: a call of 60 tokens, a result of 250 with
+a long tail up to 6,000, a user message every 40 calls) grows to `--messages`. Process CPU time, medians and p99.
+
+A turn: append the reply and its tool result, build the window, render it for OpenAI. Tokenising new text is apart: the
+counter of the run looks its counts up, and what a real count costs is measured beside it. Quiet turns and cuts are told
+apart. The plain ideal keeps a list and a running sum, counts the new messages, drops the oldest when it must, and
+copies the list: no log, no validity, no reasons.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import resource
+import statistics
+import time
+from typing import Any
+
+from transom import Budget
+from transom.core.entry import Entry
+from transom.drive.conversation import Conversation
+from transom.policies import policy_named
+from transom.stores import open_store
+from transom.tokenizer import o200k
+
+WORDS = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok".split()
+
+
+class Known:
+    """Counts that were made beforehand."""
+
+    name = "o200k_base"
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        found = self.counts.get(text)
+        if found is None:
+            found = self.counts[text] = o200k().count(text)
+        return found
+
+
+def turns(messages: int) -> list[list[dict[str, Any]]]:
+    draw = random.Random(7)
+    text = lambda tokens: " ".join(draw.choice(WORDS) for _ in range(int(tokens * 0.75)))  # noqa: E731
+    out: list[list[dict[str, Any]]] = []
+    made = 0
+    while made < messages:
+        number = len(out)
+        turn: list[dict[str, Any]] = []
+        if number % 40 == 0:
+            turn.append({"role": "user", "content": text(80)})
+        args = json.dumps({"command": text(30)})
+        call = {"id": f"call_{number}", "type": "function", "function": {"name": "shell", "arguments": args}}
+        turn.append({"role": "assistant", "content": text(25), "tool_calls": [call]})
+        size = min(6_000, int(draw.lognormvariate(5.5, 1.0)))
+        turn.append({"role": "tool", "tool_call_id": f"call_{number}", "content": text(size)})
+        out.append(turn)
+        made += len(turn)
+    return out
+
+
+def ideal(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int) -> list[float]:
+    """Count the new messages, snap to a turn's boundary, copy the list."""
+    spent: list[float] = []
+    kept: list[dict[str, Any]] = []
+    sizes: list[int] = []
+    total = 0
+    for turn in all_turns:
+        start = time.process_time_ns()
+        for message in turn:
+            size = 4 + counter.count(message["content"])
+            for call in message.get("tool_calls", ()):
+                size += counter.count(call["id"]) + counter.count(call["function"]["arguments"])
+            kept.append(message)
+            sizes.append(size)
+            total += size
+        if total > budget:
+            cut = 0
+            while total > 0.6 * budget or kept[cut]["role"] == "tool":
+                total -= sizes[cut]
+                cut += 1
+            del kept[:cut], sizes[:cut]
+        list(kept)
+        spent.append((time.process_time_ns() - start) / 1e3)
+    return spent
+
+
+def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, url: str) -> dict[str, Any]:
+    store = open_store(url)
+    log = store.open("turn_cost")
+    conv = Conversation(
+        log,
+        budget=Budget(context=budget),
+        policy=policy_named("default"),
+        counter=counter,
+        clock=lambda: 0.0,
+    )
+    quiet: list[tuple[int, float]] = []
+    cuts: list[float] = []
+    for number, turn in enumerate(all_turns):
+        start = time.process_time_ns()
+        for message in turn:
+            if message["role"] == "user":
+                conv.user(message["content"])
+            elif message["role"] == "assistant":
+                conv.observe(message)
+            else:
+                conv.tool_result(message["tool_call_id"], message["content"])
+        window = conv.window()
+        window.openai()
+        micro = (time.process_time_ns() - start) / 1e3
+        if window.breaks is None:
+            quiet.append((number, micro))
+        else:
+            cuts.append(micro)
+    entries = len(log)
+    store.close()
+    early = [micro for number, micro in quiet if 100 <= number < 300]
+    late = [micro for number, micro in quiet if number >= len(all_turns) - 200]
+    times = sorted(micro for _, micro in quiet)
+    return {
+        "store": url.split(":")[0],
+        "turns": len(all_turns),
+        "entries": entries,
+        "quiet_median_us": statistics.median(times),
+        "quiet_p99_us": times[int(len(times) * 0.99)],
+        "around_turn_200_us": statistics.median(early),
+        "last_turns_us": statistics.median(late),
+        "growth": statistics.median(late) / statistics.median(early),
+        "cuts": len(cuts),
+        "cut_median_ms": statistics.median(cuts) / 1e3 if cuts else None,
+        "cut_max_ms": max(cuts) / 1e3 if cuts else None,
+        "window_messages": len(window.openai()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=10_000)
+    parser.add_argument("--budget", type=int, default=60_000)
+    parser.add_argument("--store", action="append")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    all_turns = turns(options.messages)
+    counter = Known()
+    start = time.process_time_ns()
+    texts = 0
+    for turn in all_turns:
+        for message in turn:
+            counter.count(message["content"])
+            texts += 1
+    tokenising = (time.process_time_ns() - start) / 1e3 / texts
+    ideal(all_turns, counter, options.budget)
+    gc.collect()
+    plain = sorted(ideal(all_turns, counter, options.budget))
+    results: dict[str, Any] = {
+        "ideal_median_us": statistics.median(plain),
+        "ideal_p99_us": plain[int(len(plain) * 0.99)],
+        "tokenising_a_message_us": tokenising,
+        "runs": [measure(all_turns, counter, options.budget, url) for url in options.store or ["memory:"]],
+    }
+    results["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if options.json:
+        print(json.dumps(results, indent=1))
+        return
+    print(f"plain ideal        median {results['ideal_median_us']:7.1f} us   p99 {results['ideal_p99_us']:7.1f} us")
+    print(f"tokenising a new message {tokenising:.1f} us (apart)")
+    for run in results["runs"]:
+        print(
+            f"{run['store']:8} {run['turns']:,} turns, {run['entries']:,} entries, last window {run['window_messages']} messages\n"
+            f"  quiet turn       median {run['quiet_median_us']:7.1f} us   p99 {run['quiet_p99_us']:7.1f} us\n"
+            f"  growth           {run['around_turn_200_us']:.1f} us at turn 200, {run['last_turns_us']:.1f} us at the end: "
+            f"{run['growth']:.2f} times\n"
+            f"  cuts             {run['cuts']}, median {run['cut_median_ms']:.2f} ms, most {run['cut_max_ms']:.2f} ms"
+        )
+
+
+if __name__ == "__main__":
+    main()
