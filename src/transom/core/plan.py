@@ -301,9 +301,9 @@ class _Cutter:
         if which == 0 and view.head is not None and isinstance(view.head.body, Head):
             bill["tools"] = tool_tokens(view.head.body.tools, view.counter)
             bill["head"] -= bill["tools"]
-        newest = _newest(view)
-        for name, key in (("first_task", view.first_task), ("newest_user", view.newest_user), ("newest_turn", newest)):
-            if key is not None and view.visible(key) and key not in {view.first_task, view.newest_user} - {key}:
+        shown = {view.first_task: "first_task", view.newest_user: "newest_user"}
+        for key, name in {_newest(view): "newest_turn", **shown}.items():
+            if key is not None and key >= 0 and view.visible(key):
                 bill[name] = view.unit(key).size[which]
         bill["other"] = used[which] - sum(bill.values())
         scaled = {name: round(value * scale) for name, value in bill.items() if value}

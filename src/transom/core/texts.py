@@ -70,13 +70,8 @@ def omission(span: str, units: int, tokens: int) -> str:
     )
 
 
-def collapsed(span: str, tokens: int) -> str:
-    """In place of one turn, or of everything, that cannot be shown whole; marked excerpts follow it."""
-    return f"[{span}: about {tokens:,} tokens left out to fit; excerpts:]"
-
-
 def quoted(ref: str, role: str, text: str) -> str:
-    """One excerpt in the text of a fold."""
+    """One excerpt in the text of a fold that stands for one turn, or for everything."""
     return f"\n[{ref}, {role}] {text}"
 
 

@@ -24,6 +24,7 @@ LADDER: tuple[Strategy, ...] = (
     Elide("text", "required", deep=True),
     collapse.newest_turn,
     Elide("text", "required"),
+    collapse.bare_omissions,
     collapse.everything,
 )
 """When a window would not fit: from what is missed least to what is missed most. The last step cannot fail while the

@@ -9,12 +9,12 @@ from transom.core.edit import Edit, Fold, Undo
 from transom.core.message import Assistant, Fact, Note, Text, User, said
 from transom.core.policy import Aim
 from transom.core.tokens import shown_text
-from transom.core.unit import Slot, Unit
+from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies.cutting import Spot, shorten
 from transom.strategies.omission import span
 
-EXCERPTS = (200, 60, 20)
+EXCERPTS = (200, 60, 20, 8)
 """Tokens of each excerpt: the first try, and what follows if that does not fit."""
 
 
@@ -36,6 +36,15 @@ def newest_turn(view: View, aim: Aim) -> Iterator[Edit]:
     yield from _folds(view, aim, (slot,), pieces, ())
 
 
+def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
+    """The markers of what is left out say no more than where it is."""
+    for slot in view.slots:
+        if isinstance(slot, Folded) and not slot.carries:
+            yield Fold(
+                first=slot.first, last=slot.last, text=texts.bare(span(view, aim, (slot,))), why="over the limit"
+            )
+
+
 def everything(view: View, aim: Aim) -> Iterator[Edit]:
     """All there is becomes one slot with excerpts of the first and the newest user message and the newest turn."""
     for unit in tuple(view.units()):
@@ -50,7 +59,7 @@ def _folds(
     view: View, aim: Aim, slots: Sequence[Slot], pieces: Sequence[tuple[str, Spot]], carries: tuple[int, ...]
 ) -> Iterator[Fold]:
     """Folds of the same range, each smaller than the one before: the planner stops at the first that fits."""
-    title = texts.collapsed(span(view, aim, slots), sum(slot.whole.tokens for slot in slots))
+    title = texts.bare(span(view, aim, slots))
     for cap in EXCERPTS:
         text = title + "".join(
             texts.quoted(aim.ref(spot.entry), role, _excerpt(aim, spot, cap)) for role, spot in pieces

@@ -11,6 +11,7 @@ from transom.core import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, addressed
 from transom.core.policy import Aim
+from transom.core.tokens import part_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.cutting import shrink, text_spots
@@ -60,7 +61,9 @@ class DropMedia(Struct, frozen=True):
             if not self.old or (unit.key != aim.newest and not view.held(unit)):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
-                        yield Trim(entry=seq, part=address, note=texts.media(aim.ref(seq), part.media), why="media")
+                        note, bare = texts.media(aim.ref(seq), part.media), texts.bare(aim.ref(seq))
+                        longer = part_bytes(part) <= len(note)  # a short URL: the trim must not add bytes
+                        yield Trim(entry=seq, part=address, note=bare if longer else note, why="media")
 
 
 def _units(view: View, aim: Aim, where: Where) -> list[Unit]:

@@ -1,0 +1,49 @@
+# Everything a fresh machine with Python 3.11, git and make needs. `make demo` shows it, `make test` checks it.
+
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+RUN := $(UV) run --no-sync
+DATA ?= ../shared/data
+export TRANSOM_DATA ?= $(DATA)
+
+.PHONY: setup demo test lint types layers unit sweep laws bench clean
+
+setup: .venv/.made
+
+.venv/.made: pyproject.toml uv.lock
+	@command -v $(UV) >/dev/null 2>&1 || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet uv; }
+	$(UV) sync --quiet --python $(PYTHON)
+	@touch $@
+
+demo: setup
+	$(RUN) transom demo
+
+test: lint types layers unit
+
+lint: setup
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+types: setup
+	$(RUN) pyright
+
+layers: setup
+	$(RUN) lint-imports
+
+unit: setup
+	$(RUN) pytest -n 2
+
+# Slow campaigns, on their own.
+
+sweep: setup  ## every call of every recorded conversation, judged twice
+	$(RUN) python benchmarks/sweep.py $(DATA)
+
+laws: setup  ## many more random histories than in `make test`
+	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire -n 2
+
+bench: setup  ## what a turn costs, and opening a long log
+	$(RUN) python benchmarks/turn_cost.py
+	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
+
+clean:
+	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

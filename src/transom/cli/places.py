@@ -1,0 +1,77 @@
+"""Where replays are kept in this folder, and how a conversation is found by a part of its id."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+from transom.errors import InvalidSetting, UnknownLog
+from transom.stores import Store, StoredLog, open_store
+
+FOLDER = Path(".transom")
+LAST = FOLDER / "last"
+
+
+def fresh_store() -> str:
+    """The URL of a new SQLite file of this folder; nobody else gets the same. Raises OSError."""
+    FOLDER.mkdir(exist_ok=True)
+    number = max((int(n) for file in FOLDER.glob("replay-*.db") if (n := file.stem[7:]).isdecimal()), default=0)
+    while True:
+        number += 1
+        path = FOLDER / f"replay-{number}.db"
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return f"sqlite:///{path.as_posix()}?synchronous=normal"
+
+
+def remember(url: str) -> None:
+    """`show` and `explain` look here from now on. Raises OSError."""
+    if url != "memory:":
+        FOLDER.mkdir(exist_ok=True)
+        LAST.write_text(url + "\n", encoding="utf-8")
+
+
+@contextmanager
+def found_log(store: str | None, part: str) -> Generator[StoredLog]:
+    """The log whose id is `part`, or the only one whose id holds it. Raises UnknownLog, InvalidSetting."""
+    url = _last_store() if store is None else store
+    _must_exist(url)
+    opened: Store = open_store(url)
+    try:
+        yield opened.open(_named(opened.names(), part, url))
+    finally:
+        opened.close()
+
+
+def _last_store() -> str:
+    if not LAST.is_file():
+        raise InvalidSetting("nothing was replayed in this folder yet: run `transom replay`, or give --store")
+    return LAST.read_text(encoding="utf-8").strip()
+
+
+def _must_exist(url: str) -> None:
+    """To look is not to make: opening an unknown place would leave an empty store there."""
+    path = url.partition(":///")[2].partition("?")[0]
+    if url == "memory:" or (path and "\0" not in path and not Path(path).exists()):
+        raise InvalidSetting(f"store {url!r}: there is nothing there")
+
+
+def _named(names: list[str], part: str, url: str) -> str:
+    if part in names:
+        return part
+    holding = [name for name in names if part in name]
+    if len(holding) == 1:
+        return holding[0]
+    if holding:
+        raise UnknownLog(f"{part!r} is a part of {len(holding):,} ids: {_listed(holding)}")
+    near = get_close_matches(part, names, n=5, cutoff=0.4) or names
+    there = f"; there is {_listed(near)}" if near else ", and no other"
+    raise UnknownLog(f"no conversation {part!r} in {url}{there}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")

@@ -1,0 +1,74 @@
+"""The file of windows: a JSON line a call, the same bytes for the same calls, there whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from transom.core.codec import plain
+from transom.drive.replay import Step
+
+
+class WindowsFile:
+    """Takes steps in order. `None` for a file takes them and forgets them."""
+
+    def __init__(self, file: IO[bytes] | None) -> None:
+        self._file = file
+
+    def write(self, conversation: str, step: Step, messages: list[dict[str, Any]]) -> None:
+        """One step, on one line."""
+        if self._file is not None:
+            self._file.write(plain(line_of(conversation, step, messages)) + b"\n")
+
+
+def line_of(conversation: str, step: Step, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """A step as it stands in the file; `messages` are its window's."""
+    line: dict[str, Any] = {"conversation": conversation, "at": step.at}
+    if step.refused is not None:
+        line["refused"] = step.refused.bill
+    elif step.window is not None:
+        broke = step.window.breaks
+        line["messages"], line["tokens"] = messages, step.window.tokens
+        line["breaks"] = None if broke is None else {"slot": broke.slot, "entry": broke.entry, "why": broke.why}
+    if step.question is not None:
+        line["question"] = step.question
+    return line
+
+
+@contextmanager
+def windows_file(path: Path | None) -> Generator[WindowsFile]:
+    """The file at `path`, written beside it under a name ending in `.part` and renamed at the end.
+
+    What is no regular file (a pipe, a device) is written straight. Raises OSError that names the path.
+    """
+    if path is None:
+        yield WindowsFile(None)
+        return
+    straight = path.exists() and not path.is_file()
+    goal = path if straight else path.resolve()
+    part = goal if straight else goal.with_name(f".{goal.name}.part")
+    try:
+        with part.open("wb") as raw, _packed(raw, path) as file:
+            yield WindowsFile(file)
+        if not straight:
+            part.replace(goal)
+    except BaseException as problem:
+        if not straight:
+            part.unlink(missing_ok=True)
+        if isinstance(problem, OSError) and problem.filename is None:
+            problem.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
+def _packed(raw: IO[bytes], path: Path) -> Generator[IO[bytes]]:
+    if path.suffix != ".gz":
+        yield raw
+        raw.flush()
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
+        yield cast("IO[bytes]", file)

@@ -1,0 +1,80 @@
+"""What a replay came to: counts that add up, over calls, conversations and files."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from transom.core.message import Head
+from transom.core.tokens import REQUEST_TOKENS, head_size
+from transom.core.unit import Folded
+from transom.core.window import Window
+
+
+class Tally(Struct, frozen=True, kw_only=True):
+    """Counts of calls and questions, sums of tokens over the calls that were sent, and CPU seconds of building.
+
+    `invalid`, `over` and `refused` count questions too; the sums do not, since a question is asked on the side.
+    `passthrough`: tokens of the same calls had each carried everything so far. `kept`: tokens shared with the window
+    before. `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with
+    nothing before them.
+    """
+
+    conversations: int = 0
+    calls: int = 0
+    questions: int = 0
+    invalid: int = 0
+    over: int = 0
+    refused: int = 0
+    skipped: int = 0
+    tokens: int = 0
+    passthrough: int = 0
+    kept: int = 0
+    breaks: int = 0
+    compactions: int = 0
+    seconds: float = 0.0
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
+        return Tally(**dict(zip(Tally.__struct_fields__, sums, strict=True)))
+
+    @property
+    def cached_share(self) -> float | None:
+        """Tokens of common prefixes by tokens sent; None if nothing was sent."""
+        return self.kept / self.tokens if self.tokens else None
+
+    @property
+    def sent_share(self) -> float | None:
+        """Tokens sent by those of passthrough; None if nothing was sent."""
+        return self.tokens / self.passthrough if self.passthrough else None
+
+    @property
+    def ms_per_call(self) -> float | None:
+        """CPU milliseconds of building, by windows built or refused."""
+        asked = self.calls + self.questions
+        return 1e3 * self.seconds / asked if asked else None
+
+
+def unedited(window: Window) -> int:
+    """Tokens the window would have without any edit: everything so far."""
+    head = window.head
+    size = 0 if head is None or not isinstance(head.body, Head) else head_size(head.body, head.tokens[0]).tokens
+    return REQUEST_TOKENS + size + sum(slot.whole.tokens for slot in window.slots)
+
+
+def newest_fold(window: Window) -> int:
+    """The entry of the youngest fold that shows, or -1."""
+    return max((slot.seq for slot in window.slots if isinstance(slot, Folded)), default=-1)
+
+
+def tally_of(window: Window, *, newest_before: int = -1) -> Tally:
+    """One call's window; `newest_before` is the youngest fold of the windows before it."""
+    return Tally(
+        calls=1,
+        tokens=window.size.tokens,
+        passthrough=unedited(window),
+        kept=window.kept,
+        breaks=int(window.breaks is not None),
+        compactions=int(newest_fold(window) > newest_before),
+    )
