@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from portraits import portrait
 
 from transom.core.codec import decode, encode
+from transom.core.edit import Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.folding import fold, view_of
 from transom.core.view import View
@@ -43,3 +44,10 @@ def test_every_true_digest_can_be_made_again(log: list[Entry]) -> None:
 def test_counts_that_are_missing_are_made_by_the_view(log: list[Entry], foreign: bool) -> None:
     bare = [replace(entry, tokens=(7,) if foreign else (), counter="other" if foreign else "") for entry in log]
     assert portrait(view_of(Entries(bare), COUNTER)) == portrait(view_of(Entries(log), COUNTER))
+
+
+def test_trims_that_point_at_trims_are_inert_however_many() -> None:
+    body = [Trim(entry=at, part=("text", 0), note="[cut]") for at in range(1_500)]
+    log = [Entry(seq=at, at=0.0, body=trim) for at, trim in enumerate(body)]
+    log.append(Entry(seq=len(log), at=0.0, body=Undo(edit=len(log) - 1)))
+    assert portrait(view_of(Entries(log), COUNTER)) == portrait(View(Entries(), COUNTER))

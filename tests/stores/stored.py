@@ -125,6 +125,7 @@ def fill(url: str) -> None:
     except TransomError as problem:
         print(str(problem).replace("\n", "\\n"))
     acknowledged = len(log)
+    print(repr(open_store(url).open("full").mended))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     log.append(said(acknowledged, 3, 9_000), acknowledged)
     print(acknowledged)

@@ -180,6 +180,7 @@ def test_large_bodies(place: Place) -> None:
         User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
         User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
         Opaque(raw=raw),
+        User(parts=(Text("é" * LIMIT),)),
     ]
     sent = log_of(bodies)
     log = place.open().open("large")

@@ -50,8 +50,9 @@ def test_a_full_disk(disk: Place) -> None:
     done = subprocess.run(
         [sys.executable, WRITER, "fill", disk.url], check=True, capture_output=True, text=True, timeout=60
     )
-    problem, acknowledged = done.stdout.splitlines()
+    problem, mended, acknowledged = done.stdout.splitlines()
     stored = int(acknowledged)
+    assert mended == "''", "the failed append took itself back"
     assert disk.url.partition("///")[2] in problem
     assert "nothing of this was stored" in problem
     assert "\\n" not in problem

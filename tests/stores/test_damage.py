@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from transom.core.message import Text, User
 from transom.errors import InvalidSetting, StoreDamaged
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.lines import Line, frame, header
+from transom.stores.locks import locked
 
 
 @pytest.fixture
@@ -138,6 +141,17 @@ def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(list(log.read())) == 41
 
 
+def test_sqlite_waits_for_another_who_makes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.1, other.rollback)
+        timer.start()
+        with closing(SqliteStore(str(path))) as store:
+            timer.join()
+            assert store.names() == []
+
+
 def test_sqlite_closed(path: Path) -> None:
     store = SqliteStore(str(path))
     log = store.open("trip")
@@ -204,6 +218,18 @@ def test_jsonl_another_file(lines: tuple[Path, list[bytes]]) -> None:
     refused(path, b"\0" * len(good[0]) + b"".join(good[1:]), "not a log of ours")
     refused(path, b"".join([header("other", 1), *good[1:]]), "the conversation 'other', not 'trip'")
     refused(path, good[0].replace(b'"version":1', b'"version":2') + b"anything", "a newer Transom wrote this")
+
+
+def test_jsonl_what_seems_damaged_may_be_half_a_repair(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    path.write_bytes(b"".join([*good[:3], good[3][:20], *good[4:]]))
+    with path.open("r+b") as file:
+        with locked(file):
+            opening = ThreadPoolExecutor(1).submit(lambda: list(JsonlStore(str(path.parent)).open("trip").read()))
+            with pytest.raises(TimeoutError):
+                opening.result(0.1)
+            path.write_bytes(b"".join(good))
+        assert opening.result(5) == said(0, 6)
 
 
 def test_jsonl_not_an_entry(lines: tuple[Path, list[bytes]]) -> None:

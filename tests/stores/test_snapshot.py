@@ -41,8 +41,8 @@ SEEDS = range(60)
 
 
 def portrait(view: View) -> dict[str, Any]:
-    """Every field of a view as plain values; where it is kept aside, and the chain by what it says."""
-    fields: dict[str, Any] = {name: getattr(view, name) for name in View.__slots__ if name not in {"log", "counter"}}
+    """Every field of a view as plain values, the chain by what it says; but where it is kept, and a cache."""
+    fields = {name: value for name, value in vars(view).items() if name not in {"log", "counter", "drawn"}}
     fields["slots"] = [_slot(slot) for slot in view.slots]
     fields["open"] = list(view.open)
     fields["notes"], fields["made"] = list(view.notes.items()), list(view.made.items())

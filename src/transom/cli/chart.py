@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 REFUSED = "×"
@@ -37,5 +38,5 @@ def _columns(sizes: Heights, width: int) -> list[int | None]:
     if len(sizes) <= width:
         return [size for size in sizes for _ in range(min(4, width // max(1, len(sizes))))]
     edges = [at * len(sizes) // width for at in range(width + 1)]
-    groups = (sizes[a:b] for a, b in zip(edges, edges[1:], strict=False))
+    groups = (sizes[a:b] for a, b in pairwise(edges))
     return [max((size for size in group if size is not None), default=None) for group in groups]

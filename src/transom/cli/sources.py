@@ -36,8 +36,8 @@ def records(path: Path, *, questions: bool = False) -> Iterator[Record]:
     """The conversations of a file, in order, one in memory at a time. Raises OSError, InvalidMessage."""
     size = path.stat().st_size
     with path.open("rb") as raw:
-        packed = raw.peek(2)[:2] == GZIP
-        content = gzip.open(raw) if packed else raw
+        packed = path.suffix == ".gz" or raw.peek(2)[:2] == GZIP
+        content = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
         if _stem(path) + ".json" == path.name.removesuffix(".gz"):
             yield _record(_json(_read(content, str(path)), str(path)), str(path), _stem(path), questions, (0.0, 1.0))
             return
@@ -118,14 +118,25 @@ def _questions(value: object, where: str, count: int) -> Iterator[Question]:
         text, at = fields.get("question"), fields.get("asked_at")
         if not isinstance(text, str) or not text:
             raise InvalidMessage(where, f"{path}.question must be a text, not {_kind(text)}")
-        if at is not None and (type(at) is not int or not 0 <= at <= count):
+        if at is None:
+            at = count
+        if not isinstance(at, int) or not 0 <= at <= count:
             raise InvalidMessage(where, f"{path}.asked_at must be a number from 0 to {count}, not {at!r:.40}")
-        yield Question(index=index, text=text, asked_at=count if at is None else cast("int", at))
+        yield Question(index=index, text=text, asked_at=at)
+
+
+_KINDS: dict[type, str] = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def _kind(value: object) -> str:
     """What a value is, in the words of JSON."""
     if value is None:
         return "null or missing"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
-    return "an empty string" if value == "" else names.get(type(value), type(value).__name__)
+    return "an empty string" if value == "" else _KINDS[type(value)]

@@ -13,7 +13,7 @@ import hashlib
 import json
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -21,9 +21,9 @@ from msgspec import Struct
 from transom.core.codec import decode, encode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
-from transom.core.message import Assistant, Fact, Head, ToolResult
-from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size, text_bytes
-from transom.core.unit import Cut, Folded, Slot, Unit, labels, surfaced
+from transom.core.message import Fact, Head
+from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size
+from transom.core.unit import Cut, Folded, Slot, Unit, surfaced
 from transom.core.view import View
 
 _MAGIC = b"transom view 1\n"
@@ -47,7 +47,8 @@ _SAME = (
 
 
 class _Leaf(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """A unit without its entries. `size` is None where no cut makes it differ from `whole`; `shows`: it has entries."""
+    """A unit without its entries. `size` is None where no cut makes it differ from `whole`; `facts` what the entries
+    of a unit that has them measure, to check those that are fetched."""
 
     key: int
     seqs: tuple[int, ...]
@@ -59,7 +60,7 @@ class _Leaf(Struct, frozen=True, array_like=True, tag=0, gc=False):
     pins: tuple[int, ...]
     bound: str
     voided: bool
-    shows: bool
+    facts: Size | None
 
 
 class _Node(Struct, frozen=True, array_like=True, tag=1, gc=False):
@@ -205,7 +206,7 @@ def _leaf(unit: Unit) -> _Leaf:
         pins=unit.pins,
         bound=unit.bound,
         voided=unit.voided,
-        shows=unit.entries is not None,
+        facts=None if unit.entries is None else _size_of(unit.entries),
     )
 
 
@@ -239,9 +240,9 @@ def _grown(view: View, flat: Sequence[_Leaf | _Node]) -> list[Slot]:
 
 def _unit(view: View, leaf: _Leaf) -> Unit:
     entries = None
-    if leaf.shows:
+    if leaf.facts is not None:
         entries = tuple(view.fetch(seq) for seq in leaf.seqs)
-        if _size_of(entries, leaf, view.counter) != leaf.whole:
+        if _size_of(entries) != leaf.facts:
             raise ValueError(f"unit {leaf.key} is not what it was")
     return Unit(
         key=leaf.key,
@@ -275,25 +276,14 @@ def _folded(node: _Node, kids: tuple[Slot, ...]) -> Folded:
     )
 
 
-def _size_of(entries: tuple[Entry, ...], leaf: _Leaf, counter: TokenCounter) -> Size:
-    """A unit's whole size made anew: its facts, and what labels in place of empty or repeated ids add."""
-    turn, size = entries[0].body, NOTHING
+def _size_of(entries: Iterable[Entry]) -> Size:
+    """What the facts of a unit measure by themselves, before labels and edits: tells whether they are the same."""
+    size = NOTHING
     for entry in entries:
         fact = entry.body if isinstance(entry.body, Fact) else None
         if fact is None:
             raise ValueError(f"entry {entry.seq} is no fact")
         size = size.plus(fact_size(fact, entry.tokens))
-    if not isinstance(turn, Assistant) or not turn.calls:
-        return size
-    wanted = labels(turn.calls, leaf.key)
-    ids = [(call.id, label) for call, label in zip(turn.calls, wanted, strict=True)]
-    for entry, index in zip(entries[1:], leaf.answers, strict=True):
-        if isinstance(entry.body, ToolResult):
-            ids.append((entry.body.call, wanted[index]))
-    for had, label in ids:
-        if had != label:
-            more = counter.count(label) - counter.count(had)
-            size = size.plus(Size(more, text_bytes(label) - text_bytes(had)))
     return size
 
 

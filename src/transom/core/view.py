@@ -230,7 +230,7 @@ class View:
         if entry.counter == self.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque)):
             return entry
         form = None
-        if isinstance(entry.body, Trim) and 0 <= entry.body.entry < self.n:
+        if isinstance(entry.body, Trim) and self.slot_of(entry.body.entry) is not None:  # else it does not apply
             found = part_of(self.fetch(entry.body.entry), entry.body.part)
             form = trimmed(found[0], entry.body) if found else None
         return replace(entry, tokens=count_body(entry.body, self.counter, form), counter=self.counter.name)

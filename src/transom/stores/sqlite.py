@@ -8,6 +8,7 @@ no statement stays open between two calls, so that a half-read log never blocks 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ _APPLICATION = 0x7472616E
 _VERSION = 1
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
+_PAUSE = 0.01
 _BATCH = 64
 """Entries fetched at once when reading; each is at most 64 KiB."""
 
@@ -183,7 +185,7 @@ class SqliteStore:
             db.execute(f"PRAGMA synchronous = {synchronous}")
             if not self._is_new(db):
                 return
-            db.execute("PRAGMA journal_mode = WAL")
+            _use_wal(db)
         with self.writing() as db:
             if self._is_new(db):  # nobody was faster
                 for statement in _SCHEMA:
@@ -204,11 +206,24 @@ class SqliteStore:
         if isinstance(problem, sqlite3.ProgrammingError):
             return InvalidSetting(f"{self.path}: {problem}")
         if isinstance(problem, sqlite3.OperationalError):
-            if problem.sqlite_errorcode == sqlite3.SQLITE_CANTOPEN:
+            if problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN:
                 return InvalidSetting(f"{self.path}: {problem}")
             if problem.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # that one: a table of ours is not there
                 return outage(self.path, problem)
         return damage(self.path, problem)
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Two that make one file at once: SQLite does not wait for this statement by itself."""
+    for left in reversed(range(int(_PATIENCE / _PAUSE) + 1)):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _kept(db: sqlite3.Connection, body: bytes | None) -> str | None:

@@ -1,0 +1,73 @@
+"""`transom demo`: a real agent session, recorded on this project's own source by `scripts/record_demo.py`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from transom.cli.app import Demo, Replay
+from transom.cli.explaining import explained, print_explained
+from transom.cli.places import found_log
+from transom.cli.replaying import Outcome, replayed
+from transom.cli.report import print_course, print_json, print_tables
+from transom.cli.term import put, terminal
+
+SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
+NAME = "demo"
+EXCERPT = 14
+
+NEXT = (
+    ("transom explain demo --at -1", "the last call, every line of it"),
+    ("transom show demo", "the log: what happened, what was decided, what was sent"),
+    ("transom replay chats.jsonl --budget 32000", "your own conversations"),
+    ("transom replay --help", "every window to a file, other policies, other stores"),
+)
+
+
+def run(wanted: Demo) -> int:
+    """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
+    outcome = replayed(Replay(files=(SESSION,), budget=wanted.budget, policy=wanted.policy))
+    outcome = _named(outcome)
+    if wanted.json:
+        print_json(outcome)
+        return 0
+    console = terminal()
+    console.print(
+        "An agent explores Transom's own source and changes a copy of it: a session recorded with real tools."
+    )
+    print_tables(console, outcome)
+    print_course(console, outcome)
+    _print_window(console, outcome)
+    _print_next(console)
+    return 0
+
+
+def _named(outcome: Outcome) -> Outcome:
+    """The demo's file is nobody's business."""
+
+    return replace(outcome, files=((NAME, outcome.total),))
+
+
+def _print_window(console: Console, outcome: Outcome) -> None:
+    """The window right after the last cut: there most is to be seen."""
+    tokens = outcome.course.tokens if outcome.course is not None else ()
+    cuts = [
+        at
+        for at, (before, after) in enumerate(pairwise(tokens), start=2)
+        if before is not None and after is not None and after < before
+    ]
+    if not cuts:
+        return
+    with found_log(outcome.store, NAME) as log:
+        found = explained(log, cuts[-1])
+    put(console, (f"\nWhy that call saw what it saw (transom explain demo --at {cuts[-1]}):\n", "bold"))
+    print_explained(console, found, most=EXCERPT)
+
+
+def _print_next(console: Console) -> None:
+    put(console, ("\nWhere to look next", "bold"))
+    for command, what in NEXT:
+        put(console, (f"  {command:<44}", "cyan"), (what, ""))

@@ -1,0 +1,179 @@
+"""`transom explain`: what one window shows of everything there was, and why."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from msgspec import Struct, to_builtins
+from rich.console import Console
+
+from transom.cli.app import Explain
+from transom.cli.places import found_log
+from transom.cli.term import STYLES, one_line, put, put_json, terminal
+from transom.core.edit import Fold
+from transom.core.entry import Sent
+from transom.core.folding import view_of
+from transom.core.message import Failure, Head
+from transom.core.view import View
+from transom.core.window import Break, assemble
+from transom.errors import InvalidSetting
+from transom.measure.explain import Row, explain
+from transom.stores import StoredLog, open_view
+from transom.tokenizer import o200k
+
+STATES = ("kept", "shortened", "folded", "dropped")
+BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """A window and its rows. `call` counts from 1, None for the window as it stands now.
+
+    `reply` is the position of its reply in the list it was imported from, where the log knows it. `head` and `folds`
+    are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded.
+    """
+
+    conversation: str
+    call: int | None
+    calls: int
+    reply: int | None
+    limit: int
+    tokens: int
+    kept: int
+    breaks: Break | None
+    head: int
+    folds: dict[int, int]
+    rows: list[Row]
+
+
+def run(wanted: Explain) -> int:
+    """Print why."""
+    with found_log(wanted.store, wanted.id) as log:
+        found = explained(log, wanted.at)
+    if wanted.json:
+        put_json(to_builtins(found, str_keys=True))
+    else:
+        print_explained(terminal(), found, every=wanted.every)
+    return 0
+
+
+def explained(log: StoredLog, at: int | None) -> Explained:
+    """The window of call `at` (from 1, or from the last if negative), or as it stands now."""
+    sent = [(entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, Sent)]
+    if at is None:
+        view, call = open_view(log, o200k()), None
+        limit = sent[-1][1].limit if sent else 0
+    else:
+        call = at if at > 0 else len(sent) + 1 + at
+        if not at or not 1 <= call <= len(sent):
+            raise InvalidSetting(f"there is no call {at}: {log.name} has {len(sent):,}, counted from 1")
+        view, limit = view_of(log, o200k(), sent[call - 1][0]), sent[call - 1][1].limit
+    window = assemble(view, limit)
+    head = window.head.tokens[0] if window.head is not None and isinstance(window.head.body, Head) else 0
+    rows = explain(view)
+    return Explained(
+        conversation=log.name,
+        call=call,
+        calls=len(sent),
+        reply=None if call is None else _reply(log, sent[call - 1][0]),
+        limit=limit,
+        tokens=window.tokens,
+        kept=window.kept,
+        breaks=window.breaks,
+        head=head,
+        folds=_folds(view, rows),
+        rows=rows,
+    )
+
+
+def _reply(log: StoredLog, sent: int) -> int | None:
+    """Where the reply to a request stood in the list it came from."""
+    for entry in log.read(sent + 1, sent + 2):
+        answers = getattr(entry.body, "answers", None)
+        if answers == sent and not isinstance(entry.body, Failure) and entry.meta is not None:
+            return entry.meta.source
+    return None
+
+
+def _folds(view: View, rows: list[Row]) -> dict[int, int]:
+    seqs = {edit for row in rows if row.state == "folded" for edit in row.edits}
+    return {seq: sum(view.fetch(seq).tokens) for seq in sorted(seqs) if isinstance(view.fetch(seq).body, Fold)}
+
+
+def print_explained(console: Console, found: Explained, *, every: bool = False, most: int | None = None) -> None:
+    """Head line, bar, totals, and a line for each entry or run of entries folded alike; at most `most` of these."""
+    _print_header(console, found)
+    _print_bar(console, found.rows)
+    _print_totals(console, found)
+    put(console, (f"\n{'entries':>11}  {'role':<11} {'tokens':>17}  {'state':<10} why, and the text", "bold"))
+    runs = [[row] for row in found.rows] if every else _runs(found.rows)
+    paid: set[int] = set()
+    for run in runs[:most]:
+        _print_run(console, run, found.folds, paid)
+    if most is not None and len(runs) > most:
+        put(console, (f"{'…':>11}  and {len(runs) - most:,} lines more", "dim"))
+
+
+def _print_header(console: Console, found: Explained) -> None:
+    call = "the window as it stands now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
+    reply = "" if found.reply is None else f", reply is message {found.reply:,}"
+    put(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
+    limit = f" of {found.limit:,}" if found.limit else ""
+    put(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
+    if (broke := found.breaks) is not None:
+        put(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
+
+
+def _print_bar(console: Console, rows: list[Row]) -> None:
+    """The whole log from left to right, each cell in the state of the entry that fills it, by tokens."""
+    total = sum(row.tokens for row in rows)
+    width = min(console.width, 100)
+    cells: list[tuple[str, str]] = []
+    reached = 0
+    for row in rows:
+        reached += row.tokens
+        upto = reached * width // max(1, total)
+        cells.extend([(BLOCKS[row.state], STYLES[row.state])] * (upto - len(cells)))
+    if cells:
+        put(console, *cells)
+
+
+def _print_totals(console: Console, found: Explained) -> None:
+    legend: list[tuple[str, str]] = []
+    for state in STATES:
+        rows = [row for row in found.rows if row.state == state]
+        shown = sum(row.shown for row in rows) + (sum(found.folds.values()) if state == "folded" else 0)
+        if rows:
+            count = f"{BLOCKS[state]} {len(rows):,} {state} "
+            legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
+    head = f"{found.head:,} in the head" if found.head else ""
+    put(console, *legend, (head, "dim"))
+
+
+def _runs(rows: list[Row]) -> list[list[Row]]:
+    """Neighbours folded by the same edit stand together, everything else by itself."""
+    keyed = groupby(enumerate(rows), key=lambda at: (-1, at[1].edits) if at[1].state == "folded" else (at[0], ()))
+    return [[row for _, row in run] for _, run in keyed]
+
+
+def _print_run(console: Console, run: list[Row], folds: dict[int, int], paid: set[int]) -> None:
+    first, last = run[0], run[-1]
+    style = STYLES[first.state]
+    shown = sum(row.shown for row in run)
+    for edit in first.edits if first.state == "folded" else ():
+        if edit not in paid:
+            shown += folds.get(edit, 0)
+            paid.add(edit)
+    which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
+    role = first.role if first is last else f"{len(run):,} entries"
+    tokens = sum(row.tokens for row in run)
+    count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
+    edits = "".join(f" [entry {edit}]" for edit in first.edits)
+    why = f"{first.why}{edits}" if first.why else ""
+    text = "" if first is not last else one_line(first.text)
+    put(
+        console,
+        (f"{which:>11}  {role:<11} {count:>17}  ", ""),
+        (f"{first.state:<10} ", style),
+        (f"{why}  " if why else "", "italic"),
+        (text, "dim"),
+    )

@@ -1,0 +1,194 @@
+"""`transom replay`: recorded conversations through the front door again, every window judged and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import thread_time
+from typing import Any
+
+from msgspec import Struct
+
+from transom.cli.app import Replay
+from transom.cli.bar import Bar
+from transom.cli.places import fresh_store, remember
+from transom.cli.report import print_json, print_report
+from transom.cli.sources import Record, records
+from transom.cli.windows import WindowsFile, windows_file
+from transom.core.budget import Budget
+from transom.core.message import Assistant
+from transom.core.policy import Policy
+from transom.drive.conversation import Conversation
+from transom.drive.replay import Placed, Step, replay, split
+from transom.errors import InvalidSetting
+from transom.measure.tally import Tally, newest_fold, tally_of
+from transom.policies import policy_named
+from transom.stores import Store, open_store
+from transom.tokenizer import o200k
+from transom.wire.openai_chat import OPENAI_CHAT, violations
+
+WRONG = 1
+"""The exit code if a window is invalid or over its budget."""
+
+PROBLEMS = 5
+"""How many wrong windows are named."""
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """A conversation's windows over its calls: their tokens, None where a call was refused."""
+
+    id: str
+    tokens: tuple[int | None, ...]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """All of a replay: a tally for each file, the course to draw, and the first windows that were wrong."""
+
+    budget: int
+    policy: str
+    store: str
+    files: tuple[tuple[str, Tally], ...]
+    course: Course | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> Tally:
+        """Everything together."""
+        total = Tally()
+        for _, tally in self.files:
+            total = total.plus(tally)
+        return total
+
+
+def run(wanted: Replay) -> int:
+    """Replay, print, and say by the exit code whether every window was right."""
+    outcome = replayed(wanted)
+    if wanted.json:
+        print_json(outcome)
+    else:
+        print_report(outcome)
+    return WRONG if outcome.total.invalid or outcome.total.over else 0
+
+
+def replayed(wanted: Replay) -> Outcome:
+    """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
+    budget, policy = Budget(context=wanted.budget), policy_named(wanted.policy)
+    for file in wanted.files:  # before anything is made
+        file.stat()
+    url = fresh_store() if wanted.store is None else wanted.store
+    store = open_store(url)
+    try:
+        remember(url)
+        with windows_file(wanted.out) as out, Bar() as bar:
+            playing = _Playing(store, budget, policy, out, bar, wanted)
+            files = tuple((str(file), playing.file(file)) for file in wanted.files)
+    except KeyboardInterrupt as stop:
+        stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
+        raise
+    finally:
+        store.close()
+    if wanted.chart is not None and playing.course is None:
+        raise InvalidSetting(f"--chart: no conversation {wanted.chart!r} in these files")
+    return Outcome(
+        budget=wanted.budget,
+        policy=policy.name,
+        store=url,
+        files=files,
+        course=playing.course,
+        problems=tuple(playing.problems),
+    )
+
+
+class _Playing:
+    """Goes through files; keeps the course to draw and the first problems."""
+
+    def __init__(
+        self, store: Store, budget: Budget, policy: Policy, out: WindowsFile, bar: Bar, wanted: Replay
+    ) -> None:
+        self._store, self._budget, self._policy = store, budget, policy
+        self._out, self._bar, self._wanted = out, bar, wanted
+        self._names: set[str] = set()
+        self.course: Course | None = None
+        self.problems: list[str] = []
+        o200k().count("loaded before anything is timed")
+
+    def file(self, path: Path) -> Tally:
+        """Every conversation of a file."""
+        done = self._wanted.files.index(path)
+        total = Tally()
+        for record in records(path, questions=self._wanted.questions):
+            total = total.plus(self._record(record, done))
+        return total
+
+    def _record(self, record: Record, done: int) -> Tally:
+        head, facts = split(record.messages, record.where)
+        conversation = Conversation(
+            self._store.open(self._name(record.id)),
+            budget=self._budget,
+            policy=self._policy,
+            counter=o200k(),
+            system=head,
+        )
+        total, tokens, newest = Tally(conversations=1), list[int | None](), -1
+        for step, messages, seconds in _timed(conversation, facts, record):
+            self._out.write(record.id, step, messages)
+            self._bar.at((done + _reached(record, step)) / len(self._wanted.files), record.where)
+            total = total.plus(self._judged(record, step, messages, newest)).plus(Tally(seconds=seconds))
+            if step.question is None:
+                tokens.append(None if step.window is None else step.window.tokens)
+                newest = newest if step.window is None else max(newest, newest_fold(step.window))
+        conversation.close()
+        self._drawn(Course(id=record.id, tokens=tuple(tokens)))
+        turns = sum(isinstance(fact, Assistant) for _, fact in facts)
+        return total.plus(Tally(skipped=turns - total.calls))
+
+    def _name(self, title: str) -> str:
+        """Where the log is kept: ids come twice, in one file or in several."""
+        name, number = title, 1
+        while name in self._names:
+            number += 1
+            name = f"{title} ({number})"
+        self._names.add(name)
+        return name
+
+    def _judged(self, record: Record, step: Step, messages: list[dict[str, Any]], newest: int) -> Tally:
+        if step.window is None:
+            return Tally(calls=step.question is None, questions=step.question is not None, refused=1)
+        broken = violations(messages)
+        over = step.window.tokens > self._wanted.budget
+        if (broken or over) and len(self.problems) < PROBLEMS:
+            why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
+            self.problems.append(f"{record.where}, {record.id} at {step.at}: {why}")
+        bad = Tally(invalid=int(bool(broken)), over=int(over))
+        if step.question is not None:
+            return bad.plus(Tally(questions=1))
+        return bad.plus(tally_of(step.window, newest_before=newest))
+
+    def _drawn(self, course: Course) -> None:
+        if self._wanted.chart is None:
+            if self.course is None or len(course.tokens) > len(self.course.tokens):
+                self.course = course
+        elif course.id == self._wanted.chart:
+            self.course = course
+
+
+def _reached(record: Record, step: Step) -> float:
+    """How much of the file this step has got through."""
+    return record.begin + (record.end - record.begin) * step.at / max(1, len(record.messages))
+
+
+def _timed(
+    conversation: Conversation, facts: list[Placed], record: Record
+) -> Iterator[tuple[Step, list[dict[str, Any]], float]]:
+    """Each step with its window's messages, and the CPU seconds that building it took this thread.
+
+    What follows the last call (its reply is appended) is nobody's call, and is not counted.
+    """
+    steps = replay(conversation, facts, questions=record.questions)
+    while True:
+        begun = thread_time()
+        step = next(steps, None)
+        if step is None:
+            return
+        messages = [] if step.window is None else step.window.messages(OPENAI_CHAT)
+        yield step, messages, thread_time() - begun

@@ -1,0 +1,116 @@
+"""What a replay prints: a table of what the windows came to, and a sawtooth of their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
+from rich import box
+from rich.console import Console, Group
+from rich.measure import Measurement
+from rich.table import Table
+
+from transom.cli.chart import sawtooth
+from transom.cli.term import one_line, put, put_json, terminal
+from transom.measure.tally import Tally
+
+if TYPE_CHECKING:
+    from transom.cli.replaying import Outcome
+
+Column = tuple[str, Callable[[Tally], str]]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}%"
+
+
+COLUMNS: tuple[Column, ...] = (
+    ("conversations", lambda tally: f"{tally.conversations:,}"),
+    ("calls", lambda tally: f"{tally.calls:,}"),
+    ("invalid", lambda tally: f"{tally.invalid:,}"),
+    ("over budget", lambda tally: f"{tally.over:,}"),
+    ("refused", lambda tally: f"{tally.refused:,}"),
+    ("skipped", lambda tally: f"{tally.skipped:,}"),
+    ("tokens sent", lambda tally: f"{tally.tokens:,}"),
+    ("passthrough", lambda tally: f"{tally.passthrough:,}"),
+    ("sent of it", lambda tally: _percent(tally.sent_share)),
+    ("cached share", lambda tally: _percent(tally.cached_share)),
+    ("prefix breaks", lambda tally: f"{tally.breaks:,}"),
+    ("compactions", lambda tally: f"{tally.compactions:,}"),
+    ("ms per call", lambda tally: "–" if tally.ms_per_call is None else f"{tally.ms_per_call:.2f}"),
+)
+QUESTIONS: Column = ("questions", lambda tally: f"{tally.questions:,}")
+
+
+def print_report(outcome: Outcome) -> None:
+    """Tables and chart."""
+    console = terminal()
+    print_tables(console, outcome)
+    print_course(console, outcome)
+    console.print(f"\nThe logs are in {outcome.store}: try transom explain or transom show with a conversation's id.")
+
+
+def print_tables(console: Console, outcome: Outcome) -> None:
+    """One line a file if they fit side by side, else one small table a file."""
+    columns = (*COLUMNS[:2], QUESTIONS, *COLUMNS[2:]) if outcome.total.questions else COLUMNS
+    rows = [(one_line(name), tally) for name, tally in outcome.files]
+    if len(rows) > 1:
+        rows.append(("all files", outcome.total))
+    wide = _wide(columns, rows)
+    fits = Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
+    console.print(wide if fits and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
+    for problem in outcome.problems:
+        put(console, ("wrong: ", "red"), (one_line(problem), ""))
+
+
+def print_course(console: Console, outcome: Outcome) -> None:
+    """The sawtooth of the conversation to draw."""
+    course = outcome.course
+    if course is None or not course.tokens:
+        return
+    put(console, ("Window size in tokens, ", "bold"), (one_line(course.id), "bold"))
+    for line in sawtooth(course.tokens, outcome.budget, width=min(console.width, 200)):
+        put(console, (line, ""))
+
+
+def print_json(outcome: Outcome) -> None:
+    """Everything as one object; shares from 0 to 1, null where nothing was sent."""
+    course = outcome.course
+    put_json(
+        {
+            "budget": outcome.budget,
+            "policy": outcome.policy,
+            "store": outcome.store,
+            "files": [{"file": name, **_numbers(tally)} for name, tally in outcome.files],
+            "total": _numbers(outcome.total),
+            "problems": outcome.problems,
+            "course": None if course is None else {"conversation": course.id, "tokens": course.tokens},
+        }
+    )
+
+
+def _numbers(tally: Tally) -> dict[str, Any]:
+    shares = {"sent_share": tally.sent_share, "cached_share": tally.cached_share, "ms_per_call": tally.ms_per_call}
+    return {**asdict(tally), **shares}
+
+
+def _wide(columns: tuple[Column, ...], rows: list[tuple[str, Tally]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("file", no_wrap=True)
+    for name, _ in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, tally in rows:
+        if name == "all files":
+            table.add_section()
+        table.add_row(name, *(shown(tally) for _, shown in columns))
+    return table
+
+
+def _tall(columns: tuple[Column, ...], name: str, tally: Tally) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(name, overflow="fold")
+    table.add_column("", justify="right")
+    for label, shown in columns:
+        table.add_row(label, shown(tally))
+    return table

@@ -1,0 +1,77 @@
+"""What golden files say, and (as a script) the writing of those that are missing. See README.md beside this file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from transom.core import texts
+from transom.core.codec import decode, plain
+from transom.core.entry import Entry, Sent
+from transom.core.folding import view_of
+from transom.core.unit import Folded, Unit
+from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.testing import Entries, WordCounter
+
+HERE = Path(__file__).parent
+TEXTS = HERE / "texts.jsonl"
+LOGS = sorted((HERE / "logs").glob("*.jsonl"))
+
+
+def says(line: dict) -> str:
+    """The text that a line of `texts.jsonl` names."""
+    named = getattr(texts, line["call"])
+    return named(*line["args"]) if callable(named) else named
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of a golden log."""
+    return [decode(line) for line in path.read_bytes().splitlines()]
+
+
+def render(log: list[Entry]) -> str:
+    """What a log shows when each request leaves, and at its end."""
+    stops = [entry.seq for entry in log if isinstance(entry.body, Sent)]
+    return "\n".join(_picture(view_of(Entries(log), WordCounter(), stop)) for stop in [*stops, len(log)])
+
+
+def _picture(view: View) -> str:
+    size = view.total
+    sizes = f"{size.tokens} tokens, {size.bytes} bytes, {size.images} images, {size.messages} messages"
+    lines = [f"after {view.n} entries: {sizes}, digest {view.digest()}"]
+    if view.head is not None:
+        lines.append(f"  head: entry {view.head.seq}")
+    for slot in view.slots:
+        lines.extend(_folded(slot) if isinstance(slot, Folded) else _unit(slot, "  "))
+    for code, reason in ((STRAY, "stray"), (EMPTY, "empty"), (HIDDEN, "hidden")):
+        out = [seq for seq in range(view.n) if view.unit_of[seq] == code]
+        lines.extend([f"  {reason}: {out}"] if out else [])
+    lines.extend([f"  open: {sorted(view.open)}"] if view.open else [])
+    return "\n".join([*lines, ""])
+
+
+def _folded(slot: Folded) -> list[str]:
+    lines = [f"  fold {slot.seq} of {slot.first}..{slot.last}, {slot.units} units: {plain(slot.text).decode()}"]
+    for unit in slot.shown:
+        lines.extend(_unit(unit, "    "))
+    return lines
+
+
+def _unit(unit: Unit, indent: str) -> list[str]:
+    facts = zip(unit.seqs, unit.shown(), strict=True)
+    return [f"{indent}unit {unit.key}", *(f"{indent}  {seq}: {plain(fact).decode()}" for seq, fact in facts)]
+
+
+def _write_missing() -> None:
+    lines = [json.loads(line) for line in TEXTS.read_text("utf-8").splitlines()]
+    filled = [line if "shows" in line else {**line, "shows": says(line)} for line in lines]
+    TEXTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in filled), "utf-8")
+    for path in LOGS:
+        picture = path.with_suffix(".txt")
+        if not picture.exists():
+            picture.write_text(render(read(path)), "utf-8")
+            print("wrote", picture.name)
+
+
+if __name__ == "__main__":
+    _write_missing()

@@ -1,0 +1,22 @@
+"""Law 4 for a frozen view: it comes back as it was, and goes on as if it had never been away."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from logs import COUNTER, logs
+from portraits import portrait
+
+from transom.core.entry import Entry
+from transom.core.folding import fold, view_of
+from transom.core.snapshot import freeze, thaw
+from transom.testing.fakes import Entries
+
+
+@given(logs(), st.integers(0, 40))
+def test_a_frozen_view_goes_on_as_the_live_one(log: list[Entry], upto: int) -> None:
+    upto = min(upto, len(log))
+    live = view_of(Entries(log), COUNTER, upto)
+    back = thaw(freeze(live), Entries(log), COUNTER)
+    assert portrait(back) == portrait(live)
+    assert portrait(fold(back, log[upto:])) == portrait(view_of(Entries(log), COUNTER))
