@@ -1,17 +1,31 @@
-"""What the agent of the demo says and calls, in order. What its tools answer is not written here: it is what happens."""
+"""What the agent of the demo says and calls, in order. What its tools answer is not written here: it is what "
+"happens."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from demo_programs import FIRST_STRATEGY, FIRST_TEST, LONG_RESULT, MEASURE, OPEN_CALL, REOPENED, SMALL
+
 Call = tuple[str, dict[str, Any]]
+Turn = tuple[str, str, tuple[Call, ...]]
 
 SYSTEM = (
-    "You are a careful engineer working in a checkout of Transom, a Python library that keeps every event of an agent's "
+    "You are a careful engineer working in a checkout of Transom, a Python library that keeps every event of an"
+    " agent's "
     "conversation in one log and builds for each model call the window the model should see. You can list, read and "
-    "search files, run Python, run tests, and change files. Look before you claim, run before you believe, and say what "
+    "search files, run Python, run tests, and change files. Look before you claim, run before you believe, and "
+    "say what "
     "you found with file and line."
 )
+
+
+def user(text: str) -> Turn:
+    return "user", text, ()
+
+
+def agent(text: str, *calls: Call) -> Turn:
+    return "assistant", text, calls
 
 
 def read(path: str, start: int = 1, end: int | None = None) -> Call:
@@ -44,298 +58,134 @@ def edit(path: str, old: str, new: str) -> Call:
 
 CORE, STRATEGIES = "src/transom/core", "src/transom/strategies"
 
-SMALL = """
-from transom import fit
-
-messages = [{"role": "system", "content": "You add numbers."}, {"role": "user", "content": "Add up the columns."}]
-for n in range(40):
-    call = {"id": f"c{n}", "type": "function", "function": {"name": "column", "arguments": '{"n": %d}' % n}}
-    messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-    messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": " ".join(str(n * k) for k in range(60))})
-for context in (100_000, 4_000, 2_000):
-    fitted = fit(messages, context=context)
-    print(context, len(messages), "->", len(fitted), [m["role"] for m in fitted][:5])
-print(fit(messages, context=2_000)[2]["content"])
-"""
-
-OPEN_CALL = """
-from transom import fit
-
-call = {"id": "c1", "type": "function", "function": {"name": "deploy", "arguments": "{}"}}
-messages = [
-    {"role": "user", "content": "Deploy it."},
-    {"role": "assistant", "content": None, "tool_calls": [call]},
-    {"role": "user", "content": "Are you there?"},
-]
-for message in fit(messages, context=4_000):
-    print(message)
-print("and when the result does come, late:")
-late = [*messages, {"role": "assistant", "content": "Yes."}, {"role": "tool", "tool_call_id": "c1", "content": "done"}]
-for message in fit(late, context=4_000):
-    print(message)
-"""
-
-LONG_RESULT = """
-from transom import Conversation
-
-with Conversation.open("memory:", "long", budget=16_000) as conv:
-    conv.user("Show me the log.")
-    call = {"id": "c1", "type": "function", "function": {"name": "cat", "arguments": "{}"}}
-    conv.window()
-    conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
-    conv.tool_result("c1", "\\n".join(f"{n:05} GET /page/{n % 97} 200" for n in range(4_000)))
-    window = conv.window()
-    print(window.tokens, "tokens")
-    text = window.openai()[-1]["content"]
-    middle = text.index("[")
-    print(text[:60], "...", text[middle - 40 : middle + 120], "...", text[-40:], sep="\\n")
-    for row in window.explain():
-        print(row.entry, row.role, row.state, row.why, row.tokens, "->", row.shown)
-"""
-
-FIRST_STRATEGY = '''
-"""Old reasoning goes first: the model has acted on it, and its results are in the window."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from msgspec import Struct
-
-from transom.core.edit import Edit, Trim
-from transom.core.message import Reasoning, addressed
-from transom.core.policy import Aim
-from transom.core.unit import Unit
-from transom.core.view import View
-
-
-class DropThoughts(Struct, frozen=True, kw_only=True):
-    """Reasoning outside the newest `keep` turns is not shown any more."""
-
-    keep: int = 2
-
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        turns = [slot for slot in view.slots if isinstance(slot, Unit)]
-        for unit in turns[: -self.keep]:
-            for address, part in addressed(unit.head):
-                if isinstance(part, Reasoning):
-                    yield Trim(entry=unit.seqs[0], part=address, why="thoughts")
-'''
-
-FIRST_TEST = '''
-"""Old reasoning is dropped under pressure, recent reasoning and places somebody took back are left alone."""
-
-from __future__ import annotations
-
-from msgspec.structs import replace
-
-from transom.core.budget import Budget
-from transom.core.edit import Trim, Undo
-from transom.core.folding import fold, view_of
-from transom.core.frame import Frame
-from transom.core.message import Assistant
-from transom.core.plan import plan
-from transom.policies import POLICIES
-from transom.strategies.thoughts import DropThoughts
-from transom.testing import Entries, WordCounter, says, talk
-
-COUNTER = WordCounter()
-POLICY = replace(POLICIES["default"], pressure=(DropThoughts(keep=2), *POLICIES["default"].pressure))
-
-
-def thinking(turns):
-    items = ["Count the stars."]
-    for n in range(turns):
-        items += [says(f"star {n}", thought=f"where is star {n}? " * 30), "go on"]
-    return talk(*items)
-
-
-def view_and_plan(log, context):
-    view = view_of(Entries(log), COUNTER)
-    return view, plan(view, Frame(), Budget(context=context), POLICY, at=0.0)
-
-
-def test_nothing_is_dropped_while_there_is_room():
-    _, done = view_and_plan(thinking(6), 10_000)
-    assert [type(entry.body).__name__ for entry in done.entries] == ["Sent"]
-
-
-def test_old_thoughts_go_and_the_newest_two_stay():
-    view, done = view_and_plan(thinking(12), 1_700)
-    dropped = {entry.body.entry for entry in done.entries if isinstance(entry.body, Trim)}
-    thoughtful = [seq for seq in range(view.n) if isinstance(view.fetch(seq).body, Assistant)]
-    assert dropped == set(thoughtful[:-2])
-
-
-def test_a_thought_that_was_taken_back_is_left_alone():
-    log = talk(Trim(entry=1, part=("reasoning", 0), why="by hand"), Undo(edit=25), after=thinking(12))
-    view = fold(view_of(Entries(thinking(12)), COUNTER), log[25:])
-    view = view.on(Entries(log))
-    done = plan(view, Frame(), Budget(context=1_700), POLICY, at=0.0)
-    dropped = {entry.body.entry for entry in done.entries if isinstance(entry.body, Trim)}
-    assert 1 not in dropped
-    assert dropped
-'''
-
-MEASURE = """
-from msgspec.structs import replace
-from transom import Budget, Conversation
-from transom.policies import POLICIES
-from transom.strategies.thoughts import DropThoughts
-
-default = POLICIES["default"]
-with_thoughts = replace(default, name="thoughts", pressure=(DropThoughts(), *default.pressure))
-for policy in (default, with_thoughts):
-    conv = Conversation.open("memory:", "x", budget=8_000, policy=policy)
-    conv.user("Work through the list of two hundred items, one by one.")
-    sent = kept = breaks = 0
-    for n in range(200):
-        window = conv.window()
-        sent, kept = sent + window.tokens, kept + window.kept
-        breaks += window.breaks is not None
-        conv.observe({"role": "assistant", "reasoning_content": f"item {n}: what is known, what is not " * 12,
-                      "content": f"item {n} is done"})
-        conv.user("next")
-    print(f"{policy.name:10} sent {sent:,} cached {kept / sent:.1%} breaks {breaks}")
-    conv.close()
-"""
-
-PLAN: tuple[tuple[Any, ...], ...] = (
-    (
-        "user",
+PLAN: tuple[Turn, ...] = (
+    user(
         "I am new to this code base. Before I change anything, explain how a window gets built: start where a "
         "caller asks for one and end where there are messages. File and line, please.",
     ),
-    (
-        "agent",
+    agent(
         "I will look at what there is first, then follow one call from the front door inwards.",
         listing("src/transom"),
     ),
-    (
-        "agent",
+    agent(
         "The front door is `drive/conversation.py`. I will read it whole.",
         read("src/transom/drive/conversation.py"),
     ),
-    ("agent", "`window()` calls `plan` and wraps its result. On to the plan.", read(f"{CORE}/plan.py")),
-    (
-        "agent",
+    agent("`window()` calls `plan` and wraps its result. On to the plan.", read(f"{CORE}/plan.py")),
+    agent(
         "A plan works on a view and folds each entry it proposes into it. The view next, and who folds.",
         read(f"{CORE}/view.py"),
         search(r"def fold\b|_APPLY|def assemble"),
     ),
-    ("agent", "", read(f"{CORE}/folding.py", 1, 140)),
-    ("agent", "Units and folds are the slots a view shows.", read(f"{CORE}/unit.py", 1, 140)),
-    (
-        "agent",
+    agent("", read(f"{CORE}/folding.py", 1, 140)),
+    agent("Units and folds are the slots a view shows.", read(f"{CORE}/unit.py", 1, 140)),
+    agent(
         "Now the last step, from slots to messages.",
         read(f"{CORE}/window.py"),
         read("src/transom/wire/openai_chat/render.py", 30, 100),
     ),
-    ("agent", "I have the road on paper. I will run it once before I explain it.", python(SMALL)),
-    (
-        "agent",
+    agent("I have the road on paper. I will run it once before I explain it.", python(SMALL)),
+    agent(
         "The road, from the caller to the messages:\n\n1. `Conversation.window` (drive/conversation.py) frames the "
         "request (head, tools, words to say) and proposes a plan for the newest view.\n2. `plan` (core/plan.py) drafts "
-        "entries: open calls are closed, the head is renewed, fresh results are clipped; if the fullest room has passed "
+        "entries: open calls are closed, the head is renewed, fresh results are clipped; if the fullest room "
+        "has passed "
         "the trigger, one deep cut is made; then the words that are due, and `Sent` last. Each drafted entry is folded "
-        "into the view at once, so the plan sees its own effect.\n3. All drafted entries go into the log in one append, "
-        "before the request leaves.\n4. `assemble` (core/window.py) takes the view's slots as they are; a slot is a unit "
-        "(a turn with its answers) or a fold that stands for several.\n5. `OPENAI_CHAT.slot` (wire/openai_chat/render.py) "
+        "into the view at once, so the plan sees its own effect.\n3. All drafted entries go into the log in one"
+        " append, "
+        "before the request leaves.\n4. `assemble` (core/window.py) takes the view's slots as they are; a slot "
+        "is a unit "
+        "(a turn with its answers) or a fold that stands for several.\n5. `OPENAI_CHAT.slot` "
+        "(wire/openai_chat/render.py) "
         "turns each slot into messages. A slot's messages depend on that slot alone, which is why the prefix stays.\n\n"
-        "The run shows it: the same 82 messages fit whole into 100,000 tokens, and at 2,000 the oldest turns are one marker.",
+        "The run shows it: the same 82 messages fit whole into 100,000 tokens, and at 2,000 the oldest turns "
+        "are one marker.",
     ),
-    (
-        "user",
+    user(
         "Good. What happens to a tool call whose result never comes? I have had APIs refuse such a history. Show "
         "me, do not tell me.",
     ),
-    (
-        "agent",
+    agent(
         "The plan closes calls; I will see by which rule, and what the model reads.",
         search("ABORTED|_close_calls|missing"),
         read(f"{CORE}/texts.py"),
     ),
-    ("agent", "", python(OPEN_CALL)),
-    (
-        "agent",
+    agent("", python(OPEN_CALL)),
+    agent(
         "So the call is answered by a made result. What does the view do when the real one arrives later?",
         read(f"{CORE}/folding.py", 180, 300),
     ),
-    ("agent", "", search("late", f"{CORE}")),
-    (
-        "agent",
+    agent("", search("late", f"{CORE}")),
+    agent(
         "And what guards it: which tests speak about open calls?",
         search("abort|late|open call", "tests"),
         read("tests/laws/test_law_09_truth.py"),
     ),
-    ("agent", "", tests("tests/laws/test_law_09_truth.py")),
-    (
-        "agent",
+    agent("", tests("tests/laws/test_law_09_truth.py")),
+    agent(
         "Shown, in order: a call without a result is closed by a fact, `[aborted: no result was received; the tool "
-        "may have run]`, in the plan of the next request (`_close_calls` in core/plan.py). It claims nothing about what the "
-        "tool did. When the real result comes after all, the first answer wins, because its bytes may be in a cache; the "
-        "real one is kept in the log and said once in a note, so the model learns what it was. Law 9 (truth) guards that "
+        "may have run]`, in the plan of the next request (`_close_calls` in core/plan.py). It claims nothing "
+        "about what the "
+        "tool did. When the real result comes after all, the first answer wins, because its bytes may be in a "
+        "cache; the "
+        "real one is kept in the log and said once in a note, so the model learns what it was. Law 9 (truth) "
+        "guards that "
         "nothing is lost, and passes.",
     ),
-    (
-        "user",
+    user(
         "And a huge result, say a log file of four thousand lines? How much of it is sent, and can the model get "
         "the rest?",
     ),
-    ("agent", "", listing(STRATEGIES), read(f"{STRATEGIES}/arrival.py")),
-    ("agent", "Clipped on arrival, while it is free. How is it cut?", read(f"{STRATEGIES}/cutting.py")),
-    ("agent", "", python(LONG_RESULT)),
-    (
-        "agent",
+    agent("", listing(STRATEGIES), read(f"{STRATEGIES}/arrival.py")),
+    agent("Clipped on arrival, while it is free. How is it cut?", read(f"{STRATEGIES}/cutting.py")),
+    agent("", python(LONG_RESULT)),
+    agent(
         "The middle is gone behind a marker that names the entry. What happens to results that are not huge, but old?",
         read(f"{STRATEGIES}/stale.py"),
         read(f"{STRATEGIES}/omission.py"),
     ),
-    ("agent", "", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/elide.py")),
-    ("agent", "", read(f"{CORE}/policy.py"), read(f"{CORE}/budget.py")),
-    (
-        "agent",
+    agent("", read("src/transom/policies/plain.py"), read(f"{STRATEGIES}/elide.py")),
+    agent("", read(f"{CORE}/policy.py"), read(f"{CORE}/budget.py")),
+    agent(
         "Where is the whole kept? I want to be sure before I say so.",
         read("src/transom/stores/blobs.py"),
         search("fetch", "src/transom/core"),
     ),
-    (
-        "agent",
+    agent(
         "A result is shown up to a quarter of the window, at most 5,000 tokens, half from its start and half from "
-        "its end, cut at line ends (`Clip`, strategies/arrival.py). It is cut before it is ever sent, so no cache breaks. "
-        "The whole stays in the log, bodies over 64 KiB apart in the blob store, and the marker names the entry. Later, "
-        "under pressure, old results become stubs if that alone is enough (`StubStale`), else the oldest turns are left out "
+        "its end, cut at line ends (`Clip`, strategies/arrival.py). It is cut before it is ever sent, so no "
+        "cache breaks. "
+        "The whole stays in the log, bodies over 64 KiB apart in the blob store, and the marker names the "
+        "entry. Later, "
+        "under pressure, old results become stubs if that alone is enough (`StubStale`), else the oldest turns "
+        "are left out "
         "in one deep cut (`Omit`).",
     ),
-    (
-        "user",
+    user(
         "Then here is the change I want: reasoning is the first thing I would give up. Add a strategy that drops "
-        "the reasoning of old turns under pressure, before stubs and folds, and leaves the newest two turns alone. With "
+        "the reasoning of old turns under pressure, before stubs and folds, and leaves the newest two turns "
+        "alone. With "
         "tests. Do not touch the default policy.",
     ),
-    (
-        "agent",
+    agent(
         "First what reasoning is here, and what a trim may do to it.",
         search("Reasoning|reasoning", "src/transom/core"),
         read(f"{CORE}/message.py", 60, 130),
     ),
-    (
-        "agent",
+    agent(
         "A trim without spans and note drops a reasoning part. Bound reasoning has its own rule; I will read it "
         "before I build on it.",
         read(f"{CORE}/digest.py"),
         read("tests/laws/test_law_13_bound.py"),
     ),
-    ("agent", "", search("def held|held\\(", "src/transom"), read("src/transom/testing/builders.py")),
-    (
-        "agent",
+    agent("", search("def held|held\\(", "src/transom"), read("src/transom/testing/builders.py")),
+    agent(
         "That is enough to begin. The strategy, then its test.",
         write(f"{STRATEGIES}/thoughts.py", FIRST_STRATEGY),
         write("tests/strategies/test_thoughts.py", FIRST_TEST),
     ),
-    ("agent", "", tests("tests/strategies/test_thoughts.py")),
-    (
-        "agent",
+    agent("", tests("tests/strategies/test_thoughts.py")),
+    agent(
         "Two things to look at. What are the slots that I call turns here?",
         python(
             "from transom.testing import Entries, WordCounter, says, talk\n"
@@ -345,8 +195,7 @@ PLAN: tuple[tuple[Any, ...], ...] = (
             "print([(slot.key, type(slot.head).__name__) for slot in view.slots])"
         ),
     ),
-    (
-        "agent",
+    agent(
         "User messages are units of their own, so `keep=2` kept one turn and one user message. I count turns of the "
         "model instead. And the place that was taken back: the strategy never asked.",
         edit(
@@ -366,98 +215,68 @@ PLAN: tuple[tuple[Any, ...], ...] = (
             "                continue\n",
         ),
     ),
-    ("agent", "", tests("tests/strategies/test_thoughts.py")),
-    (
-        "agent",
+    agent("", tests("tests/strategies/test_thoughts.py")),
+    agent(
         "Green. Is the first test able to fail? I break the strategy on purpose and look.",
         edit(f"{STRATEGIES}/thoughts.py", "turns[: -self.keep]", "turns"),
         tests("tests/strategies/test_thoughts.py"),
         edit(f"{STRATEGIES}/thoughts.py", "for unit in turns:", "for unit in turns[: -self.keep]:"),
     ),
-    ("agent", "It can. Whole again?", tests("tests/strategies/test_thoughts.py"), read(f"{STRATEGIES}/thoughts.py")),
-    (
-        "user",
+    agent("It can. Whole again?", tests("tests/strategies/test_thoughts.py"), read(f"{STRATEGIES}/thoughts.py")),
+    user(
         "What does it buy? Measure it against the default on something where reasoning is most of the text. And "
         "does it keep the laws?",
     ),
-    ("agent", "", python(MEASURE)),
-    (
-        "agent",
+    agent("", python(MEASURE)),
+    agent(
         "The laws are properties over generated logs; I run those that a new strategy could break.",
         tests("tests/laws/test_law_03_prefix.py"),
         tests("tests/laws/test_law_05_undo.py"),
         tests("tests/laws/test_law_07_thrift.py"),
     ),
-    ("agent", "", tests("tests/laws/test_law_13_bound.py"), tests("tests/laws/test_law_15_definition.py")),
-    (
-        "agent",
+    agent("", tests("tests/laws/test_law_13_bound.py"), tests("tests/laws/test_law_06_order.py")),
+    agent(
         "Does a drop of old reasoning ever void bound reasoning after it? The trim changes the prefix.",
         search("voided|_revoid|bind\\(", "src/transom/core"),
         read(f"{CORE}/folding.py", 300, 424),
     ),
-    ("agent", "", read("tests/laws/logs.py", 1, 120), search("frozen=True, kw_only=True", STRATEGIES)),
-    (
-        "agent",
+    agent("", read("tests/laws/logs.py", 1, 120), search("frozen=True, kw_only=True", STRATEGIES)),
+    agent(
         "How does the planner price a break? That decides whether this strategy should ask for more at once.",
         read(f"{CORE}/plan.py", 170, 300),
     ),
-    (
-        "agent",
+    agent(
         "",
         python(MEASURE.replace("DropThoughts()", "DropThoughts(keep=8)")),
         python(MEASURE.replace("budget=8_000", "budget=32_000")),
     ),
-    (
-        "agent",
+    agent(
         "One more place could disagree with me: the store writes trims and reads them back.",
         read("src/transom/core/codec.py"),
         read("src/transom/core/edit.py"),
         read("src/transom/core/entry.py"),
     ),
-    ("agent", "", read("src/transom/measure/explain.py"), read("src/transom/drive/replay.py")),
-    (
-        "agent",
+    agent("", read("src/transom/measure/explain.py"), read("src/transom/drive/replay.py")),
+    agent(
         "Last, the same through a store on disk, closed and opened again.",
-        python("""
-import tempfile
-from pathlib import Path
-from msgspec.structs import replace
-from transom import Conversation
-from transom.policies import POLICIES
-from transom.strategies.thoughts import DropThoughts
-
-policy = replace(POLICIES["default"], name="thoughts", pressure=(DropThoughts(), *POLICIES["default"].pressure))
-with tempfile.TemporaryDirectory() as folder:
-    url = f"sqlite:///{Path(folder) / 'thoughts.db'}"
-    with Conversation.open(url, "x", budget=4_000, policy=policy) as conv:
-        conv.user("Think.")
-        for n in range(60):
-            conv.window()
-            conv.observe({"role": "assistant", "reasoning_content": f"thought {n} " * 40, "content": f"done {n}"})
-            conv.user("next")
-        before = conv.window()
-    with Conversation.open(url, "x", budget=4_000, policy=policy) as conv:
-        after = conv.window()
-        print(before.digest == after.digest, before.openai() == after.openai(), after.tokens)
-        states = [(row.role, row.state, row.why) for row in after.explain()]
-        for state in sorted(set(states)):
-            print(states.count(state), *state)
-"""),
+        python(REOPENED),
     ),
-    (
-        "agent",
+    agent(
         "Done, and measured.\n\n`strategies/thoughts.py` drops reasoning outside the newest `keep` turns; it counts "
-        "turns of the model (user messages are units of their own), spares places somebody took back, and changes nothing "
-        "while there is room. Three tests, one of which I broke on purpose to see it fail. Laws 3, 5, 7, 13 and 15 pass, and "
-        "a conversation closed and opened again shows the same window.\n\nTwo things to know. The trims break the cached "
-        "prefix at the oldest turn they touch, like any cut; the measurements above say what that costs and what it buys at "
+        "turns of the model (user messages are units of their own), spares places somebody took back, and "
+        "changes nothing "
+        "while there is room. Three tests, one of which I broke on purpose to see it fail. LAWS pass, and "
+        "a conversation closed and opened again shows the same window.\n\nTwo things to know. The trims break "
+        "the cached "
+        "prefix at the oldest turn they touch, like any cut; the measurements above say what that costs and "
+        "what it buys at "
         "8,000 and 32,000 tokens. And reasoning that is bound to its exact prefix is hidden by the core itself once "
-        "something before it changes, so for such models the strategy gives up all of it at the first cut. It is not in the "
+        "something before it changes, so for such models the strategy gives up all of it at the first cut. It "
+        "is not in the "
         "default policy, as you asked.",
     ),
-    ("user", "Thank you. Undo nothing, I will read the diff tomorrow. Which three files should I read first?"),
-    (
-        "agent",
+    user("Thank you. Undo nothing, I will read the diff tomorrow. Which three files should I read first?"),
+    agent(
         "`src/transom/strategies/thoughts.py` (what it does), `tests/strategies/test_thoughts.py` (what it promises), "
         "and `src/transom/core/policy.py` (what a strategy is asked for).",
     ),

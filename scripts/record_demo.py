@@ -108,7 +108,7 @@ class Workplace:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         output = (done.stdout + done.stderr).rstrip()
         return output if done.returncode == 0 else f"{output}\n[exit code {done.returncode}]"
@@ -122,9 +122,9 @@ def session(workplace: Workplace) -> Iterator[Message]:
     """The plan, carried out."""
     yield {"role": "system", "content": SYSTEM}
     number = 0
-    for role, text, *calls in PLAN:
+    for role, text, calls in PLAN:
         if role == "user":
-            yield {"role": "user", "content": text}
+            yield {"role": role, "content": text}
             continue
         made: list[Message] = []
         for name, arguments in calls:

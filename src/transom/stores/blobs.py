@@ -24,7 +24,7 @@ def split(entry: Entry) -> tuple[bytes, bytes | None]:
         return line, None
     start = line.index(_BODY) + len(_BODY)
     body = plain(entry.body.raw if isinstance(entry.body, Opaque) else entry.body)
-    end = start + len(body) if line.startswith(body, start) else len(line)  # else escaped otherwise: all that is left
+    end = start + len(body)  # where the line is escaped in another way it is cut elsewhere, and joins all the same
     return line[:start] + line[end:], line[start:end]
 
 

@@ -26,8 +26,9 @@ _VERSION = 1
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 _PAUSE = 0.01
+"""Seconds between two tries where SQLite does not wait by itself."""
 _BATCH = 64
-"""Entries fetched at once when reading; each is at most 64 KiB."""
+"""Entries fetched at once when reading; large bodies are not among them."""
 
 _SCHEMA = (
     "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
