@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from demo_programs import FIRST_STRATEGY, FIRST_TEST, LONG_RESULT, MEASURE, OPEN_CALL, REOPENED, SMALL
+from scripts.demo_programs import FIRST_STRATEGY, FIRST_TEST, LONG_RESULT, MEASURE, OPEN_CALL, REOPENED, SMALL
 
 Call = tuple[str, dict[str, Any]]
 Turn = tuple[str, str, tuple[Call, ...]]
@@ -119,9 +119,9 @@ PLAN: tuple[Turn, ...] = (
     agent(
         "And what guards it: which tests speak about open calls?",
         search("abort|late|open call", "tests"),
-        read("tests/laws/test_law_09_truth.py"),
+        read("tests/laws/test_law_04_replay.py"),
     ),
-    agent("", tests("tests/laws/test_law_09_truth.py")),
+    agent("", tests("tests/laws/test_law_04_replay.py")),
     agent(
         "Shown, in order: a call without a result is closed by a fact, `[aborted: no result was received; the tool "
         "may have run]`, in the plan of the next request (`_close_calls` in core/plan.py). It claims nothing "

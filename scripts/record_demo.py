@@ -1,6 +1,6 @@
 """Record the session that `transom demo` replays: real tools, run on a copy of this source tree.
 
-    python scripts/record_demo.py [--show]
+    python -m scripts.record_demo [--show]
 
 An agent's words and its calls are written down in `demo_plan.py`; what the tools answer is real. The copy lives in a
 temporary folder, so the agent may change what it likes; the folder's name and that of the Python in use never reach
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from demo_plan import PLAN, SYSTEM
+from scripts.demo_plan import PLAN, SYSTEM
 
 ROOT = Path(__file__).resolve().parent.parent
 GOAL = ROOT / "src" / "transom" / "cli" / "recorded" / "session.jsonl.gz"

@@ -23,6 +23,7 @@ from transom.errors import (
     InvalidMessage,
     InvalidSetting,
     StoreDamaged,
+    StoreUnavailable,
     TransomError,
     UnknownLog,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "InvalidSetting",
     "Policy",
     "StoreDamaged",
+    "StoreUnavailable",
     "TokenCounter",
     "TransomError",
     "UnknownLog",

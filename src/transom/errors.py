@@ -7,7 +7,8 @@ TransomError
 ├── InvalidSetting     a budget, policy, counter or URL that makes no sense
 ├── UnknownLog         the store has no conversation by that name
 ├── Conflict           another writer appended first: re-read and try again
-└── StoreDamaged       the store holds bytes that are not ours: says what was kept
+├── StoreDamaged       the store holds bytes that are not ours: says what was kept
+└── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
 """
 
 from __future__ import annotations
@@ -67,3 +68,7 @@ class StoreDamaged(TransomError):
     def __init__(self, what: str, kept: str) -> None:
         self.what, self.kept = what, kept
         super().__init__(f"{what}; {kept}")
+
+
+class StoreUnavailable(TransomError):
+    """The store cannot be written or read now (disk full, locked, gone). What was acknowledged is intact."""

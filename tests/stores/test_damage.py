@@ -12,7 +12,7 @@ import pytest
 from stored import log_of, said
 
 from transom.core.message import Text, User
-from transom.errors import InvalidSetting, StoreDamaged
+from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.lines import Line, frame, header
 from transom.stores.locks import locked
@@ -133,7 +133,7 @@ def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         other.execute("BEGIN IMMEDIATE")
         with closing(SqliteStore(str(path))) as store:
             log = store.open("trip")
-            with pytest.raises(StoreDamaged, match="database is locked; nothing of this was stored"):
+            with pytest.raises(StoreUnavailable, match="database is locked; nothing of this was stored"):
                 log.append(said(40, 1), 40)
             assert len(list(log.read())) == 40
             other.rollback()
@@ -249,7 +249,7 @@ def test_jsonl_the_file_is_gone_or_shorter(lines: tuple[Path, list[bytes]]) -> N
         with pytest.raises(StoreDamaged, match="is now"):
             look()
     path.unlink()
-    with pytest.raises(StoreDamaged, match="No such file"):
+    with pytest.raises(StoreUnavailable, match="No such file"):
         log[0]
 
 

@@ -128,8 +128,18 @@ def _say_late(draft: _Draft, budget: Budget, ref: Ref) -> None:
         text = "\n".join(part.text for part in fact.parts if isinstance(part, Text))
         if len(text) > cap:
             text = text[: cap // 2] + texts.bare(ref(seq)) + text[-cap // 2 :]
-        name = fact.extra.get("name") if fact.extra else None
-        draft.add(Note(key="", text=texts.late(ref(seq), name if isinstance(name, str) else "", text), refs=(seq,)))
+        draft.add(Note(key="", text=texts.late(ref(seq), _tool_named(draft.view, fact, seq), text), refs=(seq,)))
+
+
+def _tool_named(view: View, late: ToolResult, seq: int) -> str:
+    """The tool whose call a late result would have answered: the newest made answer to that label knows its place."""
+    for at in range(seq - 1, -1, -1):
+        made = view.fetch(at).body
+        if isinstance(made, ToolResult) and made.made and made.call == late.call and made.place is not None:
+            key, index = made.place
+            turn = view.entries_of(view.unit(key))[0].body
+            return turn.calls[index].name if isinstance(turn, Assistant) else ""
+    return ""
 
 
 def _renew_head(draft: _Draft, head: Head) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from transom.core.entry import Entry
-from transom.errors import StoreDamaged, TransomError
+from transom.errors import StoreDamaged, StoreUnavailable, TransomError
 
 
 class StoredLog(Protocol):
@@ -90,7 +90,7 @@ def known(seq: int, length: int) -> int:
 
 def outage(path: str, why: object) -> TransomError:
     """The store's place cannot be written or read now (disk full, locked, gone); the log stays usable."""
-    return StoreDamaged(f"{path}: {why}", "nothing of this was stored; what was stored before is intact")
+    return StoreUnavailable(f"{path}: {why}; nothing of this was stored, what was stored before is intact")
 
 
 def damage(path: str, why: object) -> StoreDamaged:

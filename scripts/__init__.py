@@ -1,0 +1,1 @@
+"""What the maintainers run by hand."""
