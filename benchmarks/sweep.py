@@ -14,12 +14,13 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import turnsafe
+
 from transom.core.budget import Budget
-from transom.core.message import User, is_empty
 from transom.drive.conversation import Conversation
 from transom.drive.replay import replay, split
 from transom.policies import policy_named
@@ -34,6 +35,25 @@ from counting import request_tokens
 def conversations(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def smallest(messages: list[dict[str, Any]]) -> int:
+    """The least a window may need, by the definition of a refusal, counted from the messages alone."""
+    count = o200k().count
+    heads = len(list(takewhile(lambda message: message["role"] in {"system", "developer"}, messages)))
+    need = request_tokens(messages[:heads], o200k())
+    rest = messages[heads:]
+    users = [message for message in rest if message["role"] == "user" and message.get("content")]
+    for message in users[:1] + users[1:][-1:]:
+        need += min(204, request_tokens([message], o200k()) - 3)
+    turn = len(rest) - 1
+    while turn > 0 and rest[turn]["role"] in {"tool", "function"}:
+        turn -= 1
+    if rest and rest[turn]["role"] == "assistant":
+        for call in rest[turn].get("tool_calls") or ():
+            need += 2 * count(call["id"]) + count(call["function"]["name"]) + 4
+        need += 4
+    return need
 
 
 def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Counter[str], list[str], float]:
@@ -61,12 +81,9 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
             where = f"{record['id']} at {step.at} budget {budget}"
             if step.window is None:
                 seen["refused"] += 1
-                bill = step.refused.bill
-                first = [f for at, f in facts if at < step.at and isinstance(f, User) and not is_empty(f)]
-                floor = bill["need"]
-                if floor <= budget:
-                    wrong.append(f"{where}: refused though {bill}")
-                seen[f"first={len(first) > 0}"] += 0
+                floor = smallest(record["messages"][: step.at])
+                if floor <= budget or step.refused.bill["need"] <= budget:
+                    wrong.append(f"{where}: refused, though {floor} would do: {step.refused}")
                 started = time.process_time()
                 continue
             sent = step.window.messages(OPENAI_CHAT)

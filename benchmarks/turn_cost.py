@@ -23,13 +23,29 @@ import time
 from typing import Any
 
 from transom import Budget
-from transom.core.entry import Entry
 from transom.drive.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores import open_store
 from transom.tokenizer import o200k
 
-WORDS = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok".split()
+WORDS = tuple(
+    [
+        "the",
+        "parser",
+        "reads",
+        "each",
+        "line",
+        "of",
+        "src/engine/loader.py",
+        "and",
+        "returns",
+        "4821",
+        "records",
+        "with",
+        "status",
+        "ok",
+    ]
+)
 
 
 class Known:
@@ -127,7 +143,7 @@ def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, 
     late = [micro for number, micro in quiet if number >= len(all_turns) - 200]
     times = sorted(micro for _, micro in quiet)
     return {
-        "store": url.split(":")[0],
+        "store": url.split(":", maxsplit=1)[0],
         "turns": len(all_turns),
         "entries": entries,
         "quiet_median_us": statistics.median(times),
@@ -174,11 +190,12 @@ def main() -> None:
     print(f"plain ideal        median {results['ideal_median_us']:7.1f} us   p99 {results['ideal_p99_us']:7.1f} us")
     print(f"tokenising a new message {tokenising:.1f} us (apart)")
     for run in results["runs"]:
+        print(f"{run['store']:8} {run['turns']:,} turns, {run['entries']:,} entries", end=", ")
+        print(f"the last window has {run['window_messages']} messages")
+        print(f"  quiet turn       median {run['quiet_median_us']:7.1f} us   p99 {run['quiet_p99_us']:7.1f} us")
+        print(f"  growth           {run['around_turn_200_us']:.1f} us at turn 200,", end=" ")
+        print(f"{run['last_turns_us']:.1f} us at the end: {run['growth']:.2f} times")
         print(
-            f"{run['store']:8} {run['turns']:,} turns, {run['entries']:,} entries, last window {run['window_messages']} messages\n"
-            f"  quiet turn       median {run['quiet_median_us']:7.1f} us   p99 {run['quiet_p99_us']:7.1f} us\n"
-            f"  growth           {run['around_turn_200_us']:.1f} us at turn 200, {run['last_turns_us']:.1f} us at the end: "
-            f"{run['growth']:.2f} times\n"
             f"  cuts             {run['cuts']}, median {run['cut_median_ms']:.2f} ms, most {run['cut_max_ms']:.2f} ms"
         )
 

@@ -87,7 +87,7 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Trim, Undo
-from transom.core.folding import fold, view_of
+from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant
 from transom.core.plan import plan
@@ -111,26 +111,26 @@ def view_and_plan(log, context):
     return view, plan(view, Frame(), Budget(context=context), POLICY, at=0.0)
 
 
+def dropped(done):
+    return [entry.body.entry for entry in done.entries if isinstance(entry.body, Trim) and entry.body.why == "thoughts"]
+
+
 def test_nothing_is_dropped_while_there_is_room():
     _, done = view_and_plan(thinking(6), 10_000)
     assert [type(entry.body).__name__ for entry in done.entries] == ["Sent"]
 
 
 def test_old_thoughts_go_and_the_newest_two_stay():
-    view, done = view_and_plan(thinking(12), 1_700)
-    dropped = {entry.body.entry for entry in done.entries if isinstance(entry.body, Trim)}
+    view, done = view_and_plan(thinking(12), 600)
     thoughtful = [seq for seq in range(view.n) if isinstance(view.fetch(seq).body, Assistant)]
-    assert dropped == set(thoughtful[:-2])
+    assert dropped(done) == thoughtful[:-2]
 
 
 def test_a_thought_that_was_taken_back_is_left_alone():
     log = talk(Trim(entry=1, part=("reasoning", 0), why="by hand"), Undo(edit=25), after=thinking(12))
-    view = fold(view_of(Entries(thinking(12)), COUNTER), log[25:])
-    view = view.on(Entries(log))
-    done = plan(view, Frame(), Budget(context=1_700), POLICY, at=0.0)
-    dropped = {entry.body.entry for entry in done.entries if isinstance(entry.body, Trim)}
-    assert 1 not in dropped
-    assert dropped
+    _, done = view_and_plan(log, 600)
+    assert 1 not in dropped(done)
+    assert dropped(done)
 '''
 
 MEASURE = """

@@ -81,7 +81,7 @@ class Workplace:
 
     def run_tests(self, path: str) -> str:
         """What pytest says of a file."""
-        return self._run("-m", "pytest", "-q", "-p", "no:cacheprovider", path)
+        return self._run("-m", "pytest", "-p", "no:cacheprovider", path)
 
     def write_file(self, path: str, text: str) -> str:
         """A new file."""
@@ -146,7 +146,7 @@ def stripped(text: str, folder: Path) -> str:
     for place in (str(ROOT), str(Path.home()), tempfile.gettempdir()):
         if f"{place}/" in text:
             raise ValueError(f"{place} in the recording: {text[max(0, text.find(place) - 80) :][:200]}")
-    return re.sub(r"in \d+\.\d\ds\b", "in 0.1s", text)
+    return re.sub(r"in \d+\.\d+s\b", "in 0.1s", text)
 
 
 def main() -> None:

@@ -173,23 +173,27 @@ def _gather_result(told: Gathered, seq: int, fact: ToolResult) -> None:
 
 
 def wire_ids(group: Group) -> list[str]:
-    """Labels unique in their turn and not empty; what already is stays."""
-    out: list[str] = []
+    """Labels unique in their turn, not empty, and without lone surrogates; what already is so stays."""
+    ids = [call.id.encode("utf-8", "replace").decode() for call in group.calls]
+    taken = set(ids)
     for index, call in enumerate(group.calls):
-        label = call.id
-        if not call.legacy and (not label or label in out):
-            label = f"call_{group.key}_{index}"
-            while label in out:
-                label += "x"
-        out.append(label)
-    return out
+        if not call.legacy and (not ids[index] or ids[index] in ids[:index]):
+            ids[index] = f"call_{group.key}_{index}"
+            while ids[index] in taken:  # silent: the label is not that of any other call, before or behind
+                ids[index] += "x"
+            taken.add(ids[index])
+    return ids
 
 
 def unit_sizes(group: Group, facts: Sequence[Fact], counter: TokenCounter) -> Sizes:
     sizes = [fact_sizes(fact, counter) for fact in facts]
     ids = wire_ids(group)
     swaps = [(call.id, ids[index]) for index, call in enumerate(group.calls)]
-    swaps += [(fact.call, ids[index]) for fact, index in zip(facts[1:], group.answered, strict=True)]
+    for fact, index in zip(facts[1:], group.answered, strict=True):
+        assert isinstance(fact, ToolResult)
+        swaps.append((fact.call, ids[index]))
+        if group.calls[index].legacy and not (fact.extra or {}).get("name"):  # a function's answer is sent by its name
+            swaps.append(("", group.calls[index].name))
     for was, now in swaps:
         sizes.append(Sizes(counter.count(now) - counter.count(was), utf8(now) - utf8(was), 0, 0))
     return total(sizes)

@@ -170,6 +170,7 @@ def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
         for call in fact.calls:
             texts += [call.id, call.name]
             size += BYTES_PER_CALL
+            tokens += 0 if call.name else counter.count("unnamed")  # silent: what is sent in place of no name
     if isinstance(fact, ToolResult):
         texts.append(fact.call)
     texts.append(own_words(fact))
@@ -177,5 +178,8 @@ def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
         size += len(plain(fact.extra))
         name = fact.extra.get("name")
         tokens += counter.count(name) if isinstance(name, str) else 0
+        # silent: of the fields without a noun of ours, those that the model reads
+        read = [text for key in ("refusal", "audio", "reasoning_details") for text in strings(fact.extra.get(key))]
+        tokens += sum(counter.count(text) for text in read)
     tokens += sum(counter.count(text) for text in texts if text)
     return Sizes(tokens, size + sum(utf8(text) for text in texts), images, 1)

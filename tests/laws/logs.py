@@ -60,7 +60,7 @@ FOLDS = (
     "a summary much longer than the original " * 60,
     "[\ud83d]",
 )
-IDS = ("call_a", "call_a", "call_b", "")
+IDS = ("call_a", "call_a", "call_b", "", "\ud83d", "call_3_1")
 MEDIA: tuple[Part, ...] = (
     image("data:image/png;base64," + "A" * 300),
     Media("file", {"type": "file", "file": {"file_id": "f1", "data": "B" * 80}}),
@@ -124,7 +124,7 @@ def _turn(told: Teller, act: Act) -> None:
     answers = told.outstanding() if act.d < 6 else None if act.d < 9 else (act.a * act.d) % (len(told.log) + 1)
     calls = tuple(
         Call(
-            IDS[(act.b + act.d) % 4] if act.b > 6 else f"c{len(told.log)}_{i}",
+            IDS[(act.b + act.d) % len(IDS)] if act.b > 6 else f"c{len(told.log)}_{i}",
             ("sh", "read")[i % 2],
             ARGS[(act.a + i) % 5],
         )

@@ -20,10 +20,10 @@ NAME = "demo"
 EXCERPT = 14
 
 NEXT = (
-    ("transom explain demo --at -1", "the last call, every line of it"),
-    ("transom show demo", "the log: what happened, what was decided, what was sent"),
+    ("transom explain demo --at -1", "the last call"),
+    ("transom show demo", "the log, an entry a line"),
     ("transom replay chats.jsonl --budget 32000", "your own conversations"),
-    ("transom replay --help", "every window to a file, other policies, other stores"),
+    ("transom replay --help", "windows to a file, policies, stores"),
 )
 
 
@@ -52,22 +52,19 @@ def _named(outcome: Outcome) -> Outcome:
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
-    """The window right after the last cut: there most is to be seen."""
-    tokens = outcome.course.tokens if outcome.course is not None else ()
-    cuts = [
-        at
-        for at, (before, after) in enumerate(pairwise(tokens), start=2)
-        if before is not None and after is not None and after < before
-    ]
+    """The fullest window after the first cut: there most is to be seen."""
+    sizes = [] if outcome.course is None else [size or 0 for size in outcome.course.tokens]
+    cuts = [at for at, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
     if not cuts:
         return
+    call = 1 + max(range(cuts[0], len(sizes)), key=lambda at: sizes[at])
     with found_log(outcome.store, NAME) as log:
-        found = explained(log, cuts[-1])
-    put(console, (f"\nWhy that call saw what it saw (transom explain demo --at {cuts[-1]}):\n", "bold"))
+        found = explained(log, call)
+    put(console, (f"\nWhy one call saw what it saw (transom explain demo --at {call}):\n", "bold"))
     print_explained(console, found, most=EXCERPT)
 
 
 def _print_next(console: Console) -> None:
     put(console, ("\nWhere to look next", "bold"))
     for command, what in NEXT:
-        put(console, (f"  {command:<44}", "cyan"), (what, ""))
+        put(console, (f"  {command:<43}", "cyan"), (what, ""))

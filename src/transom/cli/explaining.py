@@ -104,13 +104,13 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
     _print_header(console, found)
     _print_bar(console, found.rows)
     _print_totals(console, found)
-    put(console, (f"\n{'entries':>11}  {'role':<11} {'tokens':>17}  {'state':<10} why, and the text", "bold"))
+    put(console, (f"\n{'entries':>9} {'role':<10} {'tokens':>14} {'state':<9} why, and the text", "bold"))
     runs = [[row] for row in found.rows] if every else _runs(found.rows)
     paid: set[int] = set()
     for run in runs[:most]:
         _print_run(console, run, found.folds, paid)
     if most is not None and len(runs) > most:
-        put(console, (f"{'…':>11}  and {len(runs) - most:,} lines more", "dim"))
+        put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
 
 def _print_header(console: Console, found: Explained) -> None:
@@ -172,8 +172,8 @@ def _print_run(console: Console, run: list[Row], folds: dict[int, int], paid: se
     text = "" if first is not last else one_line(first.text)
     put(
         console,
-        (f"{which:>11}  {role:<11} {count:>17}  ", ""),
-        (f"{first.state:<10} ", style),
+        (f"{which:>9} {role:<10} {count:>14} ", ""),
+        (f"{first.state:<9} ", style),
         (f"{why}  " if why else "", "italic"),
         (text, "dim"),
     )

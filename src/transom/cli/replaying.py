@@ -81,7 +81,7 @@ def replayed(wanted: Replay) -> Outcome:
         remember(url)
         with windows_file(wanted.out) as out, Bar() as bar:
             playing = _Playing(store, budget, policy, out, bar, wanted)
-            files = tuple((str(file), playing.file(file)) for file in wanted.files)
+            files = tuple((str(file), playing.file(file, done)) for done, file in enumerate(wanted.files))
     except KeyboardInterrupt as stop:
         stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
         raise
@@ -112,9 +112,8 @@ class _Playing:
         self.problems: list[str] = []
         o200k().count("loaded before anything is timed")
 
-    def file(self, path: Path) -> Tally:
-        """Every conversation of a file."""
-        done = self._wanted.files.index(path)
+    def file(self, path: Path, done: int) -> Tally:
+        """Every conversation of a file; `done` files came before it."""
         total = Tally()
         for record in records(path, questions=self._wanted.questions):
             total = total.plus(self._record(record, done))

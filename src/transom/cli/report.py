@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
@@ -18,7 +19,12 @@ from transom.measure.tally import Tally
 if TYPE_CHECKING:
     from transom.cli.replaying import Outcome
 
-Column = tuple[str, Callable[[Tally], str]]
+Column = tuple[str, str, Callable[[Tally], str]]
+"""A label, the same in two lines for a column's head, and what stands under it."""
+
+
+def _decimal(number: float | None) -> str:
+    return "–" if number is None else f"{number:.2f}"
 
 
 def _percent(share: float | None) -> str:
@@ -26,21 +32,21 @@ def _percent(share: float | None) -> str:
 
 
 COLUMNS: tuple[Column, ...] = (
-    ("conversations", lambda tally: f"{tally.conversations:,}"),
-    ("calls", lambda tally: f"{tally.calls:,}"),
-    ("invalid", lambda tally: f"{tally.invalid:,}"),
-    ("over budget", lambda tally: f"{tally.over:,}"),
-    ("refused", lambda tally: f"{tally.refused:,}"),
-    ("skipped", lambda tally: f"{tally.skipped:,}"),
-    ("tokens sent", lambda tally: f"{tally.tokens:,}"),
-    ("passthrough", lambda tally: f"{tally.passthrough:,}"),
-    ("sent of it", lambda tally: _percent(tally.sent_share)),
-    ("cached share", lambda tally: _percent(tally.cached_share)),
-    ("prefix breaks", lambda tally: f"{tally.breaks:,}"),
-    ("compactions", lambda tally: f"{tally.compactions:,}"),
-    ("ms per call", lambda tally: "–" if tally.ms_per_call is None else f"{tally.ms_per_call:.2f}"),
+    ("conversations", "conver-\nsations", lambda tally: f"{tally.conversations:,}"),
+    ("calls", "calls", lambda tally: f"{tally.calls:,}"),
+    ("invalid", "invalid", lambda tally: f"{tally.invalid:,}"),
+    ("over budget", "over\nbudget", lambda tally: f"{tally.over:,}"),
+    ("refused", "refused", lambda tally: f"{tally.refused:,}"),
+    ("skipped", "skipped", lambda tally: f"{tally.skipped:,}"),
+    ("tokens sent", "tokens\nsent", lambda tally: f"{tally.tokens:,}"),
+    ("passthrough would send", "pass-\nthrough", lambda tally: f"{tally.passthrough:,}"),
+    ("share of it sent", "share\nsent", lambda tally: _percent(tally.sent_share)),
+    ("cached share", "cached\nshare", lambda tally: _percent(tally.cached_share)),
+    ("prefix breaks", "prefix\nbreaks", lambda tally: f"{tally.breaks:,}"),
+    ("compactions", "compac-\ntions", lambda tally: f"{tally.compactions:,}"),
+    ("ms per call", "ms per\ncall", lambda tally: _decimal(tally.ms_per_call)),
 )
-QUESTIONS: Column = ("questions", lambda tally: f"{tally.questions:,}")
+QUESTIONS: Column = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
 
 
 def print_report(outcome: Outcome) -> None:
@@ -48,13 +54,14 @@ def print_report(outcome: Outcome) -> None:
     console = terminal()
     print_tables(console, outcome)
     print_course(console, outcome)
-    console.print(f"\nThe logs are in {outcome.store}: try transom explain or transom show with a conversation's id.")
+    if outcome.store != "memory:":
+        console.print("\nNext: transom explain ID, or transom show ID, with a conversation's id or a part of it.")
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
     """One line a file if they fit side by side, else one small table a file."""
     columns = (*COLUMNS[:2], QUESTIONS, *COLUMNS[2:]) if outcome.total.questions else COLUMNS
-    rows = [(one_line(name), tally) for name, tally in outcome.files]
+    rows = [(one_line(Path(name).name), tally) for name, tally in outcome.files]
     if len(rows) > 1:
         rows.append(("all files", outcome.total))
     wide = _wide(columns, rows)
@@ -70,7 +77,7 @@ def print_course(console: Console, outcome: Outcome) -> None:
     if course is None or not course.tokens:
         return
     put(console, ("Window size in tokens, ", "bold"), (one_line(course.id), "bold"))
-    for line in sawtooth(course.tokens, outcome.budget, width=min(console.width, 200)):
+    for line in sawtooth(course.tokens, outcome.budget, width=min(console.width, 100)):
         put(console, (line, ""))
 
 
@@ -96,14 +103,14 @@ def _numbers(tally: Tally) -> dict[str, Any]:
 
 
 def _wide(columns: tuple[Column, ...], rows: list[tuple[str, Tally]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
     table.add_column("file", no_wrap=True)
-    for name, _ in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+    for _, head, _ in columns:
+        table.add_column(head, justify="right", no_wrap=True)
     for name, tally in rows:
         if name == "all files":
             table.add_section()
-        table.add_row(name, *(shown(tally) for _, shown in columns))
+        table.add_row(name, *(shown(tally) for _, _, shown in columns))
     return table
 
 
@@ -111,6 +118,6 @@ def _tall(columns: tuple[Column, ...], name: str, tally: Tally) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(name, overflow="fold")
     table.add_column("", justify="right")
-    for label, shown in columns:
+    for label, _, shown in columns:
         table.add_row(label, shown(tally))
     return table

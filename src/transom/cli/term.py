@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -29,8 +30,12 @@ class Terminal(Console):
 
 
 def terminal() -> Terminal:
-    """Stdout as it is now. Nothing is highlighted, and no text of a log is taken for markup or an emoji."""
-    return Terminal(highlight=False, markup=False, emoji=False)
+    """Stdout as it is now; a file or a pipe is 130 columns wide.
+
+    Nothing is highlighted, and no text of a log is taken for markup or an emoji.
+    """
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 130
+    return Terminal(highlight=False, markup=False, emoji=False, width=wide)
 
 
 def one_line(text: str) -> str:

@@ -179,14 +179,14 @@ class _Cutter:
         self.limit = budget.limits(draft.view.ratio)
 
     def run(self) -> None:
+        if not fits(self._head(), self.limit):
+            raise self._impossible()  # before anything else: no cut can help
         self._surface()
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
             self._ask(self.policy.arrival, self._free(), stop=False)
         if self._quiet():
             return
-        if not fits(self._head().plus(self._words()), self.limit):
-            raise self._impossible()  # before any cut: no cut can help
         if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
             self._press(self.policy.pressure, hard=False)
         for _ in range(4):  # what is folded may be a word of the frame, which is then due again and needs room

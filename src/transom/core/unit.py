@@ -192,16 +192,21 @@ def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Uni
     """The unit with one more answer. `extra`: what a relabelled id adds to the size on the wire."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
-    size = fact_size(entry.body, entry.tokens).plus(extra)
-    return replace(
-        unit,
-        seqs=(*unit.seqs, entry.seq),
-        entries=(*unit.entries, entry),
-        whole=unit.whole.plus(size),
-        size=unit.size.plus(size),
-        missing=tuple(i for i in unit.missing if i != index),
-        answers=(*unit.answers, index),
-        cache=None,
+    size = fact_size(entry.body, entry.tokens)
+    if extra is not NOTHING:
+        size = size.plus(extra)
+    return Unit(
+        unit.key,
+        (*unit.seqs, entry.seq),
+        unit.whole.plus(size),
+        unit.size.plus(size),
+        (*unit.entries, entry),
+        tuple([i for i in unit.missing if i != index]),
+        (*unit.answers, index),
+        unit.cuts,
+        unit.pins,
+        unit.bound,
+        unit.voided,
     )
 
 

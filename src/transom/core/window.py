@@ -60,7 +60,7 @@ class Window(Struct, frozen=True, eq=False):
         out: list[dict[str, Any]] = []
         if self.head is not None and isinstance(self.head.body, Head):
             out.extend(dialect.head(self.head.body))
-        out.extend([message.copy() for message in self._draw(dialect)])
+        out.extend(map(dict[str, Any].copy, self._draw(dialect)))
         return out
 
     def _draw(self, dialect: Dialect) -> list[Raw]:

@@ -1,0 +1,220 @@
+"""`transom replay`: what it counts, what it writes, and that the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+from conftest import chat, finish, lines, process, write
+from transom import Conversation
+from transom.cli.demonstrating import SESSION
+from transom.core.budget import Budget
+from transom.core.policy import Policy
+from transom.drive.replay import replay, split
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+
+
+def expected(record, budget):
+    """The lines of a replay, made by hand over a memory store."""
+    head, facts = split(record["messages"])
+    policy: Policy = policy_named("default")
+    conversation = Conversation(
+        MemoryStore().open("x"), budget=Budget(context=budget), policy=policy, counter=o200k(), system=head
+    )
+    for step in replay(conversation, facts):
+        broke = step.window.breaks
+        yield {
+            "conversation": record["id"],
+            "at": step.at,
+            "messages": [dict(message) for message in step.window.openai()],
+            "tokens": step.window.tokens,
+            "breaks": broke and {"slot": broke.slot, "entry": broke.entry, "why": broke.why},
+        }
+
+
+def test_out_has_a_line_for_each_call(run):
+    records = [{"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)}]
+    write("chats.jsonl", *records)
+    code, _, err = run("replay", "chats.jsonl", "--budget", 3_000, "--out", "windows.jsonl.gz")
+    assert (code, err) == (0, "")
+    found = lines("windows.jsonl.gz")
+    assert found == [line for record in records for line in expected(record, 3_000)]
+    assert [line["at"] for line in found] == [*range(2, 27, 2), 2, 4, 6]
+    assert any(line["breaks"] for line in found)
+
+
+def test_plain_and_packed_input_and_output_are_the_same(run, folder):
+    record = {"id": "one", "messages": chat(3)}
+    write("a.jsonl", record)
+    write("b.jsonl.gz", record)
+    (folder / "one.json").write_text(json.dumps(chat(3), indent=1))
+    (folder / "object.json").write_text(json.dumps(record))
+    for name in ("a.jsonl", "b.jsonl.gz", "one.json", "object.json"):
+        assert run("replay", name, "--budget", 4_000, "--out", f"{name}.out")[0] == 0
+        assert run("replay", name, "--budget", 4_000, "--out", f"{name}.out.gz")[0] == 0
+    outputs = [lines(f"{name}.out{end}") for name in ("a.jsonl", "b.jsonl.gz", "one.json", "object.json")
+               for end in ("", ".gz")]  # fmt: skip
+    assert all(output == outputs[0] for output in outputs)
+    assert len(outputs[0]) == 4
+    packed = (folder / "a.jsonl.out.gz").read_bytes()
+    assert packed[3:8] == bytes(5), "no file name, no time"
+    assert not list(folder.glob(".*.part"))
+
+
+def test_json_is_one_object(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": [{"role": "assistant"}]})
+    code, out, err = run("replay", "chats.jsonl", "--budget", 3_000, "--json", "--store", "memory:")
+    found = json.loads(out)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    total = {**found["total"]}
+    sizes = found["course"]["tokens"]
+    assert found["files"] == [{"file": "chats.jsonl", **total}]
+    assert total.pop("seconds") > 0
+    assert total.pop("ms_per_call") > 0
+    record = {"id": "one", "messages": chat(12)}
+    breaks = sum(line["breaks"] is not None for line in expected(record, 3_000))
+    whole = [line["tokens"] for line in expected(record, 1_000_000)]
+    kept = total.pop("kept")
+    assert total == {
+        "conversations": 2,
+        "calls": 13,
+        "questions": 0,
+        "invalid": 0,
+        "over": 0,
+        "refused": 0,
+        "skipped": 1,
+        "tokens": sum(sizes),
+        "passthrough": sum(whole),
+        "breaks": breaks,
+        "compactions": breaks,
+        "sent_share": sum(sizes) / sum(whole),
+        "cached_share": kept / sum(sizes),
+    }
+    assert 0 < kept < sum(sizes)
+    assert found["course"]["conversation"] == "one"
+    assert sizes == [line["tokens"] for line in expected(record, 3_000)]
+    assert (found["budget"], found["policy"], found["store"]) == (3_000, "default", "memory:")
+
+
+def test_a_call_that_cannot_fit_is_refused_with_its_bill(run):
+    long = [{"role": "system", "content": "rule " * 400}, *chat(1)[1:]]
+    write("chats.jsonl", {"id": "one", "messages": long})
+    code, out, _ = run("replay", "chats.jsonl", "--budget", 300, "--out", "w.jsonl", "--json")
+    assert code == 0
+    assert json.loads(out)["total"]["refused"] == 2
+    found = lines("w.jsonl")
+    assert [sorted(line) for line in found] == [["at", "conversation", "refused"]] * 2
+    bill = found[0]["refused"]
+    assert bill["limit"] == 300
+    assert bill["need"] > 300
+    assert bill["head"] > 300
+
+
+def test_questions_are_asked_where_they_were_asked(run):
+    asked = [{"question": "How many?"}, {"question": "And now?", "asked_at": 2, "answer": "one"}]
+    record = {"id": "one", "messages": chat(2), "questions": asked}
+    write("chats.jsonl", record)
+    assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "without.jsonl")[0] == 0
+    assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "with.jsonl", "--questions")[0] == 0
+    found = lines("with.jsonl")
+    assert [(line["at"], line.get("question")) for line in found] == [(2, 1), (2, None), (4, None), (6, None), (7, 0)]
+    assert [line for line in found if "question" not in line] == lines("without.jsonl")
+    assert found[0]["messages"] == [*chat(2)[:2], {"role": "user", "content": "And now?"}]
+    assert found[-1]["messages"] == [*chat(2), {"role": "user", "content": "How many?"}]
+
+
+def test_an_id_that_comes_twice_is_two_conversations(run):
+    write("chats.jsonl", {"id": "same", "messages": chat(1)}, {"id": "same", "messages": chat(2)})
+    write("more.jsonl", {"id": "same", "messages": chat(1)})
+    assert run("replay", "chats.jsonl", "more.jsonl", "--budget", 4_000, "--out", "w.jsonl")[0] == 0
+    assert [(line["conversation"], line["at"]) for line in lines("w.jsonl")] == [
+        ("same", at) for at in (2, 4, 2, 4, 6, 2, 4)
+    ]
+    _, out, _ = run("show", "same (3)", "--json")
+    assert json.loads(out)["conversation"] == "same (3)"
+
+
+def test_chart_draws_the_longest_or_the_one_asked_for(run):
+    write("chats.jsonl", {"id": "short", "messages": chat(2)}, {"id": "long", "messages": chat(5)})
+    assert "Window size in tokens, long\n" in run("replay", "chats.jsonl", "--budget", 4_000)[1]
+    assert "Window size in tokens, short\n" in run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "short")[1]
+    code, _, err = run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "none")
+    assert (code, err) == (2, "transom: --chart: no conversation 'none' in these files\n")
+
+
+def test_several_files_stand_side_by_side_where_there_is_room(run, monkeypatch):
+    write("a.jsonl", {"id": "a", "messages": chat(2)})
+    write("b.jsonl", {"id": "b", "messages": chat(3)})
+    narrow = run("replay", "a.jsonl", "b.jsonl", "--budget", 4_000)[1]
+    monkeypatch.setenv("COLUMNS", "140")
+    wide = run("replay", "a.jsonl", "b.jsonl", "--budget", 4_000)[1]
+    assert narrow.count("cached share") == 3, "a table for each file, and one for all"
+    assert wide.count("cached") == 1
+    assert [line.split()[:3] for line in wide.splitlines() if line.startswith((" a.jsonl", " b.jsonl", " all"))] == [
+        ["a.jsonl", "1", "3"],
+        ["b.jsonl", "1", "4"],
+        ["all", "files", "2"],
+    ]
+
+
+def test_a_fresh_store_each_time_and_the_last_is_remembered(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(2)})
+    for number in (1, 2):
+        assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
+        url = f"sqlite:///.transom/replay-{number}.db?synchronous=normal\n"
+        assert (folder / ".transom" / "last").read_text() == url
+    assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "jsonl:///logs")[0] == 0
+    assert (folder / ".transom" / "last").read_text() == "jsonl:///logs\n"
+    assert run("show", "one")[0] == 0
+
+
+def test_the_hash_seed_changes_nothing(folder):
+    for seed in ("1", "77"):
+        args = ("--budget", 6_000, "--out", f"{seed}.jsonl.gz", "--json", "--store", "memory:")
+        assert finish(process("replay", SESSION, *args, seed=seed))[0] == 0
+    assert (folder / "1.jsonl.gz").read_bytes() == (folder / "77.jsonl.gz").read_bytes()
+    assert len(lines("1.jsonl.gz")) > 40
+
+
+def entries(store):
+    """How much of a replay is in its store."""
+    wal = store.with_name(store.name + "-wal")
+    return (store.stat().st_size + wal.stat().st_size) if wal.exists() else 0
+
+
+def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(folder):
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(12)))
+    args = ("replay", "chats.jsonl", "--budget", 5_000, "--store")
+    assert finish(process(*args, "sqlite:///whole.db", "--out", "whole.jsonl.gz"))[0] == 0
+    store = folder / "cut.db"
+    for limit in (400_000, 1_500_000):  # killed twice, the second time further on
+        started = process(*args, "sqlite:///cut.db", "--out", "cut.jsonl.gz")
+        deadline = time.monotonic() + 30
+        while (not store.exists() or entries(store) < limit) and started.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        os.kill(started.pid, signal.SIGKILL)
+        assert finish(started)[0] == -signal.SIGKILL, "it was not done yet"
+    assert not (folder / "cut.jsonl.gz").exists(), "there whole or not at all"
+    assert finish(process(*args, "sqlite:///cut.db", "--out", "cut.jsonl.gz"))[0] == 0
+    assert (folder / "cut.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
+    assert finish(process(*args, "sqlite:///cut.db", "--out", "again.jsonl.gz"))[0] == 0
+    assert (folder / "again.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
+
+
+def test_a_store_that_holds_something_else_is_left_alone(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    write("other.jsonl", {"id": "one", "messages": chat(4)})
+    args = ("--store", "sqlite:///a.db", "--out", "w.jsonl")
+    assert run("replay", "chats.jsonl", "--budget", 4_000, *args)[0] == 0
+    before = run("show", "one", "--json"), lines("w.jsonl")
+    for other in (("other.jsonl", "--budget", 4_000), ("chats.jsonl", "--budget", 5_000)):
+        code, out, err = run("replay", *other, *args)
+        assert (code, out) == (2, "")
+        assert err.startswith("transom: conversation 'one' is in the store already (")
+        assert err.count("\n") == 1
+    assert (run("show", "one", "--json"), lines("w.jsonl")) == before

