@@ -8,11 +8,12 @@ import os
 import resource
 import signal
 import time
+from pathlib import Path
 
 import pytest
+from chats import chat, finish, lines, process, write
 
-from conftest import chat, finish, lines, process, write
-
+URL = "sqlite:///a.db?synchronous=normal"
 GOOD = json.dumps({"id": "good", "messages": chat(1)})
 
 
@@ -106,7 +107,7 @@ def test_what_makes_no_sense_is_said(run, folder, args, message):
     [
         (("replay",), "Missing argument"),
         (("replay", "chats.jsonl"), "Missing option"),
-        (("replay", "chats.jsonl", "--budget", "many"), "'many'"),
+        (("replay", "chats.jsonl", "--budget", "many"), "'--budget'"),
         (("replay", "chats.jsonl", "--budget", 5, "--wrong"), "No such option"),
         (("expalin", "x"), "No such command"),
         (("show",), "Missing argument"),
@@ -151,11 +152,11 @@ def test_an_unknown_id_lists_what_is_near(run):
 
 
 def test_a_full_disk_loses_nothing_that_was_stored(folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40)} for n in range(6)))
-    args = ("replay", "chats.jsonl", "--budget", 5_000, "--store", "sqlite:///a.db", "--out", "w.jsonl")
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(30)} for n in range(4)))
+    args = ("replay", "chats.jsonl", "--budget", 5_000, "--store", URL, "--out", "w.jsonl")
 
     def small_disk():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
     found = said(finish(process(*args, preexec_fn=small_disk)))
     assert "a.db: " in found
@@ -172,7 +173,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(folder):
 def test_a_full_disk_behind_stdout(folder):
     write("chats.jsonl", {"id": "good", "messages": chat(3)})
     for extra in ((), ("--json",)):
-        with open("/dev/full", "wb") as full:
+        with Path("/dev/full").open("wb") as full:
             started = process("replay", "chats.jsonl", "--budget", 4_000, *extra, stdout=full)
             _, err = started.communicate(timeout=60)
         assert (started.returncode, err) == (2, "transom: No space left on device\n")

@@ -11,8 +11,8 @@ import sys
 import time
 
 import pytest
+from chats import chat, write
 
-from conftest import chat, write
 from transom.cli.chart import sawtooth
 from transom.cli.demonstrating import SESSION
 from transom.cli.sources import records
@@ -46,11 +46,11 @@ def test_the_recording_is_ours_and_small(folder):
 
 def test_explain_names_the_call_and_groups_what_is_folded(run, demo):
     code, out, _ = run("explain", "demo", "--at", -1)
-    first, second, third, bar, totals = out.splitlines()[:5]
+    first, second, third, *_ = out.splitlines()
     assert code == 0
     assert re.fullmatch(r"demo: call (\d+) of \1, reply is message \d+", first)
     assert re.fullmatch(r"[\d,]+ of 16,000 tokens, [\d,]+ of them as in the window before", second)
-    assert set(third) <= set("█▓░·") or third.startswith("breaks"), bar
+    assert set(third) <= set("█▓░·") or third.startswith("breaks")
     assert "folded" in out
     assert sum(" folded " in line for line in out.splitlines()) < 8
     every = run("explain", "demo", "--at", -1, "--all")[1]
@@ -89,14 +89,15 @@ def test_show_has_a_line_for_each_entry(run, demo):
 
 
 def test_show_knows_entries_of_every_kind(run):
-    messages = chat(30)[:-1] + [
+    unseen = [
         {"role": "assistant", "content": ""},
         {"role": "tool", "tool_call_id": "no", "content": "x"},
     ]
+    messages = [*chat(30)[:-1], *unseen]
     write("chats.jsonl", {"id": "one", "messages": messages})
     assert run("replay", "chats.jsonl", "--budget", 2_000)[0] == 0
     entries = json.loads(run("show", "one", "--json")[1])["entries"]
-    assert {entry["kind"] for entry in entries} == {"head", "user", "assistant", "tool", "sent", "fold"}
+    assert {entry["kind"] for entry in entries} == {"head", "user", "assistant", "tool", "sent", "fold", "trim"}
     assert [(entry["kind"], entry["state"]) for entry in entries[-2:]] == [
         ("assistant", "dropped"),
         ("tool", "dropped"),
@@ -115,14 +116,6 @@ def test_nothing_a_log_holds_can_touch_the_terminal(run):
 
 def test_the_sawtooth():
     sizes = [2, 4, 6, 8, 3, 5, 7, None, 4]
-    assert (
-        sawtooth(sizes, 8, width=19, height=4)
-        == [
-            "8 ┬──────────────────",
-            "  │".ljust(9) + "",
-        ]
-        or True
-    )
     lines = sawtooth(sizes, 8, width=12, height=4)
     assert lines == [
         "8 ┬─────────",
@@ -163,8 +156,11 @@ def test_help_is_there_at_once():
     bare = min(seconds("pass") for _ in range(3))
     shown = min(seconds("from transom.cli import main; main(['--help'])") for _ in range(3))
     assert shown < 0.4 + 5 * bare
-    loaded = "import sys; from transom.cli import main; main(['--help']); sys.exit('tiktoken' in sys.modules)"
-    assert seconds(loaded) < 10
+
+
+def test_help_loads_no_tokenizer():
+    code = "import sys; from transom.cli import main; main(['--help']); sys.exit('tiktoken' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
 
 
 def on_a_terminal(*args, columns):

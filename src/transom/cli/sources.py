@@ -71,7 +71,7 @@ def _lines(content: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
             raise _unreadable(f"{path} line {number}", problem) from problem
         if not line:
             return
-        if line.strip():
+        if line := line.strip():
             yield number, line
 
 

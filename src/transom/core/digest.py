@@ -27,7 +27,7 @@ class Chain:
         self.stale = False
 
     def copy(self) -> Chain:
-        other = Chain()
+        other = Chain.__new__(Chain)
         other._hash, other.count, other.binds, other.stale = self._hash, self.count, self.binds, self.stale
         return other
 

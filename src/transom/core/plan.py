@@ -70,7 +70,7 @@ class _Draft:
     def add(self, body: Body) -> None:
         if not self.entries:  # edits of this plan may point at entries of this plan
             self.view = self.view.on(Ahead(self.log, self.entries))
-        entry = self.view.counted(Entry(seq=self.view.n, at=self.at, body=body))
+        entry = self.view.entry(body, self.at)
         self.entries.append(entry)
         self.view = fold(self.view, (entry,))
 

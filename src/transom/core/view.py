@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom.core.digest import Chain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Sent
+from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.log import Log
 from transom.core.message import (
     Assistant,
@@ -225,15 +225,23 @@ class View:
     def fetch(self, seq: int) -> Entry:
         return self.counted(self.log[seq])
 
+    def entry(self, body: Body, at: float, meta: Meta | None = None) -> Entry:
+        """The next entry of the log, counted."""
+        name = self.counter.name
+        return Entry(seq=self.n, at=at, body=body, tokens=self._count(body), counter=name, meta=meta)
+
     def counted(self, entry: Entry) -> Entry:
         """An entry that came without counts, or with another tokenizer's, gets this view's."""
         if entry.counter == self.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque)):
             return entry
+        return replace(entry, tokens=self._count(entry.body), counter=self.counter.name)
+
+    def _count(self, body: Body) -> tuple[int, ...]:
         form = None
-        if isinstance(entry.body, Trim) and self.slot_of(entry.body.entry) is not None:  # else it does not apply
-            found = part_of(self.fetch(entry.body.entry), entry.body.part)
-            form = trimmed(found[0], entry.body) if found else None
-        return replace(entry, tokens=count_body(entry.body, self.counter, form), counter=self.counter.name)
+        if isinstance(body, Trim) and self.slot_of(body.entry) is not None:  # else it does not apply
+            found = part_of(self.fetch(body.entry), body.part)
+            form = trimmed(found[0], body) if found else None
+        return count_body(body, self.counter, form)
 
     def open_unit(self, key: int) -> Unit:
         slot = self.slots[self.index(key)]

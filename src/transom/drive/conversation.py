@@ -224,7 +224,7 @@ class Conversation:
     # ---- how
 
     def _one(self, view: View, body: Body, meta: Meta | None = None) -> tuple[Sequence[Entry], View]:
-        entry = view.counted(Entry(seq=view.n, at=self._clock(), body=body, meta=meta))
+        entry = view.entry(body, self._clock(), meta)
         return (entry,), fold(view, (entry,))
 
     def _commit(self, propose: Proposal) -> Sequence[Entry]:

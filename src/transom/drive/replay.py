@@ -165,7 +165,7 @@ def _asked(conversation: Conversation, view: View, question: Question, tools: Se
     """The window for a question, on a branch that nobody keeps."""
     ahead: list[Entry] = []
     branch = view.on(Ahead(view.log, ahead))
-    entry = branch.counted(Entry(seq=view.n, at=0.0, body=User(parts=(Text(question.text),))))
+    entry = branch.entry(User(parts=(Text(question.text),)), 0.0)
     ahead.append(entry)
     try:
         window = conversation.dry_run(tools=tools, view=fold(branch, (entry,)))

@@ -41,8 +41,11 @@ def safe_name(name: str) -> str:
 def _cleaned(value: Any) -> Any:
     """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
     if isinstance(value, dict):
-        members = cast("Raw", value).items()
-        return {clean(key): clean(item) if isinstance(item, str) else _cleaned(item) for key, item in members}
+        copied: Raw = {}
+        for key, item in cast("Raw", value).items():
+            whole = type(item) is str and item.isascii()
+            copied[key if key.isascii() else clean(key)] = item if whole else _cleaned(item)
+        return copied
     if isinstance(value, list):
         return [_cleaned(item) for item in cast("list[Any]", value)]
     return clean(value) if isinstance(value, str) else value

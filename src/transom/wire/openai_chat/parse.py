@@ -213,7 +213,7 @@ def _owned(message: dict[object, object], where: str) -> Raw:
     for key, value in message.items():
         if not isinstance(key, str):
             raise InvalidMessage(where, f"the keys of a message must be strings, not {_kind(key)}")
-        fields[key] = _copy(value, DEPTH, where, key)
+        fields[key] = value if type(value) is str else _copy(value, DEPTH, where, key)
     return fields
 
 
@@ -230,10 +230,12 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
         raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
     if isinstance(value, list):
         return [_copy(item, left - 1, where, field) for item in cast("list[object]", value)]
-    members = cast("dict[object, object]", value)
-    if not all(isinstance(key, str) for key in members):
-        raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
-    return {key: _copy(item, left - 1, where, field) for key, item in members.items()}
+    copied: Raw = {}
+    for key, item in cast("dict[object, object]", value).items():
+        if not isinstance(key, str):
+            raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
+        copied[key] = item if type(item) is str else _copy(item, left - 1, where, field)
+    return copied
 
 
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
