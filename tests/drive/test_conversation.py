@@ -1,0 +1,189 @@
+"""The front door over real stores: what is logged, what is learned, what survives."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+import transom
+from transom import Budget, Conversation
+from transom.core.entry import Sent
+from transom.core.message import Assistant, Failure
+from transom.testing.fakes import FakeClock, WordCounter
+
+URLS = ["sqlite:///{}/agent.db", "jsonl:///{}/logs"]
+
+
+def opened(url, context=500, **settings):
+    return Conversation.open(
+        url, "trip", budget=Budget(context=context), counter=WordCounter(), clock=FakeClock(), **settings
+    )
+
+
+def turn(conv, number, size=100):
+    window = conv.window()
+    body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+    conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+    conv.tool_result(f"c{number}", f"{number} " * size)
+    return window
+
+
+@pytest.fixture(params=URLS)
+def url(request, tmp_path):
+    return request.param.format(tmp_path)
+
+
+def test_no_budget_is_said_once():
+    with pytest.warns(UserWarning, match="128,000 tokens"):
+        conv = Conversation.open("memory:", "trip")
+    assert conv.budget.context == 128_000
+
+
+def test_reopened_it_goes_on_where_it_was(url):
+    with opened(url, system="You book trips.") as conv:
+        conv.user("to Lisbon")
+        for number in range(30):
+            turn(conv, number)
+        last = conv.window()
+    with opened(url) as again:
+        assert again.window().openai() == last.openai()
+        assert again.window().tokens == last.tokens
+        again.observe({"role": "assistant", "content": "booked"})
+        assert again.view.sent is None, "the reply answers the request of the process before"
+        longer = again.window()
+    assert longer.openai()[: len(last.openai())] == last.openai()
+
+
+def test_every_sent_digest_can_be_made_again_from_the_log(url):
+    with opened(url) as conv:
+        conv.user("go")
+        for number in range(40):
+            turn(conv, number)
+        sents = [entry for entry in conv.log.read() if isinstance(entry.body, Sent)]
+        assert len(sents) == 40
+        for call, entry in enumerate(sents, start=1):
+            assert conv.view_at(call).digest() == entry.body.digest
+
+
+def test_another_writer_is_no_reason_to_lose_a_fact(url):
+    first, second = opened(url), opened(url)
+    first.user("from the first")
+    second.user("from the second")
+    first.user("from the first again")
+    assert [m["content"] for m in first.window().openai()] == [
+        "from the first",
+        "from the second",
+        "from the first again",
+    ]
+    second.user("late")
+    assert second.window().openai()[-1]["content"] == "late"
+    first.close()
+    second.close()
+
+
+def test_a_long_log_opens_from_its_snapshot(url):
+    with opened(url) as conv:
+        conv.user("go")
+        for number in range(400):
+            turn(conv, number, size=5)
+        last, length = conv.window().openai(), len(conv.log)
+    assert length > 1_200
+    with opened(url) as again:
+        assert again.log.saved()[0] == length
+        assert again.window().openai() == last
+
+
+def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
+    url = f"sqlite:///{tmp_path}/agent.db?synchronous=normal"
+    with opened(url, context=20_000) as conv:
+        conv.user("go")
+        for number in range(100):
+            turn(conv, number, size=5_000)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(100, 700):
+            turn(conv, number, size=5_000)  # 20 kB each, 12 MB in all
+        grown = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+    assert grown < 2_000_000
+
+
+def test_a_reply_object_is_read_through_its_own_dump():
+    class Reply:
+        def model_dump(self):
+            return {
+                "choices": [{"message": {"role": "assistant", "content": "hi", "refusal": None}}],
+                "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 10}},
+            }
+
+    conv = opened("memory:")
+    conv.user("hello")
+    conv.window()
+    entry = conv.log[conv.observe(Reply())].body
+    assert isinstance(entry, Assistant)
+    assert (entry.usage.prompt, entry.usage.cached, entry.usage.output) == (20, 10, 2)
+    assert entry.answers == 1
+    assert conv.window().openai()[-1] == {"role": "assistant", "content": "hi"}
+
+
+@pytest.mark.parametrize("reply", ["hi", None, 7, {"role": "user", "content": "x"}, {"choices": []}])
+def test_what_is_no_reply_is_refused_and_not_stored(reply):
+    conv = opened("memory:")
+    with pytest.raises(transom.InvalidMessage, match="reply"):
+        conv.observe(reply)
+    assert len(conv.log) == 0
+
+
+def test_an_abandoned_request_is_closed_by_a_fact():
+    conv = opened("memory:")
+    conv.user("a")
+    conv.window()
+    conv.user("b")
+    conv.window()
+    kinds = [type(entry.body).__name__ for entry in conv.log.read()]
+    assert kinds == ["User", "Sent", "User", "Failure", "Sent"]
+    failure = conv.log[3].body
+    assert isinstance(failure, Failure)
+    assert (failure.failure, failure.answers, failure.shown) == ("abandoned", 1, "")
+
+
+def test_usage_says_how_full_it_is():
+    conv = opened("memory:", context=1_000)
+    assert (conv.usage.percent, conv.usage.status) == (0.3, "normal")
+    conv.user("x" * 2_600)
+    assert (conv.usage.used, conv.usage.remaining, conv.usage.status) == (657, 343, "warning")
+    conv.user("x" * 1_400)
+    assert conv.usage.status == "compacting"
+
+
+def test_the_calls_are_counted_from_one_and_from_the_end():
+    conv = opened("memory:")
+    conv.user("go")
+    for number in range(5):
+        turn(conv, number, size=2)
+    assert len(conv.explain(at=1)) == 1
+    assert len(conv.explain(at=-1)) == len(conv.explain(at=5)) == 9
+    for call in (0, 6, -6):
+        with pytest.raises(transom.InvalidSetting, match=f"no call {call}: the log has 5"):
+            conv.explain(at=call)
+
+
+def test_changing_a_windows_messages_changes_no_later_window():
+    conv = opened("memory:")
+    conv.user("go")
+    turn(conv, 0, size=2)
+    window = conv.window().openai()
+    window[0]["content"] = "poisoned"
+    window.pop()
+    conv.observe({"role": "assistant", "content": "done"})
+    later = conv.window().openai()
+    assert later[0] == {"role": "user", "content": "go"}
+    assert [message["role"] for message in later] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_the_public_names_are_all_there():
+    assert len(transom.__all__) <= 40
+    assert sorted(transom.__all__) == transom.__all__
+    for name in transom.__all__:
+        assert getattr(transom, name).__doc__

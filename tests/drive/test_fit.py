@@ -1,0 +1,106 @@
+"""`fit`: a list in, a valid list within the budget out."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+import transom
+from transom.tokenizer import o200k
+from transom.wire.openai_chat import violations
+
+
+def history(turns, size=40):
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Find the bug."}]
+    for number in range(turns):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"line {number}\n" * size})
+    return messages
+
+
+def test_what_fits_comes_out_unchanged():
+    messages = history(5)
+    assert transom.fit(messages) == messages
+
+
+def test_the_input_is_untouched_and_nothing_of_it_is_shared():
+    messages = history(60)
+    messages[1]["content"] = [{"type": "text", "text": "Find the bug."}]
+    before = copy.deepcopy(messages)
+    out = transom.fit(messages, context=4_000)
+    out[1]["content"][0]["text"] = "changed"
+    out[-1]["content"] = "changed"
+    assert messages == before
+
+
+def test_the_same_input_gives_the_same_bytes():
+    messages = history(80)
+    once, again = (json.dumps(transom.fit(copy.deepcopy(messages), context=4_000)) for _ in range(2))
+    assert once == again
+
+
+def test_a_longer_list_begins_with_the_shorter_ones_result():
+    messages = history(100)
+    previous, breaks = [], 0
+    for end in range(2, len(messages) + 1, 2):
+        out = transom.fit(messages[:end], context=4_000)
+        assert not violations(out)
+        breaks += out[: len(previous)] != previous
+        previous = out
+    assert 0 < breaks < 10
+
+
+def test_markers_name_messages_by_position():
+    out = transom.fit(history(100), context=4_000)
+    assert out[2]["content"].startswith("[message 2 to message ")
+
+
+@pytest.mark.parametrize("limit", [2, 3, 4, 6, 10, 40])
+def test_max_messages_counts_all_of_them(limit):
+    out = transom.fit(history(100), max_messages=limit)
+    assert len(out) <= limit
+    assert not violations(out)
+    assert out[0]["content"] == "Be brief."
+
+
+def test_reserve_and_tools_leave_less_room():
+    tools = [{"type": "function", "function": {"name": "sh", "description": "x " * 500}}]
+    wide = transom.fit(history(100), context=4_000)
+    narrow = transom.fit(history(100), context=4_000, reserve=1_000, tools=tools)
+    assert len(narrow) < len(wide)
+
+
+def test_an_empty_list_is_an_empty_list():
+    assert transom.fit([]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"messages": "hello"}, transom.InvalidMessage, "must be a list of messages, not str"),
+        ({"messages": [{"content": "x"}]}, transom.InvalidMessage, "message 0: the message has no role"),
+        ({"messages": [], "context": 0}, transom.InvalidSetting, "context must be a whole number of at least 1"),
+        ({"messages": [], "context": 10, "reserve": 10}, transom.InvalidSetting, "reserve 10 leaves nothing"),
+        ({"messages": [], "policy": "magic"}, transom.InvalidSetting, "unknown policy 'magic': there are default"),
+        ({"messages": [], "dialect": "gemini"}, transom.InvalidSetting, "unknown dialect 'gemini'"),
+        ({"messages": history(1), "context": 5}, transom.BudgetImpossible, "limit 5"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_one_line(arguments, error, says):
+    with pytest.raises(error, match=says) as caught:
+        transom.fit(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_tokens_are_within_the_budget_by_an_independent_count():
+    count = o200k().count
+    out = transom.fit(history(200), context=3_000)
+    total = 3
+    for message in out:
+        total += 4 + count(message.get("content") or "") + count(message.get("tool_call_id", ""))
+        for call in message.get("tool_calls", []):
+            total += count(call["id"]) + count(call["function"]["name"]) + count(call["function"]["arguments"])
+    assert total <= 3_000
