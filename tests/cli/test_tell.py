@@ -137,6 +137,7 @@ def test_a_sawtooth_with_more_calls_than_columns_shows_the_largest():
 def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
+    assert run() == (0, out, "")
     assert all(command in out for command in ("replay", "show", "explain", "demo"))
     for command in ("replay", "show", "explain", "demo"):
         code, out, _ = run(command, "--help")

@@ -100,7 +100,7 @@ def test_an_answer_to_a_request_that_is_not_in_flight_was_made_on_another_window
 
 def test_what_a_fold_saves_does_not_depend_on_how_entries_are_chunked() -> None:
     teller = told()
-    tight = "x" * 40  # saves bytes only as long as the reasoning shows
+    tight = "x" * 10  # saves bytes only as long as the reasoning shows
     teller.say(Trim(entry=0, part=("text", 0), note="[cut]"))
     teller.say(Fold(first=1, last=1, text=tight))
     assert portrait(view_of(Entries(teller.log), COUNTER)) == portrait(teller.view)

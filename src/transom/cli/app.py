@@ -22,13 +22,12 @@ ClickException: Any = UsageError.__mro__[1]
 
 app = typer.Typer(
     name="transom",
-    no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # plain help is there in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Keep every event of an agent's conversation; build for each model call the window the model should see.\n\n"
-    "Start with [bold]transom demo[/], then [bold]transom replay[/] a conversation of your own and ask "
-    "[bold]transom explain[/] about the call that surprises you.",
+    "Start with `transom demo`, then `transom replay` a conversation of your own and ask `transom explain` about "
+    "the call that surprises you.",
 )
 
 
@@ -74,43 +73,54 @@ class Demo(Struct, frozen=True, kw_only=True):
 Files = Annotated[
     list[Path],
     typer.Argument(
+        metavar="FILES",
         help='JSON Lines (plain or .gz), each line {"id", "messages": [OpenAI chat messages]}; or a .json file '
         "with one such object or just the list of messages.",
         show_default=False,
     ),
 ]
-Id = Annotated[str, typer.Argument(help="The conversation's id, or an unambiguous part of it.", show_default=False)]
-Budget = Annotated[int, typer.Option(help="Tokens a whole request may have (o200k_base).", show_default=False)]
-Policy = Annotated[str, typer.Option(help="How a full window is made smaller: default, sliding or passthrough.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.", show_default=False)
+]
+Budget = Annotated[
+    int, typer.Option(metavar="N", help="Tokens a whole request may have (o200k_base).", show_default=False)
+]
+Policy = Annotated[
+    str, typer.Option(metavar="NAME", help="How a full window is made smaller: default, sliding or passthrough.")
+]
 ReplayStore = Annotated[
     str | None,
     typer.Option(
+        metavar="URL",
         help="Where the logs go: sqlite:///path, jsonl:///folder or memory:. The same store again continues an "
-        "interrupted replay. [dim]Default: a fresh SQLite file .transom/replay-N.db, written without waiting for the "
-        "disk at each call, since a replay can be repeated.[/]",
+        "interrupted replay. Default: a fresh SQLite file .transom/replay-N.db, written without waiting for the "
+        "disk at each call, since a replay can be repeated.",
         show_default=False,
     ),
 ]
 AnyStore = Annotated[
     str | None,
-    typer.Option(help="Where the log is. [dim]Default: the store of the last replay here.[/]", show_default=False),
+    typer.Option(
+        metavar="URL", help="Where the log is. Default: the store of the last replay here.", show_default=False
+    ),
 ]
 Questions = Annotated[bool, typer.Option("--questions", help="Also build the window of each labelled question.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Write every window, one JSON line a call; gzip if it ends in .gz.", show_default=False),
+    typer.Option(
+        metavar="FILE", help="Write every window, one JSON line a call; gzip if it ends in .gz.", show_default=False
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
 Chart = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="The conversation to draw. [dim]Default: the longest.[/]", show_default=False),
+    typer.Option(metavar="ID", help="The conversation to draw. Default: the longest.", show_default=False),
 ]
 At = Annotated[
     int | None,
     typer.Option(
         metavar="CALL",
-        help="Which call: counted from 1, or from the last with -1, -2, … [dim]Default: the window as it stands "
-        "now.[/]",
+        help="Which call: counted from 1, or from the last with -1, -2, … Default: the window as it stands now.",
         show_default=False,
     ),
 ]
@@ -119,15 +129,19 @@ Every = Annotated[bool, typer.Option("--all", help="A line for every entry, fold
 
 @app.callback(invoke_without_command=True)
 def about(
+    context: typer.Context,
     shown: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True)] = False,
 ) -> None:
     """The options of `transom` itself."""
     if shown:
         typer.echo(f"transom {version('transom')}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
 
 
-@app.command()
+@app.command(short_help="Play recorded conversations again, judge every window.")
 def replay(
     files: Files,
     budget: Budget,
@@ -158,13 +172,13 @@ def replay(
     )
 
 
-@app.command()
+@app.command(short_help="The log of a conversation, an entry a line.")
 def show(id: Id, store: AnyStore = None, json: Json = False) -> Job:  # noqa: A002 - the word users see
     """The log of a conversation, an entry a line: what happened, what was decided, what was sent."""
     return _later("showing", Show(id=id, store=store, json=json))
 
 
-@app.command()
+@app.command(short_help="Why a call saw what it saw.")
 def explain(
     id: Id,  # noqa: A002 - the word users see
     at: At = None,
@@ -176,9 +190,9 @@ def explain(
     return _later("explaining", Explain(id=id, at=at, store=store, every=every, json=json))
 
 
-@app.command()
+@app.command(short_help="Replay a real agent session; start here.")
 def demo(
-    budget: Annotated[int, typer.Option(help="Tokens a whole request may have.")] = 16_000,
+    budget: Annotated[int, typer.Option(metavar="N", help="Tokens a whole request may have.")] = 16_000,
     policy: Policy = "default",
     json: Json = False,
 ) -> Job:

@@ -30,11 +30,11 @@ class Terminal(Console):
 
 
 def terminal() -> Terminal:
-    """Stdout as it is now; a file or a pipe is 130 columns wide.
+    """Stdout as it is now; a file or a pipe is 150 columns wide.
 
     Nothing is highlighted, and no text of a log is taken for markup or an emoji.
     """
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 130
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 150
     return Terminal(highlight=False, markup=False, emoji=False, width=wide)
 
 

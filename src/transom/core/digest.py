@@ -43,9 +43,10 @@ class Chain:
 
     def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
         """The hash over all of it; remembered, so that the next one costs only what is new."""
-        running = self._hash
-        if running is None:
+        if self._hash is None:
             running, self.count = _start(head), 0
+        else:
+            running = self._hash.copy()  # another view of the same past goes on from it too
         for slot in slots[self.count :]:
             running.update(slot.digest())
         self._hash, self.count = running, len(slots)

@@ -59,6 +59,12 @@ def plan(view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float,
     return draft.finish(budget)
 
 
+def settled(view: View, frame: Frame, budget: Budget) -> bool:
+    """Whether a window of this view could leave as it is: nothing to be said or renewed, and within the limits."""
+    head = view.head.body if view.head is not None else Head()
+    return head == frame.head and not _due(view, frame.says) and fits(view.total, budget.limits(view.ratio))
+
+
 class _Draft:
     """Entries to come, and the view as if they were in the log. The caller's view is a value and stays as it is."""
 

@@ -17,7 +17,7 @@ from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
-from transom.core.plan import Ref, entry_ref, plan
+from transom.core.plan import Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
 from transom.core.snapshot import freeze
 from transom.core.tokens import TokenCounter
@@ -264,7 +264,7 @@ class Conversation:
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is asked."""
         sent = self._view.sent
-        if sent is None or sent.seq != self._view.n - 1 or frame != self._frame:
+        if sent is None or sent.seq != self._view.n - 1 or not settled(self._view, frame, self.budget):
             return None
         if self._window is None and isinstance(sent.body, Sent):
             before = view_of(self.log, self._view.counter, sent.seq)

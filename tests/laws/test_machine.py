@@ -1,0 +1,216 @@
+"""A whole conversation as a state machine, over a real SQLite file: laws 1, 2, 3, 4, 8, 10, 11 and 15 after each step.
+
+It appends, asks for windows, pins, undoes, folds, shrinks and widens the budget, recalibrates, lets another writer in,
+crashes without a word and opens again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import turnsafe
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from portraits import portrait
+
+from oracle import picture
+from transom import Budget, BudgetImpossible, Conversation
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.folding import view_of
+from transom.core.frame import Frame
+from transom.core.message import Head, User, addressed, is_empty
+from transom.core.plan import plan
+from transom.policies import policy_named
+from transom.testing.fakes import FakeClock, WordCounter
+from transom.wire.openai_chat import violations
+
+SIZES = st.sampled_from([1, 3, 10, 60, 400, 3_000])
+IDS = st.sampled_from(["a", "b", "c", "call_1", ""])
+WORDS = st.sampled_from(["src/app.py ", "é ", "你好 ", "\ud83d ", '{"a": 1} ', "[entry 0: left out] ", "line\n", "x"])
+LIMITS = st.sampled_from([60, 120, 300, 1_000, 5_000])
+COUNTER = WordCounter()
+
+
+class Talk(RuleBasedStateMachine):
+    """One conversation, and what must hold of it whatever happens."""
+
+    @initialize(limit=LIMITS, policy=st.sampled_from(["default", "sliding"]), system=st.booleans())
+    def begin(self, limit: int, policy: str, system: bool) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.url = f"sqlite:///{self.folder}/talk.db?synchronous=normal"
+        self.budget, self.policy = Budget(context=limit), policy
+        self.system = "Be brief." if system else None
+        self.previous: list[dict] | None = None
+        self.acknowledged = 0
+        self.conv = self.opened()
+
+    def opened(self) -> Conversation:
+        return Conversation.open(
+            self.url,
+            "talk",
+            budget=self.budget,
+            policy=self.policy,
+            system=self.system,
+            counter=COUNTER,
+            clock=FakeClock(),
+        )
+
+    # ---- what can happen
+
+    @rule(word=WORDS, size=SIZES)
+    def user(self, word: str, size: int) -> None:
+        self.conv.user(word * size)
+
+    @rule(size=SIZES, images=st.integers(1, 3))
+    def picture(self, size: int, images: int) -> None:
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * size}}
+        self.conv.user([{"type": "text", "text": "look " * size}, *[image] * images])
+
+    @rule(labels=st.lists(IDS, max_size=4), word=WORDS, size=SIZES, usage=st.sampled_from([0, 0, 0.7, 1.6]))
+    def reply(self, labels: list[str], word: str, size: int, usage: float) -> None:
+        message: dict = {"role": "assistant", "content": word * size if size != 3 else None}
+        function = {"name": "sh", "arguments": '{"cmd": "' + "y" * size + '"}' if size % 2 else "not json " * size}
+        if labels:
+            message["tool_calls"] = [{"id": label, "type": "function", "function": function} for label in labels]
+        if size == 60:
+            message["reasoning_content"] = "hm " * size
+        sent = self.conv.view.sent_tokens
+        if usage and sent:
+            self.conv.observe({"choices": [{"message": message}], "usage": {"prompt_tokens": int(sent * usage) + 1}})
+        else:
+            self.conv.observe(message)
+
+    @rule(label=IDS, word=WORDS, size=SIZES)
+    def result(self, label: str, word: str, size: int) -> None:
+        self.conv.tool_result(label, word * size)
+
+    @rule(word=WORDS, size=SIZES)
+    def answer_all(self, word: str, size: int) -> None:
+        for key in tuple(self.conv.view.open):
+            unit = self.conv.view.open_unit(key)
+            for index in unit.missing:
+                self.conv.tool_result(unit.head.calls[index].id, word * size)
+
+    @rule(limit=LIMITS, messages=st.sampled_from([None, None, 3, 6, 20]), images=st.sampled_from([None, None, 1]))
+    def other_limits(self, limit: int, messages: int | None, images: int | None) -> None:
+        self.budget = self.conv.budget = Budget(context=limit, max_messages=messages, max_images=images)
+
+    @rule(at=st.integers(0, 400))
+    def pin(self, at: int) -> None:
+        self.try_edit(Pin(entry=at % max(1, len(self.conv.log)), why="mine"))
+
+    @rule(back=st.integers(0, 30))
+    def undo(self, back: int) -> None:
+        self.try_edit(Undo(edit=len(self.conv.log) - 1 - back))
+
+    @rule(a=st.integers(0, 30), b=st.integers(0, 10), text=st.sampled_from(["[mine]", "long " * 50]))
+    def fold(self, a: int, b: int, text: str) -> None:
+        slots = self.conv.view.slots
+        if slots:
+            first, last = slots[a % len(slots)], slots[min(a % len(slots) + b, len(slots) - 1)]
+            self.try_edit(Fold(first=first.first, last=last.last, text=text, why="mine"))
+
+    @rule(a=st.integers(0, 30), part=st.integers(0, 5))
+    def trim(self, a: int, part: int) -> None:
+        units = list(self.conv.view.units())
+        if units:
+            unit = units[a % len(units)]
+            parts = [(entry.seq, address) for entry in unit.entries for address, _ in addressed(entry.body)]
+            if parts:
+                seq, address = parts[part % len(parts)]
+                self.try_edit(Trim(entry=seq, part=address, note="{}", why="mine"))
+
+    def try_edit(self, edit) -> None:
+        if self.conv.view.refusal(edit) is None:
+            self.conv.edit(edit)
+
+    @rule(word=WORDS)
+    def another_writer(self, word: str) -> None:
+        with self.opened() as other:
+            other.user(word * 3)
+
+    @rule(politely=st.booleans())
+    def reopen(self, politely: bool) -> None:
+        if politely:
+            self.conv.close()
+        self.conv = self.opened()  # otherwise: as after a crash, nothing was said goodbye to
+
+    @rule(says=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
+    def window(self, says: dict[str, str]) -> None:
+        before = len(self.conv.log)
+        try:
+            window = self.conv.window(says=says)
+        except BudgetImpossible as refused:
+            assert len(self.conv.log) == before or self.conv.log.refresh() >= before
+            self.check_refusal(refused, says)
+            return
+        self.check_window(window, says)
+
+    # ---- what must hold
+
+    def check_window(self, window, says: dict[str, str]) -> None:
+        sent = window.openai()
+        limit = self.conv.budget
+        if sent:
+            assert violations(sent) == []  # law 1
+            assert turnsafe.validate(sent, provider="openai").violations == ()
+        assert window.tokens <= limit.usable  # law 2
+        assert limit.max_messages is None or len(sent) <= limit.max_messages
+        assert limit.max_images is None or window.size.images <= limit.max_images
+        if self.previous is not None and sent[: len(self.previous)] != self.previous:
+            assert window.breaks is not None, "law 3: the break is named"
+        view = self.conv.view
+        assert view.head is None or sent[0]["content"] == "Be brief."  # law 10
+        for key in (view.first_task, view.newest_user):
+            assert key is None or view.present(key)
+        shown = [message.get("content") for message in sent]
+        for key, word in says.items():
+            assert f"[{key}] {word}" in shown
+        assert view_of(self.conv.log, COUNTER, view.sent.seq).digest() == window.digest  # law 4
+        self.previous = sent
+        self.check_idempotent(says)
+
+    def check_idempotent(self, says: dict[str, str]) -> None:
+        """Law 8: as if the plan stood in the log and the request had not left."""
+        view = self.conv.view.branch()
+        view.sent = None
+        head = view.head.body if view.head is not None else Head()
+        frame = Frame(head=head, says=says)
+        again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0)
+        assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
+
+    def check_refusal(self, refused: BudgetImpossible, says: dict[str, str]) -> None:
+        """Law 2: what must be there, each at its smallest, does not fit (messages of our own come to 50 tokens)."""
+        assert refused.bill["need"] > refused.bill["limit"]
+        view, limit = self.conv.view, self.conv.budget
+        if refused.unit == "messages":
+            assert limit.max_messages <= 3 + len(says)
+            return
+        assert refused.unit == "tokens"
+        words = sum(COUNTER.count(f"[{key}] {word}") + 4 for key, word in says.items())
+        texts = [
+            entry.body for entry in self.conv.log.read() if isinstance(entry.body, User) and not is_empty(entry.body)
+        ]
+        need = 7 + COUNTER.count(self.system or "") + words + 60 * min(2, len(texts)) + 60
+        assert need * max(1.0, view.ratio) > limit.usable
+
+    @invariant()
+    def nothing_acknowledged_is_lost(self) -> None:
+        if hasattr(self, "conv"):
+            assert len(self.conv.log) >= self.acknowledged  # law 11
+            self.acknowledged = len(self.conv.log)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "conv"):
+            return
+        log = self.conv.log
+        assert portrait(self.conv.view) == picture(list(log.read()), COUNTER)  # law 15
+        self.conv.close()
+        shutil.rmtree(self.folder)
+
+
+TestTalk = Talk.TestCase
+TestTalk.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
