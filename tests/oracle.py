@@ -246,7 +246,8 @@ class Scene:
 
     def _folded(self, seq: int, groups: Sequence[Group]) -> Piece:
         fold = self.entries[seq].body
-        shown = tuple(self._shown(group, None) for group in groups if self.pinned(group))
+        surfacing = (group for group in groups if self.pinned(group) and group.key not in fold.carries)
+        shown = tuple(self._shown(group, None) for group in surfacing)
         words = Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
         sizes = total([words, *(unit.sizes for unit in shown)])
         return Piece(fold.first, fold.last, seq, fold.text, shown, tuple(group.key for group in groups), sizes)
@@ -273,9 +274,10 @@ class Scene:
             return False
         # saving = range - pinned - text must be positive
         saving = sum(piece.sizes.bytes for piece in taken) - BYTES_PER_MESSAGE - utf8(fold.text)
-        for piece in taken:
-            for unit in piece.units:
-                saving -= unit.sizes.bytes if self.pinned(self.told.group_of(unit.seqs[0])) else 0
+        for group in self.told.groups:
+            if group.key in keys and group.key not in fold.carries and self.pinned(group):
+                showing = [unit for piece in taken for unit in piece.units if unit.key == group.key]
+                saving -= (showing or [self._shown(group, None)])[0].sizes.bytes  # carried so far, it surfaces again
         return saving > 0
 
     def _trim_applies(self, trim: Trim) -> bool:

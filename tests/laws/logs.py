@@ -34,6 +34,7 @@ from transom.core.message import (
     User,
     addressed,
 )
+from transom.core.unit import units_in
 from transom.core.view import View
 from transom.testing.builders import entry, image
 from transom.testing.fakes import Entries, WordCounter
@@ -202,14 +203,16 @@ def _head(told: Teller, act: Act) -> None:
 
 
 def _fold(told: Teller, act: Act) -> None:
-    """a: first slot, b: how many more, c: text, d: from 12 on, keys that need not be edges."""
+    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit carried; from 12 on, any keys."""
     slots, text = told.view.slots, FOLDS[act.c % 2 if act.c < 12 else act.c % len(FOLDS)]
     if not slots or act.d >= 12:
         told.say(Fold(first=act.a, last=act.a + act.b - 1, text=text))
         return
     first = act.a % len(slots)
     last = min(first + act.b % 6, len(slots) - 1)
-    told.say(Fold(first=slots[first].first, last=slots[last].last, text=text))
+    keys = [unit.key for slot in slots[first : last + 1] for unit in units_in(slot)]
+    carries = tuple(keys[act.d % 2 :: 2]) if act.d in {3, 4, 5} else ()
+    told.say(Fold(first=slots[first].first, last=slots[last].last, text=text, carries=carries))
 
 
 def _trim(told: Teller, act: Act) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
+from transom.core.edit import Fold
 from transom.core.frame import Frame
 from transom.core.plan import plan
 from transom.policies import policy_named
@@ -266,8 +267,6 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
         conv.observe(asks(f"c{number}"))
         conv.tool_result(f"c{number}", words(20, f"w{number}"))
     assert fold
-    from transom.core.edit import Fold
-
     keys = [slot.first for slot in conv.view.slots]
     seq = conv.edit(Fold(first=keys[1], last=keys[4], text="[entries left out]", why="mine"))
     assert contents(conv.dry_run())[2] == ("user", "[entries left out]")

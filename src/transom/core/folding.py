@@ -47,9 +47,10 @@ from transom.core.unit import (
     labels,
     new_unit,
     part_of,
+    pinned_in,
     resized,
     stow,
-    surfaced,
+    surfacing,
 )
 from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, View, kid_at
 
@@ -348,11 +349,11 @@ def _rebuild(
     for folded, i in reversed(path):
         kids = (*folded.kids[:i], *new, *folded.kids[i + 1 :])
         kids = tuple(k if isinstance(k, Unit) and k.pins else stow(k) for k in kids)
-        shown = tuple(unit for kid in kids for unit in surfaced(kid))
+        pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
         size = Size(folded.tokens, MESSAGE_BYTES + text_bytes(folded.text), 0, 1)
-        for unit in shown:
+        for unit in surfacing(pinned, folded.carries):
             size = size.plus(unit.size)
-        new = (replace(folded, kids=kids, shown=shown, size=size, cache=None),)
+        new = (replace(folded, kids=kids, pinned=pinned, size=size, cache=None),)
     if len(new) == 1 and _looks(was) == _looks(new[0]):
         _put(view, at, new[0])
     else:

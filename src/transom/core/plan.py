@@ -9,6 +9,7 @@ are due; and `Sent` last. Planning again after a plan gives only `Sent`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import ceil
 
 from msgspec import Struct
 
@@ -287,9 +288,9 @@ class _Cutter:
 
     def _spare(self, edit: Fold) -> None:
         """Before a fold goes past them: required units get a pin, stale pins of earlier plans go, in the same break."""
-        required = set(self._required()) - set(edit.carries)
+        required = self._required()
         for unit in tuple(self.draft.view.units()):
-            if not edit.first <= unit.key <= edit.last:
+            if not edit.first <= unit.key <= edit.last or unit.key in edit.carries:
                 continue
             if unit.key in required:
                 if not unit.pins:
@@ -324,7 +325,7 @@ class _Cutter:
         bill["other"] = used[which] - sum(bill.values())
         scaled = {name: round(value * scale) for name, value in bill.items() if value}
         limit = self.budget.usable if which == 0 else self.limit[which]
-        need = round(used[which] * scale)
+        need = ceil(used[which] * scale)
         return BudgetImpossible({"need": need, "limit": limit, **scaled}, Size._fields[which])
 
 

@@ -23,7 +23,7 @@ from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
 from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size
-from transom.core.unit import Cut, Folded, Slot, Unit, surfaced
+from transom.core.unit import Cut, Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 
 _MAGIC = b"transom view 1\n"
@@ -268,7 +268,7 @@ def _folded(node: _Node, kids: tuple[Slot, ...]) -> Folded:
         why=node.why,
         tokens=node.tokens,
         kids=kids,
-        shown=tuple(unit for kid in kids for unit in surfaced(kid)),
+        pinned=tuple(unit for kid in kids for unit in pinned_in(kid)),
         size=node.size,
         whole=node.whole,
         units=node.units,

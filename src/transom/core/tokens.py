@@ -136,7 +136,7 @@ def envelope_bytes(fact: Fact) -> int:
     """As `envelope_tokens`, in bytes; unknown fields are counted too, since they travel."""
     size = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0)
     if isinstance(fact, Assistant):
-        return size + sum(MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name) for call in fact.calls)
+        return size + sum(MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name or UNNAMED) for call in fact.calls)
     if isinstance(fact, ToolResult):
         return size + text_bytes(fact.call)
     return size + text_bytes(said(fact))

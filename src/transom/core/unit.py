@@ -114,7 +114,10 @@ class Unit(Struct, frozen=True, eq=False):
 
 
 class Folded(Struct, frozen=True, eq=False):
-    """A live fold: `kids` are the slots it stands for, `shown` the pinned units that surface behind its text."""
+    """A live fold: `kids` are the slots it stands for, `pinned` the pinned units among what they hold.
+
+    `carries`: keys of units whose excerpt stands in the text; these do not surface.
+    """
 
     first: int
     last: int
@@ -123,13 +126,18 @@ class Folded(Struct, frozen=True, eq=False):
     why: str
     tokens: int
     kids: tuple[Unit | Folded, ...]
-    shown: tuple[Unit, ...]
+    pinned: tuple[Unit, ...]
     size: Size
     whole: Size
     """Size of everything it covers, without any edit."""
     units: int
     carries: tuple[int, ...] = ()
     cache: dict[str, Any] | None = None
+
+    @property
+    def shown(self) -> tuple[Unit, ...]:
+        """The pinned units that surface behind its text, in key order."""
+        return surfacing(self.pinned, self.carries)
 
     def digest(self) -> bytes:
         """As `Unit.digest`."""
@@ -239,14 +247,14 @@ def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
 def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
     """A fold standing for `kids`."""
     kids = tuple(_behind(kid) for kid in kids)
-    shown: list[Unit] = []
+    pinned: list[Unit] = []
     whole, units = NOTHING, 0
     for kid in kids:
         whole = whole.plus(kid.whole)
         units += kid.units if isinstance(kid, Folded) else 1
-        shown.extend(surfaced(kid))
+        pinned.extend(pinned_in(kid))
     size = text_size
-    for unit in shown:
+    for unit in surfacing(tuple(pinned), fold.carries):
         size = size.plus(unit.size)
     return Folded(
         fold.first,
@@ -256,7 +264,7 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
         fold.why,
         entry.tokens[0],
         tuple(kid if isinstance(kid, Unit) and kid.pins else stow(kid) for kid in kids),
-        tuple(shown),
+        tuple(pinned),
         size,
         whole,
         units,
@@ -272,11 +280,16 @@ def _behind(slot: Slot) -> Slot:
     return resized(replace(slot, voided=True), slot.entries)
 
 
-def surfaced(slot: Slot) -> tuple[Unit, ...]:
+def pinned_in(slot: Slot) -> tuple[Unit, ...]:
     """The pinned units in a slot: what would still show if it were folded."""
     if isinstance(slot, Folded):
-        return slot.shown
+        return slot.pinned
     return (slot,) if slot.pins else ()
+
+
+def surfacing(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
+    """Those that no excerpt stands for."""
+    return tuple([unit for unit in pinned if unit.key not in carries]) if carries else pinned
 
 
 def stow(slot: Slot) -> Slot:

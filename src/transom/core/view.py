@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import json as msgjson
@@ -24,7 +24,6 @@ from transom.core.message import (
 )
 from transom.core.tokens import (
     MESSAGE_BYTES,
-    NOTHING,
     REQUEST_TOKENS,
     Size,
     TokenCounter,
@@ -38,7 +37,8 @@ from transom.core.unit import (
     Slot,
     Unit,
     part_of,
-    surfaced,
+    pinned_in,
+    surfacing,
 )
 
 NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
@@ -181,19 +181,10 @@ class View:
             return f"its end {fold.last} is not before the request in flight, {self.sent.seq}"
         if any(fold.first <= key <= fold.last for key in self.open):
             return "a unit in it is open"
-        saving = self.saving(i, j, ()).bytes - MESSAGE_BYTES - text_bytes(fold.text)
-        return None if saving > 0 else f"it would add {-saving} bytes"
-
-    def saving(self, i: int, j: int, spare: Iterable[int]) -> Size:
-        """What folding slots i to j takes away, its text not counted; pinned units, and `spare` keys, surface again."""
-        spared, size = set(spare), NOTHING
+        saving = -MESSAGE_BYTES - text_bytes(fold.text)
         for slot in self.slots[i : j + 1]:
-            size = size.plus(slot.size)
-            for unit in surfaced(slot):
-                size = size.minus(unit.size)
-            if isinstance(slot, Unit) and slot.key in spared and not slot.pins:
-                size = size.minus(slot.size)
-        return size
+            saving += slot.size.bytes - sum(unit.size.bytes for unit in surfacing(pinned_in(slot), fold.carries))
+        return None if saving > 0 else f"it would add {-saving} bytes"
 
     def _refuse_trim(self, trim: Trim) -> str | None:
         if self.slot_of(trim.entry) is None:

@@ -92,7 +92,7 @@ def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
 def assemble(view: View, limit: int) -> Window:
     """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
     kept = 0
-    if view.stable >= 0:
+    if view.stable >= 0 and view.sent_tokens:  # the first window shares nothing with one before it
         kept = view.total.tokens
         for slot in view.slots[view.stable :]:
             kept -= slot.size.tokens

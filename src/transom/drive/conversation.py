@@ -194,6 +194,11 @@ class Conversation:
         return view_of(self.log, self._view.counter, calls[at])
 
     @property
+    def head(self) -> Head:
+        """What stands before the conversation in the next window: instructions, and the tools of the last one."""
+        return self._frame.head
+
+    @property
     def view(self) -> View:
         """What the log shows now."""
         return self._view

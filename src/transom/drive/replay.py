@@ -146,7 +146,7 @@ class _Past:
 
 def _settings(conversation: Conversation, facts: Sequence[Placed]) -> dict[str, Any]:
     """What a replay is a replay of, and under which settings: stored with its first fact."""
-    content = hashlib.blake2b(digest_size=8)
+    content = hashlib.blake2b(plain(conversation.head.messages), digest_size=8)
     for _, fact in facts:
         content.update(plain(fact))
     limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}

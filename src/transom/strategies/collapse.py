@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from transom.core import texts
-from transom.core.edit import Edit, Fold, Undo
+from transom.core.edit import Edit, Fold
 from transom.core.message import Assistant, Fact, Note, Text, User, said
 from transom.core.policy import Aim
 from transom.core.tokens import shown_text
-from transom.core.unit import Folded, Slot, Unit
+from transom.core.unit import Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 from transom.strategies.cutting import Spot, shorten
 from transom.strategies.omission import span
@@ -31,9 +31,7 @@ def newest_turn(view: View, aim: Aim) -> Iterator[Edit]:
     if not isinstance(slot, Unit) or slot.key in aim.required or slot.missing:
         return
     pieces = [piece for seq in slot.seqs for piece in _piece(view, aim, seq)]
-    for pin in slot.pins:
-        yield Undo(edit=pin, why="over the limit")
-    yield from _folds(view, aim, (slot,), pieces, ())
+    yield from _folds(view, aim, (slot,), pieces, (slot.key,))
 
 
 def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
@@ -46,13 +44,11 @@ def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
 
 
 def everything(view: View, aim: Aim) -> Iterator[Edit]:
-    """All there is becomes one slot with excerpts of the first and the newest user message and the newest turn."""
-    for unit in tuple(view.units()):
-        for pin in unit.pins:
-            yield Undo(edit=pin, why="over the limit")
-    keys = dict.fromkeys(key for key in (*aim.required, aim.newest) if key >= 0)
+    """All there is becomes one slot with excerpts of what must stay, what is pinned, and the newest turn."""
+    pinned = (unit.key for slot in view.slots for unit in pinned_in(slot))
+    keys = dict.fromkeys(key for key in (*aim.required, *pinned, aim.newest) if key >= 0)
     pieces = [piece for key in keys for piece in _piece(view, aim, view.unit(key).seqs[0])]
-    yield from _folds(view, aim, view.slots, pieces, aim.required)
+    yield from _folds(view, aim, view.slots, pieces, tuple(keys))
 
 
 def _folds(

@@ -11,7 +11,7 @@ from transom.core.budget import fits, pressure
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
-from transom.core.unit import Folded, Slot, Unit, surfaced
+from transom.core.unit import Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 
 MARKER = Size(60, 300, 0, 1)
@@ -63,7 +63,7 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 def _saving(slot: Slot, aim: Aim) -> Size:
     size = slot.size
-    for unit in surfaced(slot):
+    for unit in pinned_in(slot):
         size = size.minus(unit.size)
     if isinstance(slot, Unit) and not slot.pins and slot.key in aim.required:
         size = size.minus(slot.size)
