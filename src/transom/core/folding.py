@@ -122,6 +122,8 @@ def _fact(view: View, entry: Entry, key: int | None = None, bound: str = "") -> 
     else:
         unit = new_unit(entry.seq if key is None else key, entry, bound)
         view.unit_of[-1] = unit.key
+        if not isinstance(body, Note):
+            view.newest = max(view.newest, unit.key)
         _add(view, unit)
         return unit
     return None

@@ -256,7 +256,7 @@ class _Cutter:
             counter=self.draft.view.counter,
             ref=self.ref,
             required=self._required(),
-            newest=_newest(self.draft.view),
+            newest=self.draft.view.newest,
             hard=hard,
         )
 
@@ -288,18 +288,16 @@ class _Cutter:
 
     def _spare(self, edit: Fold) -> None:
         """Before a fold goes past them: required units get a pin, stale pins of earlier plans go, in the same break."""
-        required = self._required()
+        view, required = self.draft.view, self._required()
+        for key in required:
+            if edit.first <= key <= edit.last and key not in edit.carries and not view.unit(key).pins:
+                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why="required", implied=True))
         for unit in tuple(self.draft.view.units()):
-            if not edit.first <= unit.key <= edit.last or unit.key in edit.carries:
-                continue
-            if unit.key in required:
-                if not unit.pins:
-                    self.draft.propose(Pin(entry=unit.seqs[0], why="required", implied=True))
-                continue
-            for pin in unit.pins:
-                body = self.draft.view.fetch(pin).body
-                if isinstance(body, Pin) and body.implied:
-                    self.draft.propose(Undo(edit=pin, why="compaction"))
+            if edit.first <= unit.key <= edit.last and unit.key not in {*required, *edit.carries}:
+                for pin in unit.pins:
+                    body = view.fetch(pin).body
+                    if isinstance(body, Pin) and body.implied:
+                        self.draft.propose(Undo(edit=pin, why="compaction"))
 
     def _fold_superseded(self) -> None:
         """Words said again later go, where the prefix is broken anyway."""
@@ -319,7 +317,7 @@ class _Cutter:
             bill["tools"] = tool_tokens(view.head.body.tools, view.counter)
             bill["head"] -= bill["tools"]
         shown = {view.first_task: "first_task", view.newest_user: "newest_user"}
-        for key, name in {_newest(view): "newest_turn", **shown}.items():
+        for key, name in {view.newest: "newest_turn", **shown}.items():
             if key is not None and key >= 0 and view.visible(key):
                 bill[name] = view.unit(key).size[which]
         bill["other"] = used[which] - sum(bill.values())
@@ -332,11 +330,3 @@ class _Cutter:
 def _between(low: Size, high: Size, share: float) -> Size:
     """`share` of the way from what is fixed to the limit."""
     return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
-
-
-def _newest(view: View) -> int:
-    """The key of the newest unit; recency is measured without notes (law 8)."""
-    for slot in reversed(view.slots):
-        if not (isinstance(slot, Unit) and isinstance(slot.head, Note)):
-            return slot.last
-    return -1

@@ -35,6 +35,7 @@ _SAME = (
     "newest_turn",
     "first_task",
     "newest_user",
+    "newest",
     "notes",
     "made",
     "late",
@@ -96,6 +97,7 @@ class _State(Struct, frozen=True, kw_only=True):
     newest_turn: int | None
     first_task: int | None
     newest_user: int | None
+    newest: int
     notes: dict[str, tuple[int, str]]
     made: dict[str, tuple[int, int]]
     late: tuple[int, ...]

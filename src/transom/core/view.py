@@ -63,6 +63,8 @@ class View:
         self.newest_turn: int | None = None
         self.first_task: int | None = None
         self.newest_user: int | None = None
+        self.newest = -1
+        """The key of the newest unit. Recency is measured without notes (law 8); -1: there is none."""
         self.notes: dict[str, tuple[int, str]] = {}
         self.made: dict[str, tuple[int, int]] = {}
         self.late: tuple[int, ...] = ()
