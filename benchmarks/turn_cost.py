@@ -28,24 +28,8 @@ from transom.policies import policy_named
 from transom.stores import open_store
 from transom.tokenizer import o200k
 
-WORDS = tuple(
-    [
-        "the",
-        "parser",
-        "reads",
-        "each",
-        "line",
-        "of",
-        "src/engine/loader.py",
-        "and",
-        "returns",
-        "4821",
-        "records",
-        "with",
-        "status",
-        "ok",
-    ]
-)
+SENTENCE = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok"
+WORDS = SENTENCE.split()
 
 
 class Known:
