@@ -53,7 +53,7 @@ def portrait(view: View) -> dict[str, Any]:
 
 def _slot(slot: Slot) -> tuple[Any, ...]:
     fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cache"}
-    for name in {"kids", "shown"} & set(fields):
+    for name in {"kids", "pinned"} & set(fields):
         fields[name] = [_slot(kid) for kid in fields[name]]
     return type(slot), fields
 
