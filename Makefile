@@ -36,7 +36,7 @@ unit: setup
 # Slow campaigns, on their own.
 
 sweep: setup  ## every call of every recorded conversation, judged twice
-	$(RUN) python benchmarks/sweep.py $(DATA)
+	$(RUN) python tests/campaigns/sweep.py $(DATA)
 
 laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire -n 2

@@ -1,6 +1,6 @@
 """Every call of every conversation: is the window valid, within the budget, not empty, and does it hold what it must?
 
-    python benchmarks/sweep.py DATA [--budget N …] [--policy P] [--family F …] [--every K]
+    python tests/campaigns/sweep.py DATA [--budget N …] [--policy P] [--family F …] [--every K]
 
 Prints a line per family and budget; exits 1 if anything is wrong. Judged by our own rules and by `turnsafe`.
 """
@@ -28,7 +28,7 @@ from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import OPENAI_CHAT, violations
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "wire"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 from counting import request_tokens
 
 
@@ -54,6 +54,29 @@ def smallest(messages: list[dict[str, Any]]) -> int:
             need += 2 * count(call["id"]) + count(call["function"]["name"]) + 4
         need += 4
     return need
+
+
+def words(message: dict[str, Any]) -> str:
+    """All text of a message."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content or ())
+
+
+def missing(messages: list[dict[str, Any]], sent: list[dict[str, Any]]) -> str:
+    """What must be in every window and is not: verbatim, or an excerpt that names its entry."""
+    heads = list(takewhile(lambda message: message["role"] in {"system", "developer"}, messages))
+    if sent[: len(heads)] != heads:
+        return "the head"
+    users = [message for message in messages[len(heads) :] if message["role"] == "user" and message.get("content")]
+    for name, message in zip(("first task", "newest user message"), users[:1] + users[-1:], strict=False):
+        start = words(message)[:6]
+        texts = [words(shown) for shown in sent if shown["role"] == "user"]
+        excerpts = [text for text in texts if "whole in entry " in text or "[entry " in text]
+        if message not in sent and not any(start in text for text in excerpts):
+            return name
+    return ""
 
 
 def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Counter[str], list[str], float]:
@@ -99,6 +122,8 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
                 wrong.append(f"{where}: over budget, {tokens}")
             if not sent:
                 wrong.append(f"{where}: empty")
+            if gone := missing(record["messages"][: step.at], sent):
+                wrong.append(f"{where}: without {gone}")
             if sent[: len(previous)] != previous:
                 seen["breaks"] += 1
                 if step.window.breaks is None:
