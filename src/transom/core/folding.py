@@ -258,19 +258,13 @@ def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
 
 def _head(view: View, entry: Entry) -> None:
     assert isinstance(entry.body, Head)
-    was = _head_size(view)
     if view.sent is not None or view.stable or view.head is not None:
         view.stable, view.broke = -1, (-1, entry.seq, "head")
     view.head = entry
     view.chain.cut(-1)
-    view.total = view.total.plus(_head_size(view)).minus(was)
-
-
-def _head_size(view: View) -> Size:
-    if view.head is None:
-        return NOTHING
-    assert isinstance(view.head.body, Head)
-    return head_size(view.head.body, view.head.tokens[0])
+    size = head_size(entry.body, entry.tokens[0])
+    view.total = view.total.plus(size).minus(view.head_size)
+    view.head_size = size
 
 
 def _sent(view: View, entry: Entry) -> None:

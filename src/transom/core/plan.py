@@ -22,7 +22,7 @@ from transom.core.frame import Frame
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
 from transom.core.policy import Aim, Policy, Strategy
-from transom.core.tokens import NOTHING, REQUEST_TOKENS, Size, count_body, fact_size, head_size, tool_tokens
+from transom.core.tokens import NOTHING, REQUEST_TOKENS, Size, count_body, fact_size, tool_tokens
 from transom.core.unit import Unit, labels
 from transom.core.view import View
 from transom.core.window import Window, assemble
@@ -228,9 +228,7 @@ class _Cutter:
         return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
 
     def _head(self) -> Size:
-        head = self.draft.view.head
-        size = Size(REQUEST_TOKENS)
-        return size.plus(head_size(head.body, head.tokens[0])) if head and isinstance(head.body, Head) else size
+        return self.draft.view.head_size.plus(Size(REQUEST_TOKENS))
 
     def _fixed(self) -> Size:
         view, size = self.draft.view, self._head()

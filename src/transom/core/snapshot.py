@@ -31,6 +31,7 @@ _SUM = 16
 _SAME = (
     "n",
     "total",
+    "head_size",
     "sent_tokens",
     "newest_turn",
     "first_task",
@@ -93,6 +94,7 @@ class _State(Struct, frozen=True, kw_only=True):
     binds: bool
     n: int
     total: Size
+    head_size: Size
     sent_tokens: int
     newest_turn: int | None
     first_task: int | None

@@ -24,6 +24,7 @@ from transom.core.message import (
 )
 from transom.core.tokens import (
     MESSAGE_BYTES,
+    NOTHING,
     REQUEST_TOKENS,
     Size,
     TokenCounter,
@@ -57,6 +58,7 @@ class View:
         self.unit_of = array("q")
         self.total = Size(REQUEST_TOKENS, 0, 0, 0)
         self.head: Entry | None = None
+        self.head_size = NOTHING
         self.sent: Entry | None = None
         self.sent_tokens = 0
         self.open: dict[int, None] = {}

@@ -33,11 +33,16 @@ class Break(Struct, frozen=True):
 
 
 class Drawn(Struct, frozen=True):
-    """What was rendered last in a dialect: slots, their messages in one list, and where each slot's messages begin."""
+    """What was rendered last in a dialect: slots, where the messages of each begin, the messages, and those handed out.
 
-    slots: tuple[Slot, ...]
-    messages: list[Raw]
-    starts: list[int]
+    The messages handed out are other dicts than ours. While they are equal, nobody has changed them, and they can be
+    handed out again: comparing is faster than copying.
+    """
+
+    slots: tuple[Slot, ...] = ()
+    starts: list[int] = []
+    messages: list[Raw] = []
+    handed: list[Raw] = []
 
 
 class Window(Struct, frozen=True, eq=False):
@@ -56,29 +61,32 @@ class Window(Struct, frozen=True, eq=False):
     """What earlier windows of the same conversation rendered: a turn renders only its new slots."""
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
-        """The window in a provider's words. The list and its messages are yours; what lies deeper is shared."""
+        """The window in a provider's words. The list is yours. Its messages are shared with windows handed out before;
+        changing one changes no window handed out after."""
         out: list[dict[str, Any]] = []
         if self.head is not None and isinstance(self.head.body, Head):
             out.extend(dialect.head(self.head.body))
-        out.extend(map(dict[str, Any].copy, self._draw(dialect)))
+        out.extend(self._draw(dialect).handed)
         return out
 
-    def _draw(self, dialect: Dialect) -> list[Raw]:
+    def _draw(self, dialect: Dialect) -> Drawn:
         """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-        last = self.drawn.get(dialect.name) if self.drawn is not None else None
-        same, messages, starts = 0, list[Raw](), list[int]()
-        if last is not None:
-            same = _same(last.slots, self.slots)
-            if same == len(last.slots):  # the lists are the cache's own: nobody else holds them
-                messages, starts = last.messages, last.starts
-            else:
-                messages, starts = last.messages[: last.starts[same]], last.starts[:same]
+        cache = self.drawn if self.drawn is not None else {}
+        last = cache.get(dialect.name) or Drawn()
+        same = _same(last.slots, self.slots)
+        starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
+        if same < len(starts):
+            end = starts[same]
+            del starts[same:], messages[end:], handed[end:]
+        if handed != messages:
+            handed = [message.copy() for message in messages]
         for slot in self.slots[same:]:
             starts.append(len(messages))
-            messages.extend(dialect.slot(slot))
-        if self.drawn is not None:
-            self.drawn[dialect.name] = Drawn(self.slots, messages, starts)
-        return messages
+            for message in dialect.slot(slot):
+                messages.append(message)
+                handed.append(message.copy())
+        drawn = cache[dialect.name] = Drawn(self.slots, starts, messages, handed)
+        return drawn
 
 
 def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:

@@ -69,7 +69,7 @@ class Conversation:
         self.log, self.budget, self.policy = log, budget, policy
         self._clock, self._ref = clock, ref
         self._view = open_view(log, counter)
-        self._saved = self._view.n
+        self._mark(self._view.n)
         self._frame = Frame(head=self._first_head(system))
         self._window: Window | None = None
         self._store: Store | None = None
@@ -243,13 +243,16 @@ class Conversation:
                 self._view = fold(self._view, self.log.read(self._view.n))
                 continue
             self._view = view
-            if view.n >= max(SNAPSHOT_AT, SNAPSHOT_GROWTH * self._saved):
+            if view.n >= self._snapshot_at:
                 self._snapshot()
             return entries
 
     def _snapshot(self) -> None:
-        self._saved = self._view.n
+        self._mark(self._view.n)
         self.log.save(self._view.n, freeze(self._view))
+
+    def _mark(self, saved: int) -> None:
+        self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
         logged = self._view.head.body if self._view.head is not None else Head()

@@ -27,6 +27,8 @@ class Clip(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         cap = aim.budget.share(self.tokens, self.fraction)
         for unit in fresh(view):
+            if unit.size.tokens <= cap * self.allowance:
+                continue  # nearly always, and seen at once
             for spots in results_of(view, unit):
                 total = sum(spot.tokens for spot in spots)
                 if total > cap * self.allowance:

@@ -7,9 +7,11 @@ the other.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, cast
 
 from transom.core import texts
+from transom.core.codec import has_surrogates
 from transom.core.message import Raw
 from transom.core.tokens import clean
 from transom.wire.openai_chat.parse import FILES, body_keys, compact
@@ -18,8 +20,8 @@ _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def mended(message: Raw) -> Raw:
-    """The message as it may be sent. Equal to what came in if that was valid; never shared with it."""
-    out = _cleaned(message)
+    """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
+    out = _cleaned(message) if has_surrogates(message) else message
     if out["role"] == "assistant":
         _mend_calls(out)
     if out["role"] == "function":
@@ -33,6 +35,7 @@ def mended(message: Raw) -> Raw:
     return out
 
 
+@lru_cache(maxsize=1024)
 def safe_name(name: str) -> str:
     """A name of at most 64 letters, digits, _ and -, the same for the same name."""
     return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
@@ -41,11 +44,7 @@ def safe_name(name: str) -> str:
 def _cleaned(value: Any) -> Any:
     """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
     if isinstance(value, dict):
-        copied: Raw = {}
-        for key, item in cast("Raw", value).items():
-            whole = type(item) is str and item.isascii()
-            copied[key if key.isascii() else clean(key)] = item if whole else _cleaned(item)
-        return copied
+        return {clean(key): _cleaned(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):
         return [_cleaned(item) for item in cast("list[Any]", value)]
     return clean(value) if isinstance(value, str) else value

@@ -6,7 +6,7 @@ bytes never change. What was valid comes out unchanged.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,12 +25,13 @@ from transom.core.message import (
     Recalled,
     Text,
     ToolResult,
+    User,
     said,
 )
 from transom.core.tokens import clean
 from transom.core.unit import Slot, Unit, labels
 from transom.wire.openai_chat.mend import mended
-from transom.wire.openai_chat.parse import REGULAR_CALL, body_keys, compact
+from transom.wire.openai_chat.parse import body_keys, compact
 
 
 class OpenAIChat(Struct, frozen=True):
@@ -86,17 +87,20 @@ def _answer(fact: Fact, call: Call) -> Fact:
 
 
 def message(fact: Fact) -> Raw:
-    """The message a fact came from (`message(parse(m)) == m`), or for a fact of our own the one that says it."""
-    if isinstance(fact, (Note, Recalled, Handoff)):
-        return {"role": "user", "content": said(fact)}
-    if isinstance(fact, Failure):
-        return {"role": "assistant", "content": said(fact)}
-    out: Raw = {"role": _role(fact)}
+    """The message a fact came from (`message(parse(m)) == m`), or for a fact of our own the one that says it.
+
+    Nothing in it is shared with the fact.
+    """
+    role = _role(fact)
+    if type(fact) in _OWN:
+        return {"role": role, "content": said(fact)}
+    out: Raw = {"role": role}
     if fact.parts or fact.shape not in {"null", "absent"}:
         out["content"] = _content(fact)
     elif fact.shape == "null":
         out["content"] = None
-    out.update(fact.extra or {})
+    if fact.extra:
+        out.update(copied(fact.extra))
     if isinstance(fact, ToolResult) and fact.call and not fact.legacy:
         out["tool_call_id"] = fact.call
     if isinstance(fact, Assistant):
@@ -104,12 +108,16 @@ def message(fact: Fact) -> Raw:
     return out
 
 
+_OWN = frozenset({Note, Recalled, Handoff, Failure})
+_ROLES: dict[type[Fact], str] = {User: "user", Assistant: "assistant", ToolResult: "tool", Failure: "assistant"}
+
+
 def _role(fact: Fact) -> str:
     if isinstance(fact, Instruction):
         return fact.role
-    if isinstance(fact, ToolResult):
-        return "function" if fact.legacy else "tool"
-    return "assistant" if isinstance(fact, Assistant) else "user"
+    if isinstance(fact, ToolResult) and fact.legacy:
+        return "function"
+    return _ROLES.get(type(fact), "user")  # words of our own are said by the user
 
 
 def _content(fact: Fact) -> str | list[Raw]:
@@ -124,7 +132,9 @@ def _content(fact: Fact) -> str | list[Raw]:
 
 
 def _part(part: Part) -> Raw:
-    return {"type": "text", "text": part.text, **(part.extra or {})} if isinstance(part, Text) else part.raw
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text, **copied(part.extra or {})}
+    return copied(part.raw)
 
 
 def _add_turn(out: Raw, fact: Assistant) -> None:
@@ -132,24 +142,32 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
         out[thought.field] = out.get(thought.field, "") + thought.text
     for call in fact.calls:
         if call.legacy:
-            out["function_call"] = _filled(call.extra or {}, call, "arguments")
+            out["function_call"] = _filled(copied(call.extra or {}), call, "arguments")
         else:
             out.setdefault("tool_calls", []).append(_call(call))
 
 
 def _call(call: Call) -> Raw:
-    rest = REGULAR_CALL if call.extra is None else call.extra
+    if call.extra is None:
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
+    rest: Raw = copied(call.extra)
     kind, field = body_keys(rest)
-    out: Raw = {"id": call.id} if call.id else {}
-    return {**rest, **out, kind: _filled(cast("Raw", rest.get(kind) or {}), call, field)}
+    rest[kind] = _filled(cast("Raw", rest.get(kind) or {}), call, field)
+    return {**rest, "id": call.id} if call.id else rest
 
 
 def _filled(rest: Raw, call: Call, field: str) -> Raw:
     """The body of a call: what parsing left in place, with what it took out. Arguments that were no text are still
     there in `rest`, and come out so unless a trim has changed them."""
-    out = dict(rest)
     if call.name:
-        out["name"] = call.name
-    if call.args and (out.get(field) is None or compact(out[field]) != call.args):
-        out[field] = call.args
-    return out
+        rest["name"] = call.name
+    if call.args and (rest.get(field) is None or compact(rest[field]) != call.args):
+        rest[field] = call.args
+    return rest
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that shares nothing with the one it is a copy of. Parsing has bounded its depth."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in cast("Raw", value).items()}
+    return [copied(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
