@@ -219,16 +219,7 @@ def _result(view: View, entry: Entry) -> None:
     at = view.index(key)
     unit = view.slots[at]
     assert isinstance(unit, Unit)
-    turn = unit.head
-    assert isinstance(turn, Assistant)
-    label, extra = labels(turn.calls, key)[index], NOTHING
-    if label != body.call:
-        count = view.counter.count
-        extra = Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
-    call = turn.calls[index]
-    if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
-        extra = extra.plus(Size(view.counter.count(call.name), text_bytes(call.name)))
-    unit = answered(unit, index, entry, extra)
+    unit = answered(unit, index, entry, _labelled(view, unit, index, body))
     view.unit_of[-1] = key
     _put(view, at, unit)
     view.chain.cut(at, prefix=at < len(view.slots) - 1)
@@ -236,6 +227,18 @@ def _result(view: View, entry: Entry) -> None:
         view.open = {k: None for k in view.open if k != key}
     if body.made:
         view.made = {**view.made, body.call: place}
+
+
+def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
+    """What the label of the call it answers adds to the size of a result."""
+    turn, count = unit.head, view.counter.count
+    assert isinstance(turn, Assistant)
+    call, label = turn.calls[index], labels(turn.calls, unit.key)[index]
+    if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
+        return Size(count(call.name), text_bytes(call.name))
+    if label == body.call:
+        return NOTHING
+    return Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
 
 
 def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
