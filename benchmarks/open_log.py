@@ -17,11 +17,11 @@ from transom.core.edit import Fold
 from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.message import Assistant, Call, Text, ToolResult, User
-from transom.core.snapshot import freeze
 from transom.core.tokens import count_body
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view
+from transom.stores.snapshot import freeze
 from transom.testing import WordCounter
 
 EVERY, TAIL, BATCH = 50, 120, 500

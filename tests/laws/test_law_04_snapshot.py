@@ -9,7 +9,7 @@ from portraits import portrait
 
 from transom.core.entry import Entry
 from transom.core.folding import fold, view_of
-from transom.core.snapshot import freeze, thaw
+from transom.stores.snapshot import freeze, thaw
 from transom.testing.fakes import Entries
 
 

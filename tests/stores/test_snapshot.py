@@ -28,12 +28,12 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.snapshot import freeze, thaw
 from transom.core.tokens import count_body
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view
+from transom.stores.snapshot import freeze, thaw
 from transom.testing import Entries, WordCounter
 
 COUNTER = WordCounter()

@@ -19,7 +19,6 @@ from transom.core.frame import Frame
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
 from transom.core.plan import Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
-from transom.core.snapshot import freeze
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.core.window import assemble
@@ -28,6 +27,7 @@ from transom.errors import Conflict, InvalidEdit, InvalidSetting
 from transom.measure.explain import Row, explain
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_store, open_view
+from transom.stores.snapshot import freeze
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import parse
 from transom.wire.openai_chat.reply import parse_reply

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from transom.core.folding import fold
-from transom.core.snapshot import thaw
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.stores.base import StoredLog
+from transom.stores.snapshot import thaw
 
 
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
