@@ -107,7 +107,6 @@ class Gathered:
     sent: int | None = None
     first_task: int | None = None
     newest_user: int | None = None
-    newest_turn: Group | None = None
 
     def group_of(self, entry: int) -> Group | None:
         return next((group for group in self.groups if entry in group.seqs), None)
@@ -143,7 +142,7 @@ def _gather_fact(told: Gathered, entries: Sequence[Entry], entry: Entry, fact: F
         return
     group = Group(key, [entry.seq])
     if isinstance(fact, Assistant):
-        group.calls, told.newest_turn = fact.calls, group
+        group.calls = fact.calls
         group.made_on = digest if any(thought.bound for thought in fact.reasoning) else None
     if isinstance(fact, User):
         told.newest_user = key
@@ -153,13 +152,14 @@ def _gather_fact(told: Gathered, entries: Sequence[Entry], entry: Entry, fact: F
 
 
 def _gather_result(told: Gathered, seq: int, fact: ToolResult) -> None:
-    """The first answer wins; what finds no open call in the newest turn is left out."""
-    for group in told.groups:
+    """The first answer wins; what finds no open call is left out. Turns are asked newest first (rule 3: once a
+    request has left, only the newest can be open)."""
+    for group in reversed(told.groups):
         for index in group.waiting():
             call = group.calls[index]
             if fact.place is not None:
                 fits = fact.place == (group.key, index)  # ours: it knows its place
-            elif group is not told.newest_turn or call.legacy != fact.legacy:
+            elif call.legacy != fact.legacy:
                 fits = False
             elif call.legacy:  # silent: a function's answer has no id, but mostly a name
                 fits = (fact.extra or {}).get("name") in {None, call.name}

@@ -21,10 +21,10 @@ class TransomError(Exception):
 
 
 class BudgetImpossible(TransomError):
-    """No valid window fits. `bill` maps each thing that must be there to its cost.
+    """No valid window fits. `bill` maps each thing that must be there to its cost, in `unit`s.
 
-    Raised only if the head, the tool schemas, excerpts of the first and the newest user message and the
-    smallest form of the newest unit together exceed a limit.
+    Raised only if the head, the tool schemas, excerpts of the first and the newest user message and the smallest form
+    of the newest unit together exceed a limit; under a policy that leaves nothing out, if the whole does.
     """
 
     def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:

@@ -52,7 +52,7 @@ def portrait(view: View) -> dict[str, Any]:
 
 
 def _slot(slot: Slot) -> tuple[Any, ...]:
-    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cache"}
+    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "known"}
     for name in {"kids", "pinned"} & set(fields):
         fields[name] = [_slot(kid) for kid in fields[name]]
     return type(slot), fields
@@ -138,7 +138,7 @@ def failed(story: Story) -> list[Body]:
 
 def note(story: Story) -> list[Body]:
     key = story.chance.choice(["mode", "goal", ""])
-    return [Note(key=key, text=story.text(3), refs=story.view.late[:1] if not key else ())]
+    return [Note(key=key, text=story.text(3), refs=tuple(seq for seq, _ in story.view.late[:1]) if not key else ())]
 
 
 def head(story: Story) -> list[Body]:
@@ -204,7 +204,7 @@ def test_the_stories_hold_what_a_view_can_hold() -> None:
     views = [told(seed).view for seed in SEEDS]
     units = [unit for view in views for slot in view.slots for unit in _all(slot)]
     folds = [slot for view in views for slot in view.slots if isinstance(slot, Folded)]
-    fields = ["head", "sent", "sent_tokens", "open", "newest_turn", "notes", "made", "late", "dead", "stable", "broke"]
+    fields = ["head", "sent", "sent_tokens", "open", "notes", "made", "late", "dead", "stable", "broke"]
     assert [name for name in fields if not any(getattr(view, name) for view in views)] == []
     assert any(view.chain.binds for view in views)
     assert any(view.ratio == 1.0 for view in views)

@@ -54,11 +54,12 @@ class Chain:
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
-    """For each slot its index and the digest of what precedes it. Slots may be replaced while this runs."""
+    """For each slot its index and the digest of what precedes it, and of them all. Slots may be replaced meanwhile."""
     running = _start(head)
     for at in range(len(slots)):
         yield at, running.hexdigest()
         running.update(slots[at].digest())
+    yield len(slots), running.hexdigest()
 
 
 def _start(head: Entry | None) -> Any:

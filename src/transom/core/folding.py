@@ -43,14 +43,12 @@ from transom.core.unit import (
     Slot,
     Unit,
     answered,
+    covered,
     fold_over,
     labels,
     new_unit,
     part_of,
-    pinned_in,
     resized,
-    stow,
-    surfacing,
 )
 from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, View, kid_at
 
@@ -145,8 +143,8 @@ def _note(view: View, entry: Entry) -> None:
     _fact(view, entry)
     if entry.body.key:
         view.notes = {**view.notes, entry.body.key: (entry.seq, entry.body.text)}
-    else:
-        view.late = tuple(seq for seq in view.late if seq not in entry.body.refs)
+    if entry.body.refs:
+        view.late = tuple(lost for lost in view.late if lost[0] not in entry.body.refs)
 
 
 def _reply_key(view: View, answers: int | None) -> tuple[int | None, str]:
@@ -168,8 +166,9 @@ def _assistant(view: View, entry: Entry) -> None:
     unit = _fact(view, entry, key, bound)
     if unit is None:
         return
-    view.newest_turn = unit.key
     if body.calls:
+        if view.made:  # a label that is used again names the new call from now on
+            view.made = {label: at for label, at in view.made.items() if label not in {c.id for c in body.calls}}
         view.open = {**view.open, unit.key: None}
         extra = _relabelled(view, body, unit.key)
         if extra is not NOTHING:
@@ -211,8 +210,8 @@ def _result(view: View, entry: Entry) -> None:
         return
     if place is None:
         view.unit_of[-1] = STRAY
-        if not body.made and body.call in view.made:
-            view.late = (*view.late, entry.seq)
+        if (lost := view.made.get(body.call)) is not None and not body.made:
+            view.late = (*view.late, (entry.seq, lost))
             view.made = {label: at for label, at in view.made.items() if label != body.call}
         return
     key, index = place
@@ -225,8 +224,9 @@ def _result(view: View, entry: Entry) -> None:
     view.chain.cut(at, prefix=at < len(view.slots) - 1)
     if not unit.missing:
         view.open = {k: None for k in view.open if k != key}
-    if body.made:
-        view.made = {**view.made, body.call: place}
+    turn = unit.head
+    if body.made and isinstance(turn, Assistant) and turn.calls[index].id:
+        view.made = {**view.made, turn.calls[index].id: place}
 
 
 def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
@@ -242,20 +242,19 @@ def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
 
 
 def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
-    """The open call a result answers: by place if it is ours, else by label in the newest turn."""
+    """The open call a result answers: by place if it is ours, else by label, in the newest turn that waits for it."""
     if body.place is not None:
         key, index = body.place
         return body.place if key in view.open and index in view.open_unit(key).missing else None
-    if view.newest_turn is None or view.newest_turn not in view.open:
-        return None
-    unit = view.open_unit(view.newest_turn)
-    turn = unit.head
-    assert isinstance(turn, Assistant)
-    for index in unit.missing:
-        call = turn.calls[index]
-        name = body.extra.get("name") if body.extra else None
-        if call.legacy == body.legacy and (call.id == body.call if not call.legacy else name in {None, call.name}):
-            return unit.key, index
+    name = body.extra.get("name") if body.extra else None
+    for key in sorted(view.open, reverse=True):
+        unit = view.open_unit(key)
+        turn = unit.head
+        assert isinstance(turn, Assistant)
+        for index in unit.missing:
+            call = turn.calls[index]
+            if call.legacy == body.legacy and (call.id == body.call if not call.legacy else name in {None, call.name}):
+                return key, index
     return None
 
 
@@ -272,7 +271,7 @@ def _head(view: View, entry: Entry) -> None:
 
 def _sent(view: View, entry: Entry) -> None:
     assert isinstance(entry.body, Sent)
-    view.sent, view.sent_tokens = entry, entry.body.tokens
+    view.sent, view.sent_tokens, view.sent_digest = entry, entry.body.tokens, entry.body.digest
     view.stable, view.broke = len(view.slots), None
 
 
@@ -347,12 +346,9 @@ def _rebuild(
     was = view.slots[at]
     for folded, i in reversed(path):
         kids = (*folded.kids[:i], *new, *folded.kids[i + 1 :])
-        kids = tuple(k if isinstance(k, Unit) and k.pins else stow(k) for k in kids)
-        pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
-        size = Size(folded.tokens, MESSAGE_BYTES + text_bytes(folded.text), 0, 1)
-        for unit in surfacing(pinned, folded.carries):
-            size = size.plus(unit.size)
-        new = (replace(folded, kids=kids, pinned=pinned, size=size, cache=None),)
+        text = Size(folded.tokens, MESSAGE_BYTES + text_bytes(folded.text), 0, 1)
+        kids, pinned, size = covered(kids, folded.carries, text)
+        new = (replace(folded, kids=kids, pinned=pinned, size=size, known=None),)
     if len(new) == 1 and _looks(was) == _looks(new[0]):
         _put(view, at, new[0])
     else:
@@ -365,7 +361,8 @@ def _undo(view: View, entry: Entry, undo: Undo) -> None:
     if isinstance(edit, Pin):
         _change(view, entry, view.unit_of[edit.entry], why, lambda u: _without_pin(u, seq))
         return
-    view.dead = (*view.dead, seq)
+    assert isinstance(edit, (Fold, Trim))
+    view.dead = (*view.dead, (seq, replace(edit, text="-") if isinstance(edit, Fold) else edit))
     if isinstance(edit, Trim):
         key = view.unit_of[edit.entry]
         _change(view, entry, key, why, lambda u: _recut(view, u, tuple(c for c in u.cuts if c.seq != seq)))
@@ -382,6 +379,8 @@ def _undo(view: View, entry: Entry, undo: Undo) -> None:
 def _revoid(view: View) -> None:
     """Bound reasoning shows only on the very prefix it was made on (law 13): look again after a break."""
     for at, digest in prefixes(view.head, view.slots):
+        if at == len(view.slots):
+            break
         slot = view.slots[at]
         if isinstance(slot, Unit) and slot.bound and slot.voided != (digest != slot.bound):
             assert slot.entries is not None

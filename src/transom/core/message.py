@@ -191,6 +191,13 @@ def texts_in(raw: object) -> Iterator[str]:
             stack.extend(reversed(cast("list[object]", item)))
 
 
+def role_of(fact: Fact) -> str:
+    """Its role on the wire, or its kind where it is ours: how people are told of it."""
+    if isinstance(fact, Instruction):
+        return fact.role
+    return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()
+
+
 def is_empty(fact: Fact) -> bool:
     """Has neither content nor calls: kept in the log, left out of the view."""
     if isinstance(fact, Assistant):

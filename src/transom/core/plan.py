@@ -30,6 +30,8 @@ from transom.errors import BudgetImpossible
 
 Ref = Callable[[int], str]
 
+_NOBODY: Mapping[int | None, str] = {}
+
 
 def entry_ref(seq: int) -> str:
     """How a marker names an entry of a log."""
@@ -129,24 +131,15 @@ def _close_calls(draft: _Draft) -> None:
 def _say_late(draft: _Draft, budget: Budget, ref: Ref) -> None:
     """A real answer that lost to a made one is said, so that the model learns what it was."""
     cap = budget.share(20_000, 1.0)  # characters: about a quarter of the window, and the log has the whole
-    for seq in draft.view.late:
+    for seq, (key, index) in draft.view.late:
         fact = draft.view.fetch(seq).body
+        turn = draft.view.entries_of(draft.view.unit(key))[0].body
         assert isinstance(fact, ToolResult)
+        assert isinstance(turn, Assistant)
         text = "\n".join(part.text for part in fact.parts if isinstance(part, Text))
         if len(text) > cap:
             text = text[: cap // 2] + texts.bare(ref(seq)) + text[-cap // 2 :]
-        draft.add(Note(key="", text=texts.late(ref(seq), _tool_named(draft.view, fact, seq), text), refs=(seq,)))
-
-
-def _tool_named(view: View, late: ToolResult, seq: int) -> str:
-    """The tool whose call a late result would have answered: the newest made answer to that label knows its place."""
-    for at in range(seq - 1, -1, -1):
-        made = view.fetch(at).body
-        if isinstance(made, ToolResult) and made.made and made.call == late.call and made.place is not None:
-            key, index = made.place
-            turn = view.entries_of(view.unit(key))[0].body
-            return turn.calls[index].name if isinstance(turn, Assistant) else ""
-    return ""
+        draft.add(Note(key="", text=texts.late(ref(seq), turn.calls[index].name, text), refs=(seq,)))
 
 
 def _renew_head(draft: _Draft, head: Head) -> None:
@@ -187,7 +180,7 @@ class _Cutter:
 
     def run(self) -> None:
         if not fits(self._head(), self.limit):
-            raise self._impossible()  # before anything else: no cut can help
+            raise self._impossible(self._head())  # before anything else: no cut can help
         self._surface()
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
@@ -203,7 +196,9 @@ class _Cutter:
         if self.draft.view.broke is not None:
             self._fold_superseded()
         if not fits(self._used(), self.limit):
-            raise self._impossible()
+            view = self.draft.view
+            shown = {view.newest: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
+            raise self._impossible(self._used(), shown)
 
     # ---- measures
 
@@ -278,7 +273,7 @@ class _Cutter:
         """Take what applies; `stop`: no more than is needed."""
         for strategy in strategies:
             for edit in strategy(self.draft.view, aim):
-                if isinstance(edit, Fold):
+                if isinstance(edit, Fold) and self.draft.view.refusal(edit) is None:
                     self._spare(edit)
                 self.draft.propose(edit)
                 if stop and aim.met(self.draft.view):
@@ -303,26 +298,27 @@ class _Cutter:
         for slot in view.slots[max(0, view.stable) :]:
             note = slot.head if isinstance(slot, Unit) else None
             if isinstance(note, Note) and note.key and view.notes[note.key][0] != slot.first and not view.held(slot):
-                self.draft.propose(Fold(first=slot.first, last=slot.last, text=texts.SUPERSEDED, why="superseded"))
+                text = texts.superseded(self.ref(slot.first))
+                self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
 
-    def _impossible(self) -> BudgetImpossible:
-        """The bill, in the limit that is exceeded."""
-        view, used = self.draft.view, self._used()
+    def _impossible(self, used: Size, shown: Mapping[int | None, str] = _NOBODY) -> BudgetImpossible:
+        """The bill for what does not fit, in the limit that it exceeds; `shown` names the units to be listed."""
+        view = self.draft.view
         which = next(i for i in range(len(used)) if used[i] > self.limit[i])
         scale = view.ratio if which == 0 else 1.0
-        bill = {"head": self._head()[which], "notes": self._words()[which]}
+        bill = {"head": self._head()[which]}
         if which == 0 and view.head is not None and isinstance(view.head.body, Head):
             bill["tools"] = tool_tokens(view.head.body.tools, view.counter)
             bill["head"] -= bill["tools"]
-        shown = {view.first_task: "first_task", view.newest_user: "newest_user"}
-        for key, name in {view.newest: "newest_turn", **shown}.items():
+        if shown:
+            bill["notes"] = self._words()[which]
+        for key, name in shown.items():
             if key is not None and key >= 0 and view.visible(key):
                 bill[name] = view.unit(key).size[which]
         bill["other"] = used[which] - sum(bill.values())
         scaled = {name: round(value * scale) for name, value in bill.items() if value}
         limit = self.budget.usable if which == 0 else self.limit[which]
-        need = ceil(used[which] * scale)
-        return BudgetImpossible({"need": need, "limit": limit, **scaled}, Size._fields[which])
+        return BudgetImpossible({"need": ceil(used[which] * scale), "limit": limit, **scaled}, Size._fields[which])
 
 
 def _between(low: Size, high: Size, share: float) -> Size:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 
 ABORTED = "[aborted: no result was received; the tool may have run]"
-SUPERSEDED = "[said again later]"
 
 
 UNNAMED = "unnamed"
@@ -37,11 +36,6 @@ def stub(ref: str, tool: str, tokens: int, lines: int) -> str:
     return f"\n[{name}output stored: {tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
 
-def gone(ref: str, tokens: int) -> str:
-    """In place of a whole part, shortest."""
-    return f"[{ref}: {tokens:,} tokens left out]"
-
-
 def bare(ref: str) -> str:
     """The shortest marker there is."""
     return f"[{ref}]"
@@ -52,9 +46,9 @@ def arguments(ref: str, tokens: int) -> str:
     return json.dumps({"left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
-def bare_arguments() -> str:
-    """The shortest arguments there are."""
-    return "{}"
+def bare_arguments(ref: str) -> str:
+    """The shortest arguments that say where the whole is."""
+    return json.dumps({"in": ref}, ensure_ascii=False, separators=(",", ":"))
 
 
 def media(ref: str, kind: str) -> str:
@@ -90,11 +84,6 @@ def unsaid(key: str) -> str:
     return f"[{key}] no longer applies."
 
 
-def recalled(refs: str, text: str) -> str:
-    """Old text brought back; data, not a request."""
-    return f"[recalled from {refs}; earlier conversation, not a new request]\n{text}"
-
-
-def handoff(source: str, text: str) -> str:
-    """What another agent gave back."""
-    return f"[result from {source or 'another agent'}]\n{text}"
+def superseded(ref: str) -> str:
+    """In place of a word of the frame that was said again."""
+    return f"[{ref}: said again later]"

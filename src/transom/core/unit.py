@@ -63,7 +63,7 @@ class Unit(Struct, frozen=True, eq=False):
     bound: str = ""
     """The digest its bound reasoning was made on, if it has any."""
     voided: bool = False
-    cache: dict[str, Any] | None = None
+    known: bytes | None = None
 
     @property
     def first(self) -> int:
@@ -86,7 +86,7 @@ class Unit(Struct, frozen=True, eq=False):
 
     def stowed(self) -> Unit:
         """Without its entries: how a fold holds it."""
-        return replace(self, entries=None, cache=None)
+        return replace(self, entries=None, known=None)
 
     def winning(self) -> dict[Place, Cut]:
         """The cut that shows, for each part that has any."""
@@ -107,10 +107,7 @@ class Unit(Struct, frozen=True, eq=False):
 
     def digest(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
-        if (known := recall(self, "digest")) is None:
-            content = b"\n".join([plain(fact) for fact in self.shown()])
-            known = remember(self, "digest", hashlib.blake2b(content, digest_size=16).digest())
-        return known
+        return self.known or _remember(self, b"\n".join([plain(fact) for fact in self.shown()]))
 
 
 class Folded(Struct, frozen=True, eq=False):
@@ -132,7 +129,7 @@ class Folded(Struct, frozen=True, eq=False):
     """Size of everything it covers, without any edit."""
     units: int
     carries: tuple[int, ...] = ()
-    cache: dict[str, Any] | None = None
+    known: bytes | None = None
 
     @property
     def shown(self) -> tuple[Unit, ...]:
@@ -141,27 +138,17 @@ class Folded(Struct, frozen=True, eq=False):
 
     def digest(self) -> bytes:
         """As `Unit.digest`."""
-        if (known := recall(self, "digest")) is None:
-            content = b"\n".join([plain(self.text), *(unit.digest() for unit in self.shown)])
-            known = remember(self, "digest", hashlib.blake2b(content, digest_size=16).digest())
-        return known
+        return self.known or _remember(self, b"\n".join([plain(self.text), *(unit.digest() for unit in self.shown)]))
 
 
 Slot = Unit | Folded
 
 
-def recall(slot: Slot, key: str) -> Any:
-    """What was derived from the slot before, or None."""
-    return slot.cache.get(key) if slot.cache is not None else None
-
-
-def remember(slot: Slot, key: str, value: Any) -> Any:
-    """Keep something derived from the slot (it is a value, so it stays true) and give it back."""
-    if slot.cache is None:
-        force_setattr(slot, "cache", {key: value})
-    else:
-        slot.cache[key] = value
-    return value
+def _remember(slot: Slot, content: bytes) -> bytes:
+    """Hash what a slot shows, once: it is a value, so it stays true."""
+    known = hashlib.blake2b(content, digest_size=16).digest()
+    force_setattr(slot, "known", known)
+    return known
 
 
 def _shown(entry: Entry, best: dict[Place, Cut], voided: bool) -> Fact:
@@ -231,7 +218,7 @@ def resized(unit: Unit, entries: tuple[Entry, ...]) -> Unit:
                 size = size.minus(was).plus(Size(cut.tokens, cut.bytes, 0, 0))
             elif unit.voided and isinstance(part, Reasoning) and part.bound:
                 size = size.minus(Size(entry.tokens[position], part_bytes(part), 0, 0))
-    return replace(unit, size=size, cache=None)
+    return replace(unit, size=size, known=None)
 
 
 def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
@@ -246,16 +233,11 @@ def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
 
 def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
     """A fold standing for `kids`."""
-    kids = tuple(_behind(kid) for kid in kids)
-    pinned: list[Unit] = []
     whole, units = NOTHING, 0
     for kid in kids:
         whole = whole.plus(kid.whole)
         units += kid.units if isinstance(kid, Folded) else 1
-        pinned.extend(pinned_in(kid))
-    size = text_size
-    for unit in surfacing(tuple(pinned), fold.carries):
-        size = size.plus(unit.size)
+    kids, pinned, size = covered(tuple(_behind(kid) for kid in kids), fold.carries, text_size)
     return Folded(
         fold.first,
         fold.last,
@@ -263,13 +245,25 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
         fold.text,
         fold.why,
         entry.tokens[0],
-        tuple(kid if isinstance(kid, Unit) and kid.pins else stow(kid) for kid in kids),
-        tuple(pinned),
+        kids,
+        pinned,
         size,
         whole,
         units,
         fold.carries,
     )
+
+
+def covered(
+    kids: tuple[Slot, ...], carries: tuple[int, ...], text_size: Size
+) -> tuple[tuple[Slot, ...], tuple[Unit, ...], Size]:
+    """The slots under a fold as it holds them, the pinned units among them, and the size of what then shows."""
+    kids = tuple(kid if isinstance(kid, Unit) and kid.pins else stow(kid) for kid in kids)
+    pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
+    size = text_size
+    for unit in surfacing(pinned, carries):
+        size = size.plus(unit.size)
+    return kids, pinned, size
 
 
 def _behind(slot: Slot) -> Slot:
@@ -294,7 +288,7 @@ def surfacing(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit,
 
 def stow(slot: Slot) -> Slot:
     """A slot as its fold holds it."""
-    return slot.stowed() if isinstance(slot, Unit) else replace(slot, cache=None)
+    return slot.stowed() if isinstance(slot, Unit) else replace(slot, known=None)
 
 
 def units_in(slot: Slot) -> Iterator[Unit]:

@@ -61,16 +61,19 @@ class View:
         self.head_size = NOTHING
         self.sent: Entry | None = None
         self.sent_tokens = 0
+        self.sent_digest = ""
         self.open: dict[int, None] = {}
-        self.newest_turn: int | None = None
         self.first_task: int | None = None
         self.newest_user: int | None = None
         self.newest = -1
         """The key of the newest unit. Recency is measured without notes (law 8); -1: there is none."""
         self.notes: dict[str, tuple[int, str]] = {}
         self.made: dict[str, tuple[int, int]] = {}
-        self.late: tuple[int, ...] = ()
-        self.dead: tuple[int, ...] = ()
+        """Labels of calls that were closed by made answers, with their places."""
+        self.late: tuple[tuple[int, tuple[int, int]], ...] = ()
+        """Real answers that came after a made one, with the place of their call, until a note says them."""
+        self.dead: tuple[tuple[int, Fold | Trim], ...] = ()
+        """Folds (without their text) and trims that were taken back."""
         self.stable = 0
         self.broke: tuple[int, int, str] | None = None
         self.ratio = 1.0
@@ -149,13 +152,12 @@ class View:
 
     def held(self, slot: Slot) -> bool:
         """Somebody took an edit of this place back and nothing covers it since: to be left alone."""
-        return isinstance(slot, Unit) and any(self._covers(seq, slot) for seq in self.dead)
+        return isinstance(slot, Unit) and any(self._covers(seq, edit, slot) for seq, edit in self.dead)
 
-    def _covers(self, seq: int, unit: Unit) -> bool:
-        edit = self.fetch(seq).body
+    @staticmethod
+    def _covers(seq: int, edit: Fold | Trim, unit: Unit) -> bool:
         if isinstance(edit, Fold):
             return edit.first <= unit.key <= edit.last
-        assert isinstance(edit, Trim)
         place = (edit.entry, edit.part)
         return edit.entry in unit.seqs and not any(cut.place == place and cut.seq > seq for cut in unit.cuts)
 

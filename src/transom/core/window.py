@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from transom.core.digest import prefixes
 from transom.core.entry import Entry
 from transom.core.message import Head, Raw
 from transom.core.tokens import Size
@@ -99,11 +100,14 @@ def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
 
 def assemble(view: View, limit: int) -> Window:
     """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
+    stable, broke = view.stable, Break(*view.broke) if view.broke is not None else None
+    if broke is not None:  # unless it was taken back again: then the whole window before is still in front
+        same = (at for at, digest in prefixes(view.head, view.slots) if digest == view.sent_digest)
+        stable, broke = next(((at, None) for at in same), (stable, broke))
     kept = 0
-    if view.stable >= 0 and view.sent_tokens:  # the first window shares nothing with one before it
+    if stable >= 0 and view.sent_tokens:  # the first window shares nothing with one before it
         kept = view.total.tokens
-        for slot in view.slots[view.stable :]:
+        for slot in view.slots[stable:]:
             kept -= slot.size.tokens
     tokens = round(view.total.tokens * view.ratio)
-    broke = Break(*view.broke) if view.broke is not None else None
     return Window(view.head, tuple(view.slots), view.digest(), view.total, tokens, limit, kept, broke, view.drawn)

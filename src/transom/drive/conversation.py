@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self, cast
+from contextlib import suppress
+from typing import Literal, Self, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.entry import Body, Entry, Meta
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
@@ -21,9 +21,10 @@ from transom.core.plan import Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
-from transom.core.window import assemble
+from transom.drive import asked
 from transom.drive.window import Window
-from transom.errors import Conflict, InvalidEdit, InvalidSetting
+from transom.errors import Conflict, InvalidEdit, StoreUnavailable
+from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_store, open_view
@@ -71,7 +72,7 @@ class Conversation:
         self._view = open_view(log, counter)
         self._mark(self._view.n)
         self._frame = Frame(head=self._first_head(system))
-        self._window: Window | None = None
+        self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
 
     @classmethod
@@ -91,11 +92,12 @@ class Conversation:
         `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
         `system`: the system prompt; None keeps what the log has. Raises InvalidSetting, StoreDamaged.
         """
+        url, id, system = asked.setting("url", url), asked.setting("id", id), asked.prompt(system)  # noqa: A001 - as above
         if budget is None:
             warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=2)
             budget = Budget()
         chosen = policy_named(policy)
-        limits = Budget(context=budget) if isinstance(budget, int) else budget
+        limits = asked.limits(budget)
         store = open_store(url)
         try:
             log = store.open(id)
@@ -112,7 +114,7 @@ class Conversation:
 
     def user(self, content: Content) -> int:
         """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self.append(parse({"role": "user", "content": _owned(content)}, "user"))
+        return self.append(parse({"role": "user", "content": asked.content("user", content)}, "user"))
 
     def observe(self, reply: object) -> int:
         """Log a reply: a provider's response object, or an assistant message as a dict. Usage is learned from.
@@ -123,7 +125,9 @@ class Conversation:
 
     def tool_result(self, call_id: str, content: Content) -> int:
         """Log the answer to a tool call. One that answers no open call is kept, and not shown."""
-        return self.append(parse({"role": "tool", "tool_call_id": call_id, "content": _owned(content)}, "tool_result"))
+        where = "tool_result"
+        message = {"role": "tool", "tool_call_id": asked.label(call_id), "content": asked.content(where, content)}
+        return self.append(parse(message, where))
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
@@ -133,13 +137,12 @@ class Conversation:
 
     def pin(self, entry: int, why: str = "") -> int:
         """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
-        return self.edit(Pin(entry=entry, why=why))
+        return self.edit(Pin(entry=asked.number("pin", entry), why=why))
 
     def undo(self, edit: int | None = None, why: str = "") -> int:
         """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
-        if edit is None:
-            edit = self._newest_edit()
-        return self.edit(Undo(edit=edit, why=why))
+        seq = self._newest_edit() if edit is None else asked.number("undo", edit)
+        return self.edit(Undo(edit=seq, why=why))
 
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
@@ -154,14 +157,18 @@ class Conversation:
     # ---- the next call
 
     def window(self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None) -> Window:
-        """The window of the next call, logged before it is returned. Raises BudgetImpossible with the bill.
+        """The window of the next call, logged before it is returned.
 
-        `tools`: the tool schemas of the request, which count. `says`: words by key that are said when they change.
-        Asked again with nothing new in the log, it is the same window.
+        `tools`: the tool schemas of the request, which count; None means those of the last window, [] none (other ones
+        break the cached prefix). `says`: words by key that are said when they change; a key that is missing is taken
+        back. Asked again with nothing new in the log, it is the same window. Raises BudgetImpossible with the bill,
+        InvalidMessage for tools or words that are none.
         """
         frame = self._framed(tools, says)
-        if (again := self._outstanding(frame)) is not None:
-            return again
+        if self._view.sent is not None:
+            self._catch_up()
+            if (again := self._outstanding(frame)) is not None:
+                return again
         made: list[Window] = []
 
         def propose(view: View) -> tuple[Sequence[Entry], View]:
@@ -169,8 +176,8 @@ class Conversation:
             made.append(Window.of(done.window, done.view))
             return done.entries, done.view
 
-        self._commit(propose)
-        self._frame, self._window = frame, made[-1]
+        sent = self._commit(propose)[-1].seq
+        self._frame, self._window = frame, (sent, made[-1])
         return made[-1]
 
     def dry_run(
@@ -187,11 +194,9 @@ class Conversation:
 
     def view_at(self, call: int) -> View:
         """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
-        calls = [entry.seq for entry in self.log.read() if isinstance(entry.body, Sent)]
-        at = call - 1 if call > 0 else len(calls) + call
-        if not call or not 0 <= at < len(calls):
-            raise InvalidSetting(f"there is no call {call}: the log has {len(calls):,}, counted from 1")
-        return view_of(self.log, self._view.counter, calls[at])
+        calls = requests(self.log)
+        number = call_number(call, len(calls), self.log.name)
+        return view_of(self.log, self._view.counter, calls[number - 1].seq)
 
     @property
     def head(self) -> Head:
@@ -215,10 +220,12 @@ class Conversation:
 
     def close(self) -> None:
         """Leave a snapshot for a fast opening, and let go of the store. What was acknowledged is safe without it."""
-        if self._view.n >= SNAPSHOT_AT and self._view.n > self._saved:
-            self._snapshot()
-        if self._store is not None:
-            self._store.close()
+        try:
+            if self._view.n >= SNAPSHOT_AT and self._view.n > self._saved:
+                self._snapshot()
+        finally:
+            if self._store is not None:
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -239,17 +246,23 @@ class Conversation:
             try:
                 self.log.append(entries, self._view.n)
             except Conflict:
-                self.log.refresh()
-                self._view = fold(self._view, self.log.read(self._view.n))
+                self._catch_up()
                 continue
             self._view = view
             if view.n >= self._snapshot_at:
                 self._snapshot()
             return entries
 
+    def _catch_up(self) -> None:
+        """Look for what other writers appended."""
+        if self.log.refresh() > self._view.n:
+            self._view = fold(self._view, self.log.read(self._view.n))
+
     def _snapshot(self) -> None:
+        """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
         self._mark(self._view.n)
-        self.log.save(self._view.n, freeze(self._view))
+        with suppress(StoreUnavailable):
+            self.log.save(self._view.n, freeze(self._view))
 
     def _mark(self, saved: int) -> None:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
@@ -264,20 +277,19 @@ class Conversation:
         return logged if head == logged else head
 
     def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
-        head, wanted = self._frame.head, list(tools or ())
-        if list(head.tools) != wanted:
-            head = Head(messages=head.messages, tools=tuple(copy.deepcopy(wanted)))
-        return Frame(head=head, says=dict(says) if says else {})
+        head = self._frame.head
+        if tools is not None and (wanted := asked.schemas(tools, head.tools)) is not head.tools:
+            head = Head(messages=head.messages, tools=tuple(wanted))
+        return Frame(head=head, says={} if says is None else asked.words(says))
 
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is asked."""
         sent = self._view.sent
         if sent is None or sent.seq != self._view.n - 1 or not settled(self._view, frame, self.budget):
             return None
-        if self._window is None and isinstance(sent.body, Sent):
-            before = view_of(self.log, self._view.counter, sent.seq)
-            self._window = Window.of(assemble(before, sent.body.limit), before)
-        return self._window
+        if self._window is None or self._window[0] != sent.seq:
+            self._window = sent.seq, Window.sent(self._view)
+        return self._window[1]
 
     def _newest_edit(self) -> int:
         for seq in range(self._view.n - 1, -1, -1):
@@ -291,8 +303,3 @@ def _placed(view: View, fact: Fact) -> Body:
     if isinstance(fact, Assistant) and view.sent is not None:
         fact = replace(fact, answers=view.sent.seq)
     return cast("Body", fact)
-
-
-def _owned(content: Content) -> Any:
-    """A list of parts is copied, so that the caller's stays the caller's."""
-    return content if isinstance(content, str) else list(content)

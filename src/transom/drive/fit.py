@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from transom.core.budget import Budget
+from transom.core.log import Log
 from transom.core.message import Raw
-from transom.core.plan import entry_ref
 from transom.core.policy import Policy
 from transom.drive.conversation import Conversation
 from transom.drive.replay import replay, split
@@ -45,13 +45,23 @@ def fit(
     head, facts = split(messages)
     log = MemoryStore().open("fit")
 
-    def message_ref(seq: int) -> str:
-        meta = log[seq].meta if seq < len(log) else None
-        return entry_ref(seq) if meta is None else f"message {meta.source}"
-
     conversation = Conversation(
-        log, budget=limits, policy=chosen, counter=o200k(), system=head, clock=lambda: 0.0, ref=message_ref
+        log,
+        budget=limits,
+        policy=chosen,
+        counter=o200k(),
+        system=head,
+        clock=lambda: 0.0,
+        ref=lambda seq: f"message {_position(log, seq)}",
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
     return conversation.window(tools=tools).openai()
+
+
+def _position(log: Log, seq: int) -> int:
+    """Where in the list an entry came from; for one of our own (a made result, a note) the message before it."""
+    for at in range(min(seq, len(log) - 1), -1, -1):
+        if (meta := log[at].meta) is not None and meta.source is not None:
+            return meta.source
+    return 0

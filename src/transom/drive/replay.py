@@ -68,8 +68,9 @@ def replay(
     tools: Sequence[Raw] | None = None,
     questions: Sequence[Question] = (),
 ) -> Iterator[Step]:
-    """A step for each call (an assistant message with something to show before it) and each question, in order.
+    """A step for each call (an assistant message with a message before it) and each question, in order.
 
+    There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
     A log that already holds a part of this replay is read back as far as it goes. Raises InvalidSetting if it holds
     something else: other messages, or the same ones under another budget or policy.
     """
@@ -78,15 +79,11 @@ def replay(
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
             yield _asked(conversation, past.view, waiting.pop(0), tools)
-        if isinstance(fact, Assistant) and _shows_anything(past.view):
+        if at and isinstance(fact, Assistant) and (past.view.slots or conversation.head.messages):
             yield past.call(at, tools)
         past.take(at, fact)
     for question in waiting:
         yield _asked(conversation, past.view, question, tools)
-
-
-def _shows_anything(view: View) -> bool:
-    return bool(view.slots) or view.total.messages > 0
 
 
 class _Past:

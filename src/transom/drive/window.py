@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transom.core import window as core
+from transom.core.entry import Sent
 from transom.core.view import View
 from transom.measure.explain import Row, explain
 from transom.wire.openai_chat import OPENAI_CHAT
@@ -28,6 +29,25 @@ class Window(core.Window, frozen=True, eq=False, kw_only=True):
             kept=window.kept,
             breaks=window.breaks,
             drawn=window.drawn,
+            view=view,
+        )
+
+    @classmethod
+    def sent(cls, view: View) -> Window:
+        """The window of the request in flight, which is the newest entry of this view: it is what the view shows."""
+        assert view.sent is not None
+        sent = view.sent.body
+        assert isinstance(sent, Sent)
+        return cls(
+            head=view.head,
+            slots=tuple(view.slots),
+            digest=sent.digest,
+            size=view.total,
+            tokens=round(view.total.tokens * view.ratio),
+            limit=sent.limit,
+            kept=sent.kept,
+            breaks=None if sent.breaks is None else core.Break(*sent.breaks),
+            drawn=view.drawn,
             view=view,
         )
 

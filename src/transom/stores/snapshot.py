@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from transom.core.codec import decode, encode, plain
+from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
@@ -33,7 +34,7 @@ _SAME = (
     "total",
     "head_size",
     "sent_tokens",
-    "newest_turn",
+    "sent_digest",
     "first_task",
     "newest_user",
     "newest",
@@ -96,14 +97,14 @@ class _State(Struct, frozen=True, kw_only=True):
     total: Size
     head_size: Size
     sent_tokens: int
-    newest_turn: int | None
+    sent_digest: str
     first_task: int | None
     newest_user: int | None
     newest: int
     notes: dict[str, tuple[int, str]]
     made: dict[str, tuple[int, int]]
-    late: tuple[int, ...]
-    dead: tuple[int, ...]
+    late: tuple[tuple[int, tuple[int, int]], ...]
+    dead: tuple[tuple[int, Fold | Trim], ...]
     stable: int
     broke: tuple[int, int, str] | None
     ratio: float

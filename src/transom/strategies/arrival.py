@@ -26,9 +26,7 @@ class Clip(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         cap = aim.budget.share(self.tokens, self.fraction)
-        for unit in fresh(view):
-            if unit.size.tokens <= cap * self.allowance:
-                continue  # nearly always, and seen at once
+        for unit in fresh(view, cap * self.allowance):
             for spots in results_of(view, unit):
                 total = sum(spot.tokens for spot in spots)
                 if total > cap * self.allowance:
@@ -36,23 +34,32 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 
 class Stub(Struct, frozen=True, kw_only=True):
-    """A tool result over `characters` is shown as a preview of `preview` tokens with a reference to the whole."""
+    """A tool result over `characters` is shown as a preview of `preview` tokens with a reference to the whole.
+
+    In small windows a result counts as long from `fraction` characters a usable token on.
+    """
 
     characters: int = 7_000
+    fraction: float = 0.5
     preview: int = 200
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        most = aim.budget.share(self.characters, self.fraction)
         for unit in fresh(view):
             for spots in results_of(view, unit):
-                if sum(len(spot.text) for spot in spots) > self.characters:
+                if sum(len(spot.text) for spot in spots) > most:
                     yield from (stubbed(view, unit, aim, spot, self.preview, "stub") for spot in spots)
 
 
-def fresh(view: View) -> Iterator[Unit]:
-    """Units that no request has carried, left alone by everybody so far."""
+def fresh(view: View, over: float = 0) -> Iterator[Unit]:
+    """Units with results, larger than `over` tokens, that no request has carried and nobody has touched so far."""
     for slot in view.slots[max(0, view.stable) :]:
-        if isinstance(slot, Unit) and len(slot.seqs) > 1 and not slot.cuts and not view.held(slot):
+        if isinstance(slot, Unit) and len(slot.seqs) > 1 and slot.size.tokens > over and _free(view, slot):
             yield slot
+
+
+def _free(view: View, unit: Unit) -> bool:
+    return not unit.cuts and not unit.pins and not view.held(unit)
 
 
 def results_of(view: View, unit: Unit) -> Iterator[list[Spot]]:

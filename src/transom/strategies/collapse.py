@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from transom.core import texts
 from transom.core.edit import Edit, Fold
-from transom.core.message import Assistant, Fact, Note, Text, User, said
+from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed, role_of, said
 from transom.core.policy import Aim
 from transom.core.tokens import shown_text
 from transom.core.unit import Folded, Slot, Unit, pinned_in
@@ -21,17 +21,15 @@ EXCERPTS = (200, 60, 20, 8)
 def late_notes(view: View, aim: Aim) -> Iterator[Edit]:
     """Late results that were said give way to their reference."""
     for slot in view.slots:
-        if isinstance(slot, Unit) and isinstance(slot.head, Note) and not slot.head.key:
+        if isinstance(slot, Unit) and isinstance(slot.head, Note) and slot.head.refs:
             yield Fold(first=slot.key, last=slot.key, text=texts.bare(aim.ref(slot.head.refs[0])), why="elide")
 
 
 def newest_turn(view: View, aim: Aim) -> Iterator[Edit]:
     """A newest turn that is too large even so becomes one slot with excerpts of what it holds."""
     slot = view.slots[view.index(aim.newest)]  # or, if there are only notes, the last of them
-    if not isinstance(slot, Unit) or slot.key in aim.required or slot.missing:
-        return
-    pieces = [piece for seq in slot.seqs for piece in _piece(view, aim, seq)]
-    yield from _folds(view, aim, (slot,), pieces, (slot.key,))
+    if isinstance(slot, Unit) and slot.key not in aim.required and not slot.missing:
+        yield from _folds(view, aim, (slot,), slot.seqs, (slot.key,))
 
 
 def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
@@ -47,34 +45,36 @@ def everything(view: View, aim: Aim) -> Iterator[Edit]:
     """All there is becomes one slot with excerpts of what must stay, what is pinned, and the newest turn."""
     pinned = (unit.key for slot in view.slots for unit in pinned_in(slot))
     keys = dict.fromkeys(key for key in (*aim.required, *pinned, aim.newest) if key >= 0)
-    pieces = [piece for key in keys for piece in _piece(view, aim, view.unit(key).seqs[0])]
-    yield from _folds(view, aim, view.slots, pieces, tuple(keys))
+    seqs = [seq for key in keys for seq in view.unit(key).seqs]
+    yield from _folds(view, aim, view.slots, seqs, tuple(keys))
 
 
 def _folds(
-    view: View, aim: Aim, slots: Sequence[Slot], pieces: Sequence[tuple[str, Spot]], carries: tuple[int, ...]
+    view: View, aim: Aim, slots: Sequence[Slot], seqs: Sequence[int], carries: tuple[int, ...]
 ) -> Iterator[Fold]:
     """Folds of the same range, each smaller than the one before: the planner stops at the first that fits."""
     title = texts.bare(span(view, aim, slots))
+    facts = [(seq, fact) for seq in seqs if isinstance(fact := view.fetch(seq).body, Fact)]
     for cap in EXCERPTS:
-        text = title + "".join(
-            texts.quoted(aim.ref(spot.entry), role, _excerpt(aim, spot, cap)) for role, spot in pieces
-        )
+        quotes = [texts.quoted(aim.ref(seq), role_of(fact), _excerpt(aim, seq, fact, cap)) for seq, fact in facts]
+        text = title + "".join(quotes)
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, carries=carries, why="over the limit")
 
 
-def _piece(view: View, aim: Aim, seq: int) -> Iterator[tuple[str, Spot]]:
-    fact = view.fetch(seq).body
-    assert isinstance(fact, Fact)
-    text = said(fact) or "\n".join(part.text for part in fact.parts if isinstance(part, Text))
-    role = "user" if isinstance(fact, User) else "assistant" if isinstance(fact, Assistant) else "tool"
-    if text.strip():
-        tokens = aim.counter.count(text)
-        yield role, Spot(seq, ("text", 0), text, tokens, tokens)
-
-
-def _excerpt(aim: Aim, spot: Spot, cap: int) -> str:
-    if spot.tokens <= cap:
-        return spot.text
+def _excerpt(aim: Aim, seq: int, fact: Fact, cap: int) -> str:
+    """At most `cap` tokens of what a fact says; what is no text is named."""
+    pieces = [said(fact)] if said(fact) else []
+    for _, part in addressed(fact):
+        if isinstance(part, Text):
+            pieces.append(part.text)
+        elif isinstance(part, Call):
+            pieces.append(f"{part.name}({part.args})")
+        elif not isinstance(part, Reasoning):
+            pieces.append(texts.left_out(part.media if isinstance(part, Media) else "part"))
+    text = "\n".join(piece for piece in pieces if piece.strip())
+    tokens = aim.counter.count(text)
+    if tokens <= cap:
+        return text
+    spot = Spot(seq, ("text", 0), text, tokens, tokens)
     keep, note = shorten(spot, cap, aim.counter, lambda gone: f" […{gone:,} tokens…] ", "…")
-    return shown_text(spot.text, keep, note)
+    return shown_text(text, keep, note)

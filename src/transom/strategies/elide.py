@@ -49,8 +49,8 @@ class Elide(Struct, frozen=True):
 
 
 class DropMedia(Struct, frozen=True):
-    """Images and files become placeholders, oldest first. `old`: not the newest unit's, and only for their own sake,
-    under pressure of images or bytes."""
+    """Images and files become placeholders, oldest first. `old`: not the newest unit's nor a pinned one's, and only
+    for their own sake, under pressure of images or bytes."""
 
     old: bool = False
 
@@ -58,7 +58,7 @@ class DropMedia(Struct, frozen=True):
         if self.old and view.total.images <= aim.goal.images and view.total.bytes <= aim.goal.bytes:
             return
         for unit in view.units():
-            if not self.old or (unit.key != aim.newest and not view.held(unit)):
+            if not self.old or not (unit.key == aim.newest or unit.pins or view.held(unit)):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
                         note, bare = texts.media(aim.ref(seq), part.media), texts.bare(aim.ref(seq))
@@ -76,13 +76,13 @@ def _units(view: View, aim: Aim, where: Where) -> list[Unit]:
 
 
 def _arguments(view: View, aim: Aim, units: list[Unit]) -> Iterator[Edit]:
-    """A marker that is still JSON, the longest first; then an empty object."""
+    """A marker that is still JSON, the longest first; then the shortest one."""
     calls = [(tokens, seq, address) for seq, address, part, tokens in _parts(view, units) if isinstance(part, Call)]
     calls.sort(key=lambda call: (-call[0], call[1:]))
     for tokens, seq, part in calls:
         yield Trim(entry=seq, part=part, note=texts.arguments(aim.ref(seq), tokens), why="elide")
     for _, seq, part in calls:
-        yield Trim(entry=seq, part=part, note=texts.bare_arguments(), why="elide")
+        yield Trim(entry=seq, part=part, note=texts.bare_arguments(aim.ref(seq)), why="elide")
 
 
 def _reasoning(view: View, units: list[Unit]) -> Iterator[Edit]:

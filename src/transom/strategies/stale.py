@@ -41,6 +41,6 @@ class StubStale(Struct, frozen=True, kw_only=True):
             if not isinstance(slot, Unit) or len(slot.seqs) == 1:
                 continue
             spots = list(text_spots(view, slot, of_results=True))
-            newer += sum(spot.shown for spot in spots)
-            if newer > keep and not slot.pins and not view.held(slot):
+            if newer > keep and slot.key != aim.newest and not slot.pins and not view.held(slot):
                 yield from ((slot, spot) for spot in spots if spot.shown > 2 * (self.preview + 40))
+            newer += sum(spot.shown for spot in spots)

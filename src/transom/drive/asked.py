@@ -1,0 +1,83 @@
+"""What callers hand in, checked before anything is made of it: one clear line instead of a trace from deep inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from transom.core.budget import Budget
+from transom.core.message import Raw
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
+from transom.wire.openai_chat import parse
+
+
+def setting(name: str, value: object) -> str:
+    """A text of at least one character. Raises InvalidSetting."""
+    if not isinstance(value, str) or not value:
+        raise InvalidSetting(f"{name}: must be a text of at least one character, not {_shown(value)}")
+    return value
+
+
+def prompt(system: object) -> str | None:
+    """A system prompt, or None for that of the log. Raises InvalidSetting."""
+    if system is not None and not isinstance(system, str):
+        raise InvalidSetting(f"system: must be a text, not {_shown(system)}")
+    return system
+
+
+def limits(budget: object) -> Budget:
+    """A budget, or the one of so many tokens. Raises InvalidSetting."""
+    return budget if isinstance(budget, Budget) else Budget(context=cast("int", budget))
+
+
+def number(name: str, entry: object) -> int:
+    """The number of an entry. Raises InvalidEdit."""
+    if not isinstance(entry, int) or isinstance(entry, bool):
+        raise InvalidEdit(f"{name}: the number of an entry is needed, not {_shown(entry)}")
+    return entry
+
+
+def label(call: object) -> str:
+    """The id of a tool call, which may be empty. Raises InvalidMessage."""
+    if not isinstance(call, str):
+        raise InvalidMessage("tool_result", f"call_id must be a string, not {_shown(call)}")
+    return call
+
+
+def content(where: str, value: object) -> str | list[Any]:
+    """A text, or a list of parts that is ours; the parts are not looked at yet. Raises InvalidMessage."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return list(cast("Sequence[Any]", value))
+    raise InvalidMessage(where, f"content must be a string or a list of parts, not {_shown(value)}")
+
+
+def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
+    """`known` if the tool schemas are the same, else a copy of them, sure to be JSON. Raises InvalidMessage."""
+    if not isinstance(tools, (list, tuple)):
+        raise InvalidMessage("window", f"tools must be a list of objects, not {_shown(tools)}")
+    wanted = list(cast("Sequence[object]", tools))
+    if wanted == list(known):
+        return known
+    for at, tool in enumerate(wanted):
+        if not isinstance(tool, dict):
+            raise InvalidMessage("window", f"tools[{at}] must be an object, not {_shown(tool)}")
+    fields = parse({"role": "user", "tools": wanted}, "window").extra or {}  # whose unknown fields are copied, checked
+    return tuple(fields["tools"])
+
+
+def words(says: object) -> dict[str, str]:
+    """The frame's words by key, as a copy. Raises InvalidMessage."""
+    if not isinstance(says, Mapping):
+        raise InvalidMessage("window", f"says must map keys to texts, not {_shown(says)}")
+    for key, word in cast("Mapping[object, object]", says).items():
+        if not isinstance(key, str) or not key:
+            raise InvalidMessage("window", f"says: a key must be a text of at least one character, not {_shown(key)}")
+        if not isinstance(word, str):
+            raise InvalidMessage("window", f"says: the word for {key!r} must be a text, not {_shown(word)}")
+    return dict(cast("Mapping[str, str]", says))
+
+
+def _shown(value: object) -> str:
+    return "an empty one" if value == "" else "None" if value is None else type(value).__name__
