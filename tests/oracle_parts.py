@@ -125,6 +125,7 @@ def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
 # ---- sizes: the counting formula, from what is shown
 
 PER_MESSAGE, PER_REQUEST, PER_MEDIA = 4, 3, 1_000
+LEAST_MEDIA = 1_000  # one by URL or id is fetched by the provider
 BYTES_PER_MESSAGE = BYTES_PER_CALL = 32  # silent: braces, keys and role
 
 
@@ -154,7 +155,8 @@ def words_in(part: Addressed | None) -> list[str]:
 
 
 def weight(part: Addressed | None) -> int:
-    return sum(utf8(text) for text in words_in(part))
+    size = sum(utf8(text) for text in words_in(part))
+    return max(size, LEAST_MEDIA) if isinstance(part, Media) else size
 
 
 def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import gzip
 import importlib.resources
+import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,10 @@ _PATTERNS = (
     r"\s+",
 )
 """The published split pattern of o200k_base (openai/tiktoken, tiktoken_ext/openai_public.py)."""
+
+
+BLANKS = 100_000
+_ENDLESS = re.compile(rf"\s{{{BLANKS},}}")
 
 
 @cache
@@ -58,7 +64,22 @@ class O200k:
 
     @staticmethod
     def _count(text: str) -> int:
-        return len(_encoding().encode_ordinary(clean(text))) if text else 0
+        if not text:
+            return 0
+        encode = _encoding().encode_ordinary
+        if len(text) < BLANKS:
+            return len(encode(clean(text)))
+        return sum(len(encode(clean(piece))) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text, its endless runs of blanks apart and in slices: the split pattern recurses over them, and overflows."""
+    start = 0
+    for run in _ENDLESS.finditer(text):
+        yield text[start : run.start()]
+        start = run.end()
+        yield from (text[at : min(at + BLANKS, start)] for at in range(run.start(), start, BLANKS))
+    yield text[start:]
 
 
 @cache

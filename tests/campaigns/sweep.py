@@ -79,6 +79,23 @@ def missing(messages: list[dict[str, Any]], sent: list[dict[str, Any]]) -> str:
     return ""
 
 
+def shows(message: dict[str, Any]) -> bool:
+    """Whether there is anything in a message to show. A result shows only behind its call, which then shows itself."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = any(part.get("text") or part.get("type") != "text" for part in content)
+    if message["role"] == "assistant":
+        content = content or message.get("tool_calls") or message.get("function_call")
+    return bool(content) and message["role"] not in {"tool", "function"}
+
+
+def calls_in(messages: list[dict[str, Any]]) -> list[int]:
+    """Where the calls are, from the messages alone: each assistant message with something to show before it."""
+    heads = len(list(takewhile(lambda message: message["role"] in {"system", "developer"}, messages)))
+    first = 0 if heads else next((at for at, message in enumerate(messages) if shows(message)), len(messages))
+    return [at for at, message in enumerate(messages) if message["role"] == "assistant" and at > first]
+
+
 def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Counter[str], list[str], float]:
     seen: Counter[str] = Counter()
     wrong: list[str] = []
@@ -96,11 +113,13 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
             clock=lambda: 0.0,
         )
         previous: list[dict[str, Any]] = []
+        called: list[int] = []
         long = len(record["messages"]) > 150
         started = time.process_time()
         for step in replay(conversation, facts):
             spent += time.process_time() - started
             seen["calls"] += 1
+            called.append(step.at)
             where = f"{record['id']} at {step.at} budget {budget}"
             if step.window is None:
                 seen["refused"] += 1
@@ -137,6 +156,10 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
                 seen["long_tokens"] += tokens
                 seen["long_kept"] += step.window.kept
             started = time.process_time()
+        if called != calls_in(record["messages"]):
+            wrong.append(f"{record['id']}: calls at {called}, expected {calls_in(record['messages'])}")
+        turns = sum(message["role"] == "assistant" for message in record["messages"])
+        seen["skipped"] += turns - len(called)
         seen["conversations"] += 1
     return Path(path).name, budget, seen, wrong, spent
 
@@ -163,7 +186,8 @@ def main() -> int:
             share = 100 * seen["kept"] / max(1, seen["tokens"])
             long = 100 * seen["long_kept"] / max(1, seen["long_tokens"])
             print(
-                f"{name:24} {budget:7,} calls {seen['calls']:6,} refused {seen['refused']:5,} wrong {len(wrong):5,} "
+                f"{name:24} {budget:7,} calls {seen['calls']:6,} skipped {seen['skipped']:4,} "
+                f"refused {seen['refused']:5,} wrong {len(wrong):5,} "
                 f"breaks {seen['breaks']:5,} cached {share:5.1f}% long {long:5.1f}% "
                 f"{1e3 * spent / max(1, seen['calls']):6.2f} ms/call",
                 flush=True,

@@ -7,25 +7,7 @@ from pathlib import Path
 import pytest
 from sweep import judge
 
-FAMILIES = (
-    "aider",
-    "api_cassettes",
-    "claude_code",
-    "claude_code2",
-    "codex",
-    "deerflow",
-    "goodai_ltm",
-    "locomo",
-    "memorybank",
-    "pi_mono",
-    "swe_agent",
-    "tau2",
-    "tau2_es",
-    "taubench",
-    "toolbench",
-    "webdancer",
-    "who_when",
-)
+from families import FAMILIES
 
 
 @pytest.mark.parametrize("budget", [4_000, 16_000, 64_000])

@@ -102,6 +102,18 @@ def test_what_makes_no_sense_is_said(run, folder, args, message):
     assert (folder / "chats.jsonl").read_bytes() == before
 
 
+def test_the_windows_never_go_where_the_input_is(run, folder):
+    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+    write("more.jsonl", {"id": "more", "messages": chat(1)})
+    (folder / "linked.jsonl").symlink_to("more.jsonl")
+    (folder / "twin.jsonl").hardlink_to("more.jsonl")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for out in ("chats.jsonl", "more.jsonl", "./linked.jsonl", "twin.jsonl", folder / "chats.jsonl"):
+        found = said(run("replay", "chats.jsonl", "more.jsonl", "--budget", 4_000, "--out", out))
+        assert found == f"--out: {Path(out)} is one of the input files"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before, "nothing was made, nothing changed"
+
+
 @pytest.mark.parametrize(
     ("args", "word"),
     [

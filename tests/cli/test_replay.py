@@ -66,6 +66,16 @@ def test_plain_and_packed_input_and_output_are_the_same(run, folder):
     assert not list(folder.glob(".*.part"))
 
 
+def test_what_opens_a_conversation_after_its_rules_is_a_call(run):
+    messages = [{"role": "system", "content": "Greet."}, {"role": "assistant", "content": "Hello!"}, *chat(1)[1:]]
+    write("chats.jsonl", {"id": "one", "messages": messages})
+    _, out, _ = run("replay", "chats.jsonl", "--budget", 4_000, "--out", "w.jsonl", "--json")
+    total = json.loads(out)["total"]
+    assert (total["calls"], total["skipped"], total["invalid"]) == (3, 0, 0)
+    found = lines("w.jsonl")
+    assert [(line["at"], line["messages"]) for line in found] == [(at, messages[:at]) for at in (1, 3, 5)]
+
+
 def test_json_is_one_object(run):
     write("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": [{"role": "assistant"}]})
     code, out, err = run("replay", "chats.jsonl", "--budget", 3_000, "--json", "--store", "memory:")

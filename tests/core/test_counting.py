@@ -21,7 +21,7 @@ def test_each_text_is_counted_by_itself_and_every_message_has_an_envelope() -> N
     assert [entry.tokens for entry in log] == [(4 + 2 + 4,), (4, 2, 1_000, 1), (4 + 1 + 1, 1, 2, 2), (4 + 1, 2)]
     tokens = 3 + 10 + 1_007 + 11 + 7
     head = 32 + len("system") + len('{"name":"sh"}')
-    spoken = 32 + len("abcde") + len("data:xx") + len("f")
+    spoken = 32 + len("abcde") + 1_000 + len("f")  # an image by URL weighs something all the same
     turn = 32 + len("four") + 32 + len("idtool") + len('{"a":1}') + len("thought")
     answer = 32 + len("id") + len("12345678")
     assert view_of(Entries(log), WordCounter()).total == Size(tokens, head + spoken + turn + answer, 1, 4)

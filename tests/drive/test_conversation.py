@@ -10,6 +10,8 @@ import transom
 from transom import Budget, Conversation
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure
+from transom.stores import open_store
+from transom.testing import talk
 from transom.testing.fakes import FakeClock, WordCounter
 
 URLS = ["sqlite:///{}/agent.db", "jsonl:///{}/logs"]
@@ -82,6 +84,97 @@ def test_another_writer_is_no_reason_to_lose_a_fact(url):
     second.close()
 
 
+def test_an_outstanding_window_is_read_off_the_view(url):
+    with opened(url, system="You book trips.") as conv:
+        conv.user("go")
+        for number in range(60):
+            turn(conv, number)
+        while (last := conv.window()).breaks is None:
+            number += 1
+            turn(conv, number)
+        rows = last.explain()
+    assert last.kept
+    with opened(url) as again:
+        first = [again.log[seq].body for seq in range(len(again.log))]
+        read = Counted(again.log)
+        again.log = read
+        window = again.window()
+        assert read.entries == 0, "all of it stands in the view and the Sent"
+        assert again.window() is window
+        assert window.explain() == rows
+        assert [again.log[seq].body for seq in range(len(again.log))] == first
+    parts = ("head", "digest", "size", "tokens", "limit", "kept", "breaks")
+    assert [getattr(window, part) for part in parts] == [getattr(last, part) for part in parts]
+    assert window.openai() == last.openai()
+
+
+class Counted:
+    """A stored log that counts the entries it is asked for."""
+
+    def __init__(self, log):
+        self._log, self.entries = log, 0
+
+    def __getattr__(self, name):
+        return getattr(self._log, name)
+
+    def __len__(self):
+        return len(self._log)
+
+    def __getitem__(self, seq):
+        self.entries += 1
+        return self._log[seq]
+
+    def read(self, start=0, stop=None):
+        for entry in self._log.read(start, stop):
+            self.entries += 1
+            yield entry
+
+
+def test_another_writers_entry_ends_an_outstanding_window(url):
+    with opened(url) as first, opened(url) as second:
+        first.user("go")
+        first.window()
+        second.user("stop")
+        window = first.window()
+        assert [message["content"] for message in window.openai()] == ["go", "stop"]
+        assert first.window() is window
+
+
+def test_after_a_conflict_no_stale_window_is_given(url):
+    with opened(url) as first, opened(url) as second:
+        pin = first.pin(first.user("go"))
+        stale = first.window()
+        second.observe({"role": "assistant", "content": "went"})
+        second.undo(pin)
+        sent = second.window()
+        with pytest.raises(transom.InvalidEdit):  # now the first knows of all that, by a conflict
+            first.undo(pin)
+        assert first.window().openai() == sent.openai() != stale.openai()
+        assert len(first.log) == 6
+
+
+def test_tools_left_out_are_those_of_the_last_window(url):
+    tools = [{"type": "function", "function": {"name": "sh", "parameters": {"required": ["cmd"]}}}]
+    with opened(url) as conv:
+        conv.user("go")
+        conv.window(tools=tools)
+        conv.observe({"role": "assistant", "content": "on"})
+        kept = conv.window()
+        assert kept.breaks is None
+        assert conv.window(tools=tools) is kept
+    with opened(url) as again:
+        again.observe({"role": "assistant", "content": "and on"})
+        later = again.window()
+        assert later.breaks is None
+        assert list(later.head.body.tools) == tools
+        tools[0]["function"]["name"] = "changed by its owner"
+        assert later.head.body.tools[0]["function"]["name"] == "sh"
+        again.observe({"role": "assistant", "content": "done"})
+        without = again.window(tools=[])
+        assert (without.breaks.slot, without.breaks.why) == (-1, "head")
+        assert without.head.body.tools == ()
+
+
 def test_a_long_log_opens_from_its_snapshot(url):
     with opened(url) as conv:
         conv.user("go")
@@ -92,6 +185,37 @@ def test_a_long_log_opens_from_its_snapshot(url):
     with opened(url) as again:
         assert again.log.saved()[0] == length
         assert again.window().openai() == last
+
+
+def test_a_snapshot_that_fails_is_forgotten(url):
+    prefilled(url, 790)
+    with opened(url) as conv:
+        while len(conv.log) < 998:
+            conv.user("more")
+        no_room_for_a_snapshot(conv, url)
+        conv.user("more")
+        conv.user("the thousandth, at which a snapshot is due")
+        conv.user("one more, so that closing would leave one too")
+    with opened(url) as again:
+        assert again.log.saved() is None
+        assert len(again.log) == 1_001
+
+
+def prefilled(url, count):
+    """A log of so many entries, stored in one go."""
+    store = open_store(url)
+    store.open("trip").append(talk(*["go"] * count), 0)
+    store.close()
+
+
+def no_room_for_a_snapshot(conv, url):
+    """The disk is full, but for a few small entries."""
+    if url.startswith("jsonl"):
+        conv.log._path.with_suffix(".view").mkdir()  # a file cannot be put there
+    else:
+        db = conv.log._store._db
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {pages + 1}")
 
 
 def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
@@ -165,7 +289,7 @@ def test_the_calls_are_counted_from_one_and_from_the_end():
     assert len(conv.explain(at=1)) == 1
     assert len(conv.explain(at=-1)) == len(conv.explain(at=5)) == 9
     for call in (0, 6, -6):
-        with pytest.raises(transom.InvalidSetting, match=f"no call {call}: the log has 5"):
+        with pytest.raises(transom.InvalidSetting, match=f"no call {call}: trip has 5"):
             conv.explain(at=call)
 
 

@@ -58,6 +58,17 @@ def test_markers_name_messages_by_position():
     assert out[2]["content"].startswith("[message 2 to message ")
 
 
+def test_a_marker_of_what_is_in_no_list_names_the_message_before_it():
+    """An unanswered call gets a made result; a range that ends in it ends at its call."""
+    messages = [message for message in history(60) if message["role"] != "tool"]
+    markers = set[str]()
+    for end in range(20, len(messages), 3):
+        out = transom.fit(messages[:end], context=400)
+        markers |= {text for message in out if (text := message.get("content") or "").startswith("[message")}
+    assert markers
+    assert not any("entry" in marker for marker in markers)
+
+
 @pytest.mark.parametrize("limit", [2, 3, 4, 6, 10, 40])
 def test_max_messages_counts_all_of_them(limit):
     out = transom.fit(history(100), max_messages=limit)

@@ -11,7 +11,7 @@ from stored import EVERY_KIND, log_of, said
 
 from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Media, Opaque, Text, User
-from transom.errors import Conflict, InvalidSetting
+from transom.errors import Conflict, InvalidMessage, InvalidSetting
 from transom.stores import open_store
 from transom.stores.blobs import LIMIT
 
@@ -85,7 +85,7 @@ def test_a_wrong_number_stores_nothing(place: Place) -> None:
 def test_what_is_not_json_stores_nothing(disk: Place) -> None:
     log = disk.open().open("trip")
     log.append(said(0, 1), 0)
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidMessage, match="entry 2: it cannot be stored"):
         log.append([*said(1, 1), *log_of([User(extra={"x": object()})], 2)], 1)
     assert list(disk.open().open("trip").read()) == said(0, 1)
 

@@ -190,13 +190,16 @@ def explain(
     return _later("explaining", Explain(id=id, at=at, store=store, every=every, json=json))
 
 
-@app.command(short_help="Replay a real agent session; start here.")
+@app.command(short_help="Replay an agent session whose tools really ran; start here.")
 def demo(
     budget: Annotated[int, typer.Option(metavar="N", help="Tokens a whole request may have.")] = 16_000,
     policy: Policy = "default",
     json: Json = False,
 ) -> Job:
-    """Replay a real agent session that ships with Transom, and look at one of its windows."""
+    """Replay the session that ships with Transom, and look at one of its windows.
+
+    Its agent is scripted; its tools really ran, on the project's own source.
+    """
     return _later("demonstrating", Demo(budget=budget, policy=policy, json=json))
 
 

@@ -1,4 +1,4 @@
-"""`transom demo`: a real agent session, recorded on this project's own source by `scripts/record_demo.py`."""
+"""`transom demo`: a scripted session whose tools really ran on this project's own source (`scripts/record_demo.py`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def run(wanted: Demo) -> int:
         return 0
     console = terminal()
     console.print(
-        "An agent explores Transom's own source and changes a copy of it: a session recorded with real tools."
+        "An agent explores Transom's own source and changes a copy of it. What it says is scripted; its tools "
+        "really ran."
     )
     print_tables(console, outcome)
     print_course(console, outcome)

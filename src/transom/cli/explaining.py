@@ -10,13 +10,12 @@ from rich.console import Console
 from transom.cli.app import Explain
 from transom.cli.places import found_log
 from transom.cli.term import STYLES, one_line, put, put_json, terminal
-from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.folding import view_of
 from transom.core.message import Failure, Head
-from transom.core.view import View
+from transom.core.unit import Folded
 from transom.core.window import Break, assemble
-from transom.errors import InvalidSetting
+from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
@@ -58,30 +57,29 @@ def run(wanted: Explain) -> int:
 
 def explained(log: StoredLog, at: int | None) -> Explained:
     """The window of call `at` (from 1, or from the last if negative), or as it stands now."""
-    sent = [(entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, Sent)]
+    calls = requests(log)
     if at is None:
-        view, call = open_view(log, o200k()), None
-        limit = sent[-1][1].limit if sent else 0
+        call, seq, view = None, -1, open_view(log, o200k())
+        last = calls[-1].body if calls else None
     else:
-        call = at if at > 0 else len(sent) + 1 + at
-        if not at or not 1 <= call <= len(sent):
-            raise InvalidSetting(f"there is no call {at}: {log.name} has {len(sent):,}, counted from 1")
-        view, limit = view_of(log, o200k(), sent[call - 1][0]), sent[call - 1][1].limit
+        call = call_number(at, len(calls), log.name)
+        seq, last = calls[call - 1].seq, calls[call - 1].body
+        view = view_of(log, o200k(), seq)
+    limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit)
     head = window.head.tokens[0] if window.head is not None and isinstance(window.head.body, Head) else 0
-    rows = explain(view)
     return Explained(
         conversation=log.name,
         call=call,
-        calls=len(sent),
-        reply=None if call is None else _reply(log, sent[call - 1][0]),
+        calls=len(calls),
+        reply=None if call is None else _reply(log, seq),
         limit=limit,
         tokens=window.tokens,
         kept=window.kept,
         breaks=window.breaks,
         head=head,
-        folds=_folds(view, rows),
-        rows=rows,
+        folds={slot.seq: slot.tokens for slot in view.slots if isinstance(slot, Folded)},
+        rows=explain(view),
     )
 
 
@@ -92,11 +90,6 @@ def _reply(log: StoredLog, sent: int) -> int | None:
         if answers == sent and not isinstance(entry.body, Failure) and entry.meta is not None:
             return entry.meta.source
     return None
-
-
-def _folds(view: View, rows: list[Row]) -> dict[int, int]:
-    seqs = {edit for row in rows if row.state == "folded" for edit in row.edits}
-    return {seq: sum(view.fetch(seq).tokens) for seq in sorted(seqs) if isinstance(view.fetch(seq).body, Fold)}
 
 
 def print_explained(console: Console, found: Explained, *, every: bool = False, most: int | None = None) -> None:
@@ -150,9 +143,13 @@ def _print_totals(console: Console, found: Explained) -> None:
 
 
 def _runs(rows: list[Row]) -> list[list[Row]]:
-    """Neighbours folded by the same edit stand together, everything else by itself."""
-    keyed = groupby(enumerate(rows), key=lambda at: (-1, at[1].edits) if at[1].state == "folded" else (at[0], ()))
-    return [[row for _, row in run] for _, run in keyed]
+    """Neighbours folded alike by the same edit stand together, everything else by itself."""
+
+    def key(at: tuple[int, Row]) -> tuple[int, tuple[int, ...], str]:
+        position, row = at
+        return (-1, row.edits, row.why) if row.state == "folded" else (position, (), "")
+
+    return [[row for _, row in run] for _, run in groupby(enumerate(rows), key=key)]
 
 
 def _print_run(console: Console, run: list[Row], folds: dict[int, int], paid: set[int]) -> None:

@@ -75,6 +75,8 @@ def replayed(wanted: Replay) -> Outcome:
     budget, policy = Budget(context=wanted.budget), policy_named(wanted.policy)
     for file in wanted.files:  # before anything is made
         file.stat()
+        if wanted.out is not None and wanted.out.exists() and wanted.out.samefile(file):
+            raise InvalidSetting(f"--out: {wanted.out} is one of the input files")
     url = fresh_store() if wanted.store is None else wanted.store
     store = open_store(url)
     try:

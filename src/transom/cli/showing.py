@@ -9,9 +9,9 @@ from transom.cli.places import found_log
 from transom.cli.term import STYLES, one_line, put, put_json, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
-from transom.core.message import Fact, Head
+from transom.core.message import Fact, Head, role_of
 from transom.core.view import View
-from transom.measure.explain import Row, explain, role_of
+from transom.measure.explain import Row, explain
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 

@@ -32,6 +32,9 @@ from transom.core.texts import UNNAMED
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
+MEDIA_BYTES = 1_000
+"""The least an image or file weighs: one given by URL or id is fetched by the provider."""
+
 SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
 """Fields of a message we have no noun for, whose text the model reads."""
 
@@ -96,7 +99,8 @@ def part_bytes(part: Addressed) -> int:
         return text_bytes(part.text)
     if isinstance(part, Call):
         return text_bytes(part.args)
-    return sum(text_bytes(text) for text in texts_in(part.raw))
+    size = sum(text_bytes(text) for text in texts_in(part.raw))
+    return max(size, MEDIA_BYTES) if isinstance(part, Media) else size
 
 
 def shown_text(text: str, keep: Sequence[Span], note: str) -> str:

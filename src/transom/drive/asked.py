@@ -11,18 +11,13 @@ from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
 from transom.wire.openai_chat import parse
 
 
-def setting(name: str, value: object) -> str:
-    """A text of at least one character. Raises InvalidSetting."""
-    if not isinstance(value, str) or not value:
-        raise InvalidSetting(f"{name}: must be a text of at least one character, not {_shown(value)}")
-    return value
-
-
-def prompt(system: object) -> str | None:
-    """A system prompt, or None for that of the log. Raises InvalidSetting."""
+def names(url: object, id: object, system: object) -> None:  # noqa: A002 - as in `Conversation.open`
+    """What a conversation is opened by. Raises InvalidSetting."""
+    for name, value in (("url", url), ("id", id)):
+        if not isinstance(value, str) or not value:
+            raise InvalidSetting(f"{name}: must be a text of at least one character, not {_shown(value)}")
     if system is not None and not isinstance(system, str):
         raise InvalidSetting(f"system: must be a text, not {_shown(system)}")
-    return system
 
 
 def limits(budget: object) -> Budget:

@@ -92,7 +92,7 @@ class Conversation:
         `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
         `system`: the system prompt; None keeps what the log has. Raises InvalidSetting, StoreDamaged.
         """
-        url, id, system = asked.setting("url", url), asked.setting("id", id), asked.prompt(system)  # noqa: A001 - as above
+        asked.names(url, id, system)
         if budget is None:
             warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=2)
             budget = Budget()

@@ -13,7 +13,7 @@ def requests(log: StoredLog) -> list[Entry]:
 
 
 def call_number(at: object, calls: int, name: str) -> int:
-    """`at` counted from 1, be it given so or from the last (-1). Raises InvalidSetting if log `name` has no such call."""
+    """`at`, which counts from 1 or from the last, counted from 1. Raises InvalidSetting if there is no such call."""
     if isinstance(at, int):
         number = at if at > 0 else calls + 1 + at
         if at and 1 <= number <= calls:

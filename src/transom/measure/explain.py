@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from msgspec import Struct
 
-from transom.core.edit import Fold, Pin, Trim
+from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult, said
-from transom.core.unit import Folded, Slot, units_in
+from transom.core.message import Assistant, Fact, Reasoning, Text, addressed, role_of, said
+from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 
 State = Literal["kept", "shortened", "folded", "dropped"]
@@ -20,6 +20,8 @@ DROPPED = {
     EMPTY: "has neither content nor calls",
     HIDDEN: "asked to be left out of context",
 }
+CARRIED = "an excerpt stands in its text"
+VOIDED = "signed reasoning hidden, since what precedes it has changed"
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -37,71 +39,72 @@ class Row(Struct, frozen=True, kw_only=True):
 
 def explain(view: View) -> list[Row]:
     """A row for each fact of the log, in order. Costs the log, not the window."""
-    edits = {seq: _covering(slot) for slot in view.slots for seq in _covered(slot)}
+    places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
+    shown = {unit.key for unit in view.units()}
     return [
-        _row(view, entry, edits.get(view.unit_of[seq]))
+        _row(view, entry, places.get(view.unit_of[seq]), shown)
         for seq in range(view.n)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
 
 
-Covering = tuple[Slot, tuple[int, ...]]
+Place = tuple[Slot, Unit]
+"""A unit, and the visible slot that stands for it."""
 
 
-def _covered(slot: Slot) -> Iterator[int]:
-    return (unit.key for unit in units_in(slot))
-
-
-def _covering(slot: Slot) -> Covering:
-    return slot, ((slot.seq,) if isinstance(slot, Folded) else ())
-
-
-def _row(view: View, entry: Entry, covering: Covering | None) -> Row:
+def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Row:
     fact = entry.body
     assert isinstance(fact, Fact)
-    tokens = sum(entry.tokens)
-    state, why, edits, shown = _state(view, entry, covering, tokens)
+    if place is None:
+        state, why, edits, tokens = "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
+    elif isinstance(place[0], Folded) and place[1].key not in shown:
+        state, why, edits, tokens = "folded", _covered(place[0], place[1].key), (place[0].seq,), 0
+    else:
+        state, why, edits, tokens = _visible(view, entry, place[1])
     return Row(
         entry=entry.seq,
         role=role_of(fact),
         state=state,
         why=why,
         edits=edits,
-        tokens=tokens,
-        shown=shown,
+        tokens=sum(entry.tokens),
+        shown=tokens,
         text=preview(fact),
     )
 
 
-def _state(view: View, entry: Entry, covering: Covering | None, tokens: int) -> tuple[State, str, tuple[int, ...], int]:
-    if covering is None:
-        return "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
-    slot, edits = covering
-    unit = view.unit(view.unit_of[entry.seq])
-    if isinstance(slot, Folded) and not unit.pins:
-        edit = view.fetch(slot.seq).body
-        assert isinstance(edit, Fold)
-        return "folded", edit.why or "fold", edits, 0
+def _covered(fold: Folded, key: int) -> str:
+    why = fold.why or "fold"
+    return f"{why}, {CARRIED}" if key in fold.carries else why
+
+
+def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
+    """An entry of a unit that shows: what its cuts and a changed prefix leave of it."""
     cuts = [cut for (owner, _), cut in unit.winning().items() if owner == entry.seq]
     pins = [view.fetch(pin).body for pin in unit.pins]
-    why = ", ".join(dict.fromkeys(_why(edit) for edit in [*(cut.trim for cut in cuts), *pins]))
+    void = _void(entry, unit)
+    reasons = [*(_why(cut.trim) for cut in cuts), *([VOIDED] if void else []), *map(_why, pins)]
     by = (*(cut.seq for cut in cuts), *unit.pins)
-    if cuts:
-        return "shortened", why, by, view.entry_tokens(unit, entry.seq)[1]
-    return "kept", why, by, tokens
+    tokens = (view.entry_tokens(unit, entry.seq)[1] if cuts else sum(entry.tokens)) - void
+    return ("shortened" if cuts or void else "kept"), ", ".join(dict.fromkeys(reasons)), by, tokens
+
+
+def _void(entry: Entry, unit: Unit) -> int:
+    """Tokens of bound reasoning that is hidden since its prefix has changed, and that no trim has taken."""
+    if not unit.voided or not isinstance(entry.body, Assistant):
+        return 0
+    cut = unit.winning()
+    return sum(
+        entry.tokens[position]
+        for position, (address, part) in enumerate(addressed(entry.body), start=1)
+        if isinstance(part, Reasoning) and part.bound and (entry.seq, address) not in cut
+    )
 
 
 def _why(edit: object) -> str:
     if isinstance(edit, Pin):
         return f"pinned: {edit.why}" if edit.why else "pinned"
     return edit.why or "trim" if isinstance(edit, Trim) else ""
-
-
-def role_of(fact: Fact) -> str:
-    """Its role on the wire, or its kind where it is ours."""
-    if isinstance(fact, Instruction):
-        return fact.role
-    return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()
 
 
 def preview(fact: Fact, length: int = 80) -> str:

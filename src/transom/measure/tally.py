@@ -17,7 +17,7 @@ class Tally(Struct, frozen=True, kw_only=True):
     `invalid`, `over` and `refused` count questions too; the sums do not, since a question is asked on the side.
     `passthrough`: tokens of the same calls had each carried everything so far. `kept`: tokens shared with the window
     before. `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with
-    nothing before them.
+    no message before them that could be shown.
     """
 
     conversations: int = 0

@@ -22,6 +22,7 @@ LADDER: tuple[Strategy, ...] = (
     Elide("reasoning", "others"),
     collapse.late_notes,
     Elide("text", "required", deep=True),
+    collapse.before_newest,
     collapse.newest_turn,
     Elide("text", "required"),
     collapse.bare_omissions,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 
-from transom.core.codec import encode, plain
+from transom.core.codec import decode, encode, plain
 from transom.core.entry import Entry
 from transom.core.message import Opaque
+from transom.errors import InvalidMessage
 
 LIMIT = 64 * 1024
 """An encoded entry of more bytes than this keeps its body elsewhere."""
@@ -18,8 +19,15 @@ _BODY = b'"body":'
 
 
 def split(entry: Entry) -> tuple[bytes, bytes | None]:
-    """An encoded entry; if it is large, without its body, which comes second. Raises TypeError for what is not JSON."""
-    line = encode(entry)
+    """An encoded entry; if it is large, without its body, which comes second.
+
+    Raises InvalidMessage for what is not JSON, or could not be read again: better refused now than found lost later.
+    """
+    try:
+        line = encode(entry)
+        decode(line)
+    except (TypeError, ValueError) as problem:
+        raise InvalidMessage(f"entry {entry.seq}", f"it cannot be stored: {problem}") from problem
     if len(line) <= LIMIT:
         return line, None
     start = line.index(_BODY) + len(_BODY)

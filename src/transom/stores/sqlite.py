@@ -184,7 +184,12 @@ class SqliteStore:
     def _prepare(self, synchronous: str) -> None:
         with self.reading() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
-            if not self._is_new(db):
+            db.execute("BEGIN")  # one look: somebody may be making the file right now
+            try:
+                new = self._is_new(db)
+            finally:
+                db.execute("COMMIT")
+            if not new:
                 return
             _use_wal(db)
         with self.writing() as db:

@@ -25,6 +25,16 @@ def late_notes(view: View, aim: Aim) -> Iterator[Edit]:
             yield Fold(first=slot.key, last=slot.key, text=texts.bare(aim.ref(slot.head.refs[0])), why="elide")
 
 
+def before_newest(view: View, aim: Aim) -> Iterator[Edit]:
+    """All before the newest turn becomes one slot with excerpts of what must stay: where messages are short."""
+    slots = view.slots[: view.index(aim.newest)]
+    pinned = (unit.key for slot in slots for unit in pinned_in(slot))
+    keys = dict.fromkeys(key for key in (*aim.required, *pinned) if 0 <= key < aim.newest)
+    if slots:
+        seqs = [seq for key in keys for seq in view.unit(key).seqs]
+        yield from _folds(view, aim, slots, seqs, tuple(keys))
+
+
 def newest_turn(view: View, aim: Aim) -> Iterator[Edit]:
     """A newest turn that is too large even so becomes one slot with excerpts of what it holds."""
     slot = view.slots[view.index(aim.newest)]  # or, if there are only notes, the last of them
@@ -47,6 +57,7 @@ def everything(view: View, aim: Aim) -> Iterator[Edit]:
     keys = dict.fromkeys(key for key in (*aim.required, *pinned, aim.newest) if key >= 0)
     seqs = [seq for key in keys for seq in view.unit(key).seqs]
     yield from _folds(view, aim, view.slots, seqs, tuple(keys))
+    yield from _folds(view, aim, view.slots, [view.unit(key).seqs[0] for key in aim.required], aim.required)
 
 
 def _folds(

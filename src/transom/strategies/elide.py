@@ -11,7 +11,6 @@ from transom.core import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, addressed
 from transom.core.policy import Aim
-from transom.core.tokens import part_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.cutting import shrink, text_spots
@@ -61,9 +60,7 @@ class DropMedia(Struct, frozen=True):
             if not self.old or not (unit.key == aim.newest or unit.pins or view.held(unit)):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
-                        note, bare = texts.media(aim.ref(seq), part.media), texts.bare(aim.ref(seq))
-                        longer = part_bytes(part) <= len(note)  # a short URL: the trim must not add bytes
-                        yield Trim(entry=seq, part=address, note=bare if longer else note, why="media")
+                        yield Trim(entry=seq, part=address, note=texts.media(aim.ref(seq), part.media), why="media")
 
 
 def _units(view: View, aim: Aim, where: Where) -> list[Unit]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core import texts
 from transom.core.budget import fits, pressure
@@ -74,8 +75,10 @@ def left_out(view: View, aim: Aim, slots: Sequence[Slot]) -> Fold:
     """The fold that leaves these slots out."""
     units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in slots)
     tokens = sum(slot.whole.tokens for slot in slots)
-    text = texts.omission(span(view, aim, slots), units, tokens)
-    return Fold(first=slots[0].first, last=slots[-1].last, text=text, why="compaction")
+    where = span(view, aim, slots)
+    fold = Fold(first=slots[0].first, last=slots[-1].last, text=texts.omission(where, units, tokens), why="compaction")
+    # where messages are short and few, a marker may be longer than what it stands for
+    return fold if view.refusal(fold) is None else replace(fold, text=texts.bare(where))
 
 
 def span(view: View, aim: Aim, slots: Sequence[Slot]) -> str:

@@ -1,0 +1,104 @@
+"""What makes no sense is refused at the front door: one clear line, nothing stored."""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom import Conversation, InvalidEdit, InvalidMessage, InvalidSetting
+from transom.testing.fakes import FakeClock, WordCounter
+
+DEEP = {"a": 1}
+for _ in range(200):
+    DEEP = {"a": DEEP}
+
+NO_CALLS = [
+    (lambda conv: conv.user(None), InvalidMessage, "user: content must be a string or a list of parts, not None"),
+    (lambda conv: conv.user(5), InvalidMessage, "user: content must be a string or a list of parts, not int"),
+    (lambda conv: conv.user({"a": 1}), InvalidMessage, "user: content must be a string or a list of parts, not dict"),
+    (lambda conv: conv.user(["x"]), InvalidMessage, "user: content[0] must be an object, not a string"),
+    (lambda conv: conv.tool_result(5, "x"), InvalidMessage, "tool_result: call_id must be a string, not int"),
+    (lambda conv: conv.tool_result(None, "x"), InvalidMessage, "tool_result: call_id must be a string, not None"),
+    (
+        lambda conv: conv.tool_result("c", None),
+        InvalidMessage,
+        "tool_result: content must be a string or a list of parts, not None",
+    ),
+    (
+        lambda conv: conv.window(tools=[{"a": object()}]),
+        InvalidMessage,
+        "window: tools holds a value that is not JSON: object",
+    ),
+    (
+        lambda conv: conv.window(tools=[{"a": float("nan")}]),
+        InvalidMessage,
+        "window: tools holds nan, which is not JSON",
+    ),
+    (
+        lambda conv: conv.window(tools=[DEEP]),
+        InvalidMessage,
+        "window: tools is nested more than 100 levels deep",
+    ),
+    (lambda conv: conv.window(tools="x"), InvalidMessage, "window: tools must be a list of objects, not str"),
+    (lambda conv: conv.window(tools=["x"]), InvalidMessage, "window: tools[0] must be an object, not str"),
+    (
+        lambda conv: conv.window(says={"": "x"}),
+        InvalidMessage,
+        "window: says: a key must be a text of at least one character, not an empty one",
+    ),
+    (
+        lambda conv: conv.window(says={5: "x"}),
+        InvalidMessage,
+        "window: says: a key must be a text of at least one character, not int",
+    ),
+    (
+        lambda conv: conv.window(says={"mode": 5}),
+        InvalidMessage,
+        "window: says: the word for 'mode' must be a text, not int",
+    ),
+    (lambda conv: conv.window(says="x"), InvalidMessage, "window: says must map keys to texts, not str"),
+    (lambda conv: conv.dry_run(tools="x"), InvalidMessage, "window: tools must be a list of objects, not str"),
+    (lambda conv: conv.pin("a"), InvalidEdit, "pin: the number of an entry is needed, not str"),
+    (lambda conv: conv.pin(True), InvalidEdit, "pin: the number of an entry is needed, not bool"),
+    (lambda conv: conv.undo("a"), InvalidEdit, "undo: the number of an entry is needed, not str"),
+    (lambda conv: conv.explain(at="a"), InvalidSetting, "there is no call a: trip has 0, counted from 1"),
+]
+
+
+@pytest.mark.parametrize(("asked", "error", "says"), NO_CALLS, ids=range(len(NO_CALLS)))
+def test_what_cannot_be_done_is_said_and_nothing_is_stored(asked, error, says):
+    conv = Conversation.open("memory:", "trip", budget=500, counter=WordCounter(), clock=FakeClock())
+    conv.user("go")
+    with pytest.raises(error) as caught:
+        asked(conv)
+    assert str(caught.value) == says
+    assert len(conv.log) == 1
+    assert conv.window().openai() == [{"role": "user", "content": "go"}]
+
+
+NEEDED = "must be a text of at least one character, not"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"system": 5}, "system: must be a text, not int"),
+        ({"url": None}, f"url: {NEEDED} None"),
+        ({"id": 5}, f"id: {NEEDED} int"),
+        ({"id": ""}, f"id: {NEEDED} an empty one"),
+        ({"budget": "32000"}, "budget: context must be a whole number of at least 1, not '32000'"),
+        ({"budget": 32e3}, "budget: context must be a whole number of at least 1, not 32000.0"),
+        ({"budget": True}, "budget: context must be a whole number of at least 1, not True"),
+    ],
+)
+def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, settings, says):
+    wanted = {"url": f"sqlite:///{tmp_path}/a.db", "id": "trip", "budget": 500, **settings}
+    with pytest.raises(InvalidSetting) as caught:
+        Conversation.open(**wanted)
+    assert str(caught.value) == says
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fit_checks_its_tools():
+    with pytest.raises(InvalidMessage, match=r"window: tools must be a list of objects, not str"):
+        transom.fit([], tools="x")

@@ -1,0 +1,130 @@
+"""Laws 1, 2, 3, 8, 9 and 10 for the plan: any log, any edits in it, any limits, any of the policies, any words."""
+
+from __future__ import annotations
+
+import turnsafe
+from hypothesis import given
+from hypothesis import strategies as st
+from logs import COUNTER, logs
+
+from transom import Budget, BudgetImpossible, Policy
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry, Sent
+from transom.core.folding import fold, view_of
+from transom.core.frame import Frame
+from transom.core.message import Head, Media, Text
+from transom.core.plan import plan
+from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
+from transom.strategies.arrival import Clip, Stub
+from transom.strategies.elide import DropMedia
+from transom.strategies.omission import Omit
+from transom.strategies.stale import StubStale
+from transom.testing.fakes import Entries
+from transom.wire.openai_chat import OPENAI_CHAT, violations
+
+POLICIES = (
+    DEFAULT,
+    SLIDING,
+    PASSTHROUGH,
+    Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), hard=LADDER),
+    Policy(name="clips", arrival=(Clip(tokens=40),), pressure=(StubStale(keep=50, free=20),), hard=LADDER, trigger=0.5),
+    Policy(name="media", pressure=(DropMedia(old=True), Omit()), hard=LADDER, trigger=0.3, target=0.1),
+)
+BUDGETS = st.builds(
+    Budget,
+    context=st.sampled_from([60, 150, 400, 1_500, 100_000]),
+    max_messages=st.sampled_from([None, None, 2, 5, 12]),
+    max_bytes=st.sampled_from([None, None, 700, 4_000]),
+    max_images=st.sampled_from([None, None, 0, 1]),
+)
+SAYS = st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])
+
+
+def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy):
+    view = view_of(Entries(log), COUNTER)
+    head = view.head.body if view.head is not None else Head()
+    frame = Frame(head=head, says=says)
+    return view, frame, plan(view, frame, budget, policy, at=0.0)
+
+
+@given(logs(), SAYS, BUDGETS, st.sampled_from(POLICIES))
+def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
+    log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy
+) -> None:
+    try:
+        _, frame, done = planned(log, says, budget, policy)
+    except BudgetImpossible as refused:
+        assert refused.bill["need"] > refused.bill["limit"]
+        return
+    window, sent = done.window, done.window.messages(OPENAI_CHAT)
+    if sent:
+        assert violations(sent) == []
+        assert turnsafe.validate(sent, provider="openai").violations == ()
+    assert window.tokens <= budget.usable
+    assert window.size.messages == len(sent)
+    assert budget.max_messages is None or len(sent) <= budget.max_messages
+    assert budget.max_bytes is None or window.size.bytes <= budget.max_bytes
+    assert budget.max_images is None or window.size.images <= budget.max_images
+    shown = [message.get("content") for message in sent]
+    for key, word in says.items():
+        assert f"[{key}] {word}" in shown
+    check_present(done.view, sent)
+    check_reachable(done, sent)
+    check_replay(log, done)
+    again = done.view.branch()
+    again.sent = None
+    assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0).entries] == [Sent]
+
+
+def check_present(view, sent) -> None:
+    """Law 10, by what is rendered: verbatim, or text that names the entry."""
+    for key in (view.first_task, view.newest_user):
+        if key is None:
+            continue
+        fact = view.fetch(view.unit(key).seqs[0]).body
+        whole = OPENAI_CHAT.slot(view_of(Entries([entry_of(fact)]), COUNTER).slots[0])[0]
+        texts = "\n".join(str(message.get("content")) for message in sent)
+        assert whole in sent or f"entry {key}" in texts, f"entry {key} is neither there nor named"
+
+
+def entry_of(fact) -> Entry:
+    return Entry(seq=0, at=0.0, body=fact)
+
+
+def check_reachable(done, sent) -> None:
+    """Law 9: what this plan cut or folded says where the whole is."""
+    for entry in done.entries:
+        edit = entry.body
+        if isinstance(edit, Trim) and edit.part[0] != "reasoning":
+            assert "entry" in edit.note
+        if isinstance(edit, Fold):
+            assert "entry" in edit.text
+    assert all(not isinstance(message.get("content"), (Text, Media)) for message in sent)
+
+
+def check_replay(log: list[Entry], done) -> None:
+    """Law 4: the log with the plan folds to the same view, and the digest of its Sent is that of the window."""
+    whole = [*log, *done.entries]
+    assert view_of(Entries(whole), COUNTER).digest() == done.view.digest()
+    assert view_of(Entries(whole), COUNTER, len(whole) - 1).digest() == done.entries[-1].body.digest
+
+
+@given(logs(), logs(), SAYS, BUDGETS, st.sampled_from(POLICIES))
+def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_named(
+    first: list[Entry], more: list[Entry], says: dict[str, str], budget: Budget, policy: Policy
+) -> None:
+    try:
+        _, frame, done = planned(first, says, budget, policy)
+        before = done.window.messages(OPENAI_CHAT)
+        log = [*first, *done.entries]
+        facts = [entry for entry in more if not isinstance(entry.body, (Fold, Trim, Sent, Head))]
+        news = [Entry(seq=len(log) + at, at=0.0, body=entry.body, meta=entry.meta) for at, entry in enumerate(facts)]
+        view = fold(view_of(Entries(log), COUNTER), ()).on(Entries([*log, *news]))
+        view = fold(view, news)
+        after = plan(view, frame, budget, policy, at=0.0)
+    except BudgetImpossible:
+        return
+    sent = after.window.messages(OPENAI_CHAT)
+    if sent[: len(before)] != before:
+        assert after.window.breaks is not None
+        assert after.window.breaks.why

@@ -1,0 +1,99 @@
+"""`explain`: what became of a fact, in every way there is, and that its cost follows the log."""
+
+from __future__ import annotations
+
+import sys
+
+from transom.core.edit import Fold, Pin
+from transom.core.folding import view_of
+from transom.core.message import Assistant, Reasoning, Text
+from transom.measure.explain import explain
+from transom.testing import Entries, WordCounter, says, talk, user
+
+LONG = "word " * 40
+
+
+def view(*items):
+    return view_of(Entries(talk(*items)), WordCounter())
+
+
+def told(*items):
+    """Entry, state, reason, edits and shown tokens of every fact."""
+    shown = view(*items)
+    rows = explain(shown)
+    folds = sum(slot.tokens for slot in shown.slots if slot.size and hasattr(slot, "kids"))
+    assert 3 + folds + sum(row.shown for row in rows) == shown.total.tokens, "it adds up"
+    return [(row.entry, row.state, row.why, row.edits, row.shown) for row in rows]
+
+
+def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():
+    fold = Fold(first=0, last=2, text="[0: the task …]", carries=(0,), why="collapse")
+    assert told(f"task {LONG}", f"more {LONG}", f"and more {LONG}", Pin(entry=0), Pin(entry=1, why="mine"), fold) == [
+        (0, "folded", "collapse, an excerpt stands in its text", (5,), 0),
+        (1, "kept", "pinned: mine", (4,), 56),
+        (2, "folded", "collapse", (5,), 0),
+    ]
+
+
+def test_a_carried_excerpt_counts_only_in_the_fold_that_shows():
+    inner = Fold(first=0, last=1, text="[0: the task …]", carries=(0,))
+    outer = Fold(first=0, last=2, text="[all of it]", why="compaction")
+    assert [row[1:3] for row in told(LONG, LONG, LONG, Pin(entry=0), inner, outer)] == [
+        ("kept", "pinned"),
+        ("folded", "compaction"),
+        ("folded", "compaction"),
+    ]
+
+
+def test_hidden_bound_reasoning_is_said():
+    thought = says("done", thought="because " * 10, bound=True)
+    whole = told(LONG, LONG, thought, "on")
+    assert whole[2] == (2, "kept", "", (), 25)
+    assert told(LONG, LONG, thought, "on", Fold(first=0, last=1, text="[left out]"))[2:] == [
+        (2, "shortened", "signed reasoning hidden, since what precedes it has changed", (), 5),
+        whole[3],
+    ]
+
+
+def test_only_what_is_bound_is_hidden():
+    turn = Assistant(
+        parts=(Text("done"),),
+        reasoning=(Reasoning("free " * 8), Reasoning("signed " * 8, "reasoning", bound=True)),
+    )
+    rows = told(LONG, LONG, turn, Pin(entry=2), Fold(first=0, last=2, text="[left out]", why="mine"))
+    assert rows[2] == (
+        2,
+        "shortened",
+        "signed reasoning hidden, since what precedes it has changed, pinned",
+        (3,),
+        4 + 1 + 10,
+    )
+
+
+def nested(folds):
+    """Folds over folds, each with one more unit."""
+    items = [LONG]
+    for number in range(folds):
+        items += [user(LONG), Fold(first=0, last=1 + 2 * number, text="[left out]")]
+    return view(*items)
+
+
+def work(shown):
+    """Python functions entered while it is explained."""
+    entered = 0
+
+    def count(_frame, event, _argument):
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(count)
+    try:
+        explain(shown)
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+def test_nested_folds_cost_what_the_log_costs():
+    once, twice = work(nested(100)), work(nested(200))
+    assert twice < 2.2 * once

@@ -1,0 +1,237 @@
+"""Where strategies and the plan meet odd windows: each of these went wrong once."""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom import Budget, BudgetImpossible, Conversation, Policy
+from transom.core.edit import Fold, Undo
+from transom.core.message import Instruction, Note, Text, ToolResult
+from transom.strategies.arrival import Stub
+from transom.testing.fakes import FakeClock, WordCounter
+from transom.tokenizer import BLANKS, o200k
+
+
+def opened(context=1_000, policy="default", **limits):
+    return Conversation.open(
+        "memory:",
+        "edges",
+        budget=Budget(context=context, **limits),
+        policy=policy,
+        counter=WordCounter(),
+        clock=FakeClock(),
+    )
+
+
+def asks(*labels):
+    calls = [{"id": label, "type": "function", "function": {"name": "sh", "arguments": "{}"}} for label in labels]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def contents(window):
+    return [message["content"] for message in window.openai()]
+
+
+def picture(number=0):
+    return {"type": "image_url", "image_url": {"url": f"https://example.org/{number}.png"}}
+
+
+def sound(number=0):
+    return {"type": "input_audio", "input_audio": {"data": f"AAAA{number}", "format": "wav"}}
+
+
+def test_results_the_model_has_not_seen_are_never_stale():
+    conv = opened(context=4_000)
+    conv.user("go")
+    for number in range(3):
+        conv.window()
+        conv.observe(asks(f"c{number}"))
+        conv.tool_result(f"c{number}", f"old {number} " * 300)
+    conv.window()
+    conv.observe(asks("a", "b"))
+    conv.tool_result("a", "a " * 1_900)
+    conv.tool_result("b", "b " * 1_900)
+    assert contents(conv.window())[-2:] == ["a " * 1_900, "b " * 1_900]
+
+
+def test_a_real_result_is_never_replaced_by_a_made_one():
+    conv = opened()
+    conv.user("go")
+    conv.observe(asks("x"))
+    conv.observe({"role": "assistant", "content": "meanwhile"})
+    conv.tool_result("x", "the real one")
+    assert contents(conv.window()) == ["go", None, "the real one", "meanwhile"]
+
+
+def test_a_second_answer_to_a_later_call_with_the_same_id_is_not_late():
+    conv = opened()
+    conv.user("go")
+    conv.observe(asks("call_0"))
+    conv.window()  # closes it
+    conv.observe(asks("call_0"))
+    conv.tool_result("call_0", "first")
+    conv.tool_result("call_0", "again")
+    conv.tool_result("", "nobody's")
+    assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
+    conv.window()
+    assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
+
+
+def test_a_late_result_is_said_once_with_its_tool():
+    conv = opened()
+    conv.user("go")
+    conv.observe(asks("x"))
+    conv.window()
+    conv.observe({"role": "assistant", "content": "on"})
+    conv.tool_result("x", "late")
+    conv.tool_result("x", "late again")
+    last = contents(conv.window())[-1]
+    assert last == "[late result of sh, entry 5; the call above it was marked aborted]\nlate"
+
+
+@pytest.mark.parametrize("size", [6_000, 900_000])
+def test_a_pinned_result_is_not_clipped_on_arrival(size):
+    conv = opened(context=4_000 if size < 10_000 else 400_000)
+    conv.user("go")
+    conv.observe(asks("x"))
+    conv.pin(conv.tool_result("x", "y" * size))
+    assert contents(conv.window())[-1] == "y" * size
+
+
+def test_a_pinned_image_stays_while_others_go():
+    conv = opened(context=100_000, max_images=2)
+    pinned = conv.user([picture(0)])
+    conv.pin(pinned)
+    for number in range(1, 4):
+        conv.user([picture(number)])
+    shown = contents(conv.window())
+    assert shown[0] == [picture(0)]
+    assert shown[1] == [{"type": "text", "text": "[image left out; whole in entry 2]"}]
+    assert shown[3] == [picture(3)]
+
+
+@pytest.mark.parametrize("part", [sound, picture, lambda n: {"type": "file", "file": {"file_id": f"f{n}"}}])
+@pytest.mark.parametrize("context", [2_000, 4_000])
+def test_the_newest_message_of_sound_or_pictures_stays_whole(part, context):
+    messages = []
+    for number in range(6):
+        messages += [
+            {"role": "user", "content": [part(number)]},
+            {"role": "assistant", "content": f"answer {number}"},
+        ]
+    messages.append({"role": "user", "content": [part(9)]})
+    assert transom.fit(messages, context=context)[-1] == messages[-1]
+
+
+def test_what_cannot_be_quoted_is_named():
+    conv = opened(max_messages=1)
+    conv.append(Instruction(role="developer", parts=(Text("stay calm"),)))
+    conv.user("first")
+    conv.user([picture()])
+    (text,) = contents(conv.window())
+    assert text == "[entry 0 to entry 2]\n[entry 1, user] first\n[entry 2, user] [image left out]"
+
+
+def test_a_pinned_instruction_is_quoted_by_its_role():
+    conv = opened(max_messages=1)
+    pinned = conv.append(Instruction(role="developer", parts=(Text("stay calm " * 20),)))
+    conv.pin(pinned)
+    conv.user("first " * 30)
+    assert "[entry 0, developer] stay calm" in contents(conv.window())[0]
+
+
+def test_the_newest_turn_stays_where_messages_are_few():
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "task"}]
+    for number in range(6):
+        messages += [asks(f"c{number}"), {"role": "tool", "tool_call_id": f"c{number}", "content": f"r{number}"}]
+    shown = transom.fit(messages, max_messages=4)
+    assert shown[1]["content"] == "[message 1 to message 11]\n[message 1, user] task"
+    assert shown[2:] == messages[-2:]
+    assert transom.fit(messages, max_messages=5)[1] == messages[1]
+
+
+def test_an_edit_taken_back_at_once_breaks_nothing():
+    conv = opened()
+    conv.user("a " * 50)
+    conv.observe({"role": "assistant", "content": "b " * 50})
+    conv.user("c " * 50)
+    before = conv.window()
+    conv.observe({"role": "assistant", "content": "d"})
+    fold = conv.edit(Fold(first=0, last=1, text="[gone]"))
+    conv.edit(Undo(edit=fold))
+    after = conv.window()
+    assert after.breaks is None
+    assert after.kept == before.size.tokens
+    assert after.openai()[:3] == before.openai()
+
+
+def test_a_head_that_does_not_fit_is_billed_alone():
+    conv = opened(context=100)
+    conv.user("word " * 2_000)
+    with pytest.raises(BudgetImpossible) as refused:
+        conv.window(tools=[{"type": "function", "function": {"name": "x" * 600}}])
+    bill = refused.value.bill
+    assert set(bill) == {"need", "limit", "head", "tools"}
+    assert bill["need"] == bill["head"] + bill["tools"]
+    assert bill["need"] < 200
+
+
+def test_a_word_said_again_names_what_it_replaces():
+    conv = opened(context=300)
+    conv.user("go")
+    for number in range(30):
+        conv.window(says={"step": f"step {number} of a long plan that goes on"})
+        conv.observe({"role": "assistant", "content": "word " * 10})
+    folds = [entry.body for entry in conv.log.read() if isinstance(entry.body, Fold) and entry.body.why == "superseded"]
+    assert all(fold.text == f"[entry {fold.first}: said again later]" for fold in folds)
+
+
+def test_a_stub_shows_a_preview_and_where_the_whole_is():
+    conv = opened(context=20_000, policy=Policy(name="stubs", arrival=(Stub(),)))
+    conv.user("read it")
+    conv.observe(asks("x"))
+    conv.tool_result("x", "\n".join(f"line {number}" for number in range(2_000)))
+    shown = contents(conv.window())[-1]
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("\nline 1999")
+    assert "\n[sh output stored: 4,723 tokens, 2,000 lines; whole in entry 2]\n" in shown
+    assert WordCounter().count(shown) < 250
+    small = opened(context=2_000, policy=Policy(name="stubs", arrival=(Stub(),)))
+    small.user("read it")
+    small.observe(asks("x"))
+    small.tool_result("x", "y" * 1_200)
+    assert "output stored" in contents(small.window())[-1]
+
+
+def test_edits_taken_back_cost_later_turns_nothing():
+    conv = opened(context=100_000)
+    conv.user("go")
+    entry = conv.append(Instruction(parts=(Text("rule " * 40),)))
+    for _ in range(50):
+        conv.undo(conv.edit(Fold(first=entry, last=entry, text="[gone]")))
+    reads = []
+    conv.view.log = Reads(conv.log, reads)
+    conv.observe(asks("x"))
+    conv.append(ToolResult(call="x", parts=(Text("ok"),)))
+    conv.window()
+    assert reads == []
+
+
+class Reads:
+    def __init__(self, log, reads):
+        self.log, self.reads = log, reads
+
+    def __len__(self):
+        return len(self.log)
+
+    def __getitem__(self, seq):
+        self.reads.append(seq)
+        return self.log[seq]
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\u00a0"])
+def test_a_million_blanks_are_counted(blank):
+    text = "start" + blank * 1_000_000 + "end"
+    assert o200k().count(text) > 1_000
+    assert o200k().count("a b" + "\n" * 3 + " " * (BLANKS - 1) + "c") > 0
