@@ -14,6 +14,7 @@ from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import plan
+from transom.core.unit import Folded
 from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.elide import DropMedia
@@ -79,8 +80,11 @@ def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
 def check_present(view, sent) -> None:
     """Law 10, by what is rendered: verbatim, or text that names the entry."""
     for key in (view.first_task, view.newest_user):
-        if key is None:
-            continue
+        if key is None or any(not cut.trim.why for cut in view.unit(key).cuts):
+            continue  # somebody's own trim shows what it likes
+        slot = view.slots[view.index(key)]
+        if isinstance(slot, Folded) and not slot.why and key in slot.carries:
+            continue  # and somebody's own fold carries what it says it does
         fact = view.fetch(view.unit(key).seqs[0]).body
         whole = OPENAI_CHAT.slot(view_of(Entries([entry_of(fact)]), COUNTER).slots[0])[0]
         texts = "\n".join(str(message.get("content")) for message in sent)

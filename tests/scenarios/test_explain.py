@@ -7,6 +7,7 @@ import sys
 from transom.core.edit import Fold, Pin
 from transom.core.folding import view_of
 from transom.core.message import Assistant, Reasoning, Text
+from transom.core.unit import Folded
 from transom.measure.explain import explain
 from transom.testing import Entries, WordCounter, says, talk, user
 
@@ -21,7 +22,7 @@ def told(*items):
     """Entry, state, reason, edits and shown tokens of every fact."""
     shown = view(*items)
     rows = explain(shown)
-    folds = sum(slot.tokens for slot in shown.slots if slot.size and hasattr(slot, "kids"))
+    folds = sum(slot.tokens for slot in shown.slots if isinstance(slot, Folded))
     assert 3 + folds + sum(row.shown for row in rows) == shown.total.tokens, "it adds up"
     return [(row.entry, row.state, row.why, row.edits, row.shown) for row in rows]
 

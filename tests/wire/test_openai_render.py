@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from counting import request_tokens
 from windows import Letters, closures, entries, imported, rendered, viewed
 
+from counting import request_tokens
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.folding import fold
 from transom.core.message import (
