@@ -83,5 +83,5 @@ def left_out(view: View, aim: Aim, slots: Sequence[Slot]) -> Fold:
 
 def span(view: View, aim: Aim, slots: Sequence[Slot]) -> str:
     """The entries that slots stand for, named."""
-    first, last = view.unit(slots[0].first).seqs[0], view.unit(slots[-1].last).seqs[-1]
-    return aim.ref(first) if first == last else f"{aim.ref(first)} to {aim.ref(last)}"
+    first, last = aim.ref(view.unit(slots[0].first).seqs[0]), aim.ref(view.unit(slots[-1].last).seqs[-1])
+    return first if first == last else f"{first} to {last}"
