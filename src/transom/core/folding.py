@@ -247,7 +247,7 @@ def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
         key, index = body.place
         return body.place if key in view.open and index in view.open_unit(key).missing else None
     name = body.extra.get("name") if body.extra else None
-    for key in sorted(view.open, reverse=True):
+    for key in sorted(view.open, reverse=True) if len(view.open) > 1 else view.open:
         unit = view.open_unit(key)
         turn = unit.head
         assert isinstance(turn, Assistant)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -76,13 +76,14 @@ class Unit(Struct, frozen=True, eq=False):
     @property
     def head(self) -> Fact:
         """The fact that began it. Only of a visible unit."""
-        return self.facts[0]
+        assert self.entries is not None, "a stowed unit has no entries: ask the view"
+        return cast("Fact", self.entries[0].body)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """Its facts, untrimmed. Only of a visible unit."""
         assert self.entries is not None, "a stowed unit has no entries: ask the view"
-        return tuple(entry.body for entry in self.entries)  # type: ignore[misc]
+        return tuple([cast("Fact", entry.body) for entry in self.entries])
 
     def stowed(self) -> Unit:
         """Without its entries: how a fold holds it."""
@@ -176,11 +177,9 @@ def new_unit(key: int, entry: Entry, bound: str = "") -> Unit:
     """A unit of one fact; a turn with calls is open until they are answered."""
     fact = entry.body
     assert isinstance(fact, Fact)
-    missing: tuple[int, ...] = ()
-    if isinstance(fact, Assistant) and fact.calls:
-        missing = tuple(range(len(fact.calls)))
+    missing = tuple(range(len(fact.calls))) if isinstance(fact, Assistant) else ()
     size = fact_size(fact, entry.tokens)
-    return Unit(key, (entry.seq,), size, size, (entry,), missing, bound=bound)
+    return Unit(key, (entry.seq,), size, size, (entry,), missing, (), (), (), bound)
 
 
 def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Unit:

@@ -34,12 +34,15 @@ class Break(Struct, frozen=True):
 
 
 class Drawn(Struct, frozen=True):
-    """What was rendered last in a dialect: slots, where the messages of each begin, the messages, and those handed out.
+    """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
+    begin, the messages, and those handed out.
 
     The messages handed out are other dicts than ours. While they are equal, nobody has changed them, and they can be
     handed out again: comparing is faster than copying.
     """
 
+    head: Entry | None = None
+    top: list[Raw] = []
     slots: tuple[Slot, ...] = ()
     starts: list[int] = []
     messages: list[Raw] = []
@@ -64,34 +67,37 @@ class Window(Struct, frozen=True, eq=False):
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The window in a provider's words. The list is yours. Its messages are shared with windows handed out before;
         changing one changes no window handed out after."""
-        out: list[dict[str, Any]] = []
-        if self.head is not None and isinstance(self.head.body, Head):
-            out.extend(dialect.head(self.head.body))
-        out.extend(self._draw(dialect).handed)
-        return out
+        drawn = self._draw(dialect)
+        return [*(message.copy() for message in drawn.top), *drawn.handed]
 
     def _draw(self, dialect: Dialect) -> Drawn:
         """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
         cache = self.drawn if self.drawn is not None else {}
         last = cache.get(dialect.name) or Drawn()
         same = _same(last.slots, self.slots)
+        new = [dialect.slot(slot) for slot in self.slots[same:]]
+        top = last.top if self.head is last.head else self._top(dialect)
         starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
         if same < len(starts):
             end = starts[same]
             del starts[same:], messages[end:], handed[end:]
         if handed != messages:
             handed = [message.copy() for message in messages]
-        for slot in self.slots[same:]:
+        for rendered in new:
             starts.append(len(messages))
-            for message in dialect.slot(slot):
-                messages.append(message)
-                handed.append(message.copy())
-        drawn = cache[dialect.name] = Drawn(self.slots, starts, messages, handed)
+            messages.extend(rendered)
+            handed.extend([message.copy() for message in rendered])
+        drawn = cache[dialect.name] = Drawn(self.head, top, self.slots, starts, messages, handed)
         return drawn
+
+    def _top(self, dialect: Dialect) -> list[Raw]:
+        return dialect.head(self.head.body) if self.head is not None and isinstance(self.head.body, Head) else []
 
 
 def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
-    """How many leading slots are the very same objects."""
+    """How many leading slots are the very same objects (slots are compared by identity)."""
+    if new[: len(old)] == old:
+        return len(old)
     for at, (one, other) in enumerate(zip(old, new, strict=False)):
         if one is not other:
             return at
