@@ -19,7 +19,7 @@ from transom.core.folding import fold
 from transom.core.message import Assistant, Call, Text, ToolResult, User
 from transom.core.tokens import count_body
 from transom.core.view import View
-from transom.core.window import assemble
+from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
 from transom.stores.snapshot import freeze
 from transom.testing import WordCounter
@@ -80,7 +80,7 @@ def opened(path: str) -> float:
     begun = time.process_time()
     store = SqliteStore(path)
     view = open_view(store.open("long"), COUNTER)
-    window = assemble(view, 64_000)
+    window = assemble(view, 64_000, Window)
     taken = time.process_time() - begun
     depth, slot = 0, window.slots[0]
     while hasattr(slot, "kids"):

@@ -15,6 +15,7 @@ from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import plan
 from transom.core.unit import Folded
+from transom.core.window import Window
 from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.elide import DropMedia
@@ -45,7 +46,7 @@ def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Poli
     view = view_of(Entries(log), COUNTER)
     head = view.head.body if view.head is not None else Head()
     frame = Frame(head=head, says=says)
-    return view, frame, plan(view, frame, budget, policy, at=0.0)
+    return view, frame, plan(view, frame, budget, policy, at=0.0, kind=Window)
 
 
 @given(logs(), SAYS, BUDGETS, st.sampled_from(POLICIES))
@@ -74,7 +75,7 @@ def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
     check_replay(log, done)
     again = done.view.branch()
     again.sent = None
-    assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0).entries] == [Sent]
+    assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0, kind=Window).entries] == [Sent]
 
 
 def check_present(view, sent) -> None:
@@ -125,7 +126,7 @@ def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_name
         news = [Entry(seq=len(log) + at, at=0.0, body=entry.body, meta=entry.meta) for at, entry in enumerate(facts)]
         view = fold(view_of(Entries(log), COUNTER), ()).on(Entries([*log, *news]))
         view = fold(view, news)
-        after = plan(view, frame, budget, policy, at=0.0)
+        after = plan(view, frame, budget, policy, at=0.0, kind=Window)
     except BudgetImpossible:
         return
     sent = after.window.messages(OPENAI_CHAT)

@@ -23,6 +23,7 @@ from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, User, addressed, is_empty
 from transom.core.plan import plan
+from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai_chat import violations
@@ -179,7 +180,7 @@ class Talk(RuleBasedStateMachine):
         view.sent = None
         head = view.head.body if view.head is not None else Head()
         frame = Frame(head=head, says=says)
-        again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0)
+        again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0, kind=Window)
         assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
 
     def check_refusal(self, refused: BudgetImpossible, says: dict[str, str]) -> None:

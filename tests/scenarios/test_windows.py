@@ -8,6 +8,7 @@ from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.core.edit import Fold
 from transom.core.frame import Frame
 from transom.core.plan import plan
+from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai_chat import violations
@@ -248,10 +249,10 @@ def test_planning_again_gives_only_sent():
     conv.observe({"role": "assistant", "content": words(100)})
     conv.user(words(30))
     frame = Frame(head=conv.view.head.body)
-    once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0)
+    once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
     undone = once.view.branch()
     undone.sent = None  # as if the plan were there and nothing had left
-    again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0)
+    again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
     assert len(again.entries) == 1
 
 

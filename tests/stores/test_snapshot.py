@@ -31,7 +31,7 @@ from transom.core.message import (
 from transom.core.tokens import count_body
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
-from transom.core.window import assemble
+from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
 from transom.stores.snapshot import freeze, thaw
 from transom.testing import Entries, WordCounter
@@ -59,8 +59,8 @@ def _slot(slot: Slot) -> tuple[Any, ...]:
 
 
 def _window(view: View) -> dict[str, Any]:
-    window = assemble(view, 1_000)
-    return {name: getattr(window, name) for name in window.__struct_fields__ if name != "slots"}
+    window = assemble(view, 1_000, Window)
+    return {name: getattr(window, name) for name in window.__struct_fields__ if name != "view"}
 
 
 class Story:

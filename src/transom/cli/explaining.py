@@ -14,7 +14,7 @@ from transom.core.entry import Sent
 from transom.core.folding import view_of
 from transom.core.message import Failure, Head
 from transom.core.unit import Folded
-from transom.core.window import Break, assemble
+from transom.core.window import Break, Window, assemble
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.stores import StoredLog, open_view
@@ -66,7 +66,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         seq, last = calls[call - 1].seq, calls[call - 1].body
         view = view_of(log, o200k(), seq)
     limit = last.limit if isinstance(last, Sent) else 0
-    window = assemble(view, limit)
+    window = assemble(view, limit, Window)
     head = window.head.tokens[0] if window.head is not None and isinstance(window.head.body, Head) else 0
     return Explained(
         conversation=log.name,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
+from typing import Generic
 
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from transom.core.policy import Aim, Policy, Strategy
 from transom.core.tokens import NOTHING, REQUEST_TOKENS, Size, count_body, fact_size, tool_tokens
 from transom.core.unit import Unit, labels
 from transom.core.view import View
-from transom.core.window import Window, assemble
+from transom.core.window import W, assemble
 from transom.errors import BudgetImpossible
 
 Ref = Callable[[int], str]
@@ -38,15 +39,17 @@ def entry_ref(seq: int) -> str:
     return f"entry {seq}"
 
 
-class Plan(Struct, frozen=True, eq=False):
+class Plan(Struct, Generic[W], frozen=True, eq=False):
     """`entries` to append in one go, the window they make, and the view after them."""
 
     entries: tuple[Entry, ...]
-    window: Window
+    window: W
     view: View
 
 
-def plan(view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float, ref: Ref = entry_ref) -> Plan:
+def plan(
+    view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float, kind: type[W], ref: Ref = entry_ref
+) -> Plan[W]:
     """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits."""
     draft = _Draft(view, at)
     if view.sent is not None:
@@ -59,7 +62,7 @@ def plan(view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float,
     _Cutter(draft, frame, budget, policy, ref).run()
     for note in _due(draft.view, frame.says):
         draft.add(note)
-    return draft.finish(budget)
+    return draft.finish(budget, kind)
 
 
 def settled(view: View, frame: Frame, budget: Budget) -> bool:
@@ -90,8 +93,8 @@ class _Draft:
         self.add(edit)
         return True
 
-    def finish(self, budget: Budget) -> Plan:
-        window = assemble(self.view, budget.usable)
+    def finish(self, budget: Budget, kind: type[W]) -> Plan[W]:
+        window = assemble(self.view, budget.usable, kind)
         broke = window.breaks
         sent = Sent(
             digest=window.digest,

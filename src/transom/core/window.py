@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, Self, TypeVar
 
 from msgspec import Struct
 
 from transom.core.digest import prefixes
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Sent
 from transom.core.message import Head, Raw
 from transom.core.tokens import Size
 from transom.core.unit import Slot
@@ -43,26 +44,46 @@ class Drawn(Struct, frozen=True):
 
     head: Entry | None = None
     top: list[Raw] = []
-    slots: tuple[Slot, ...] = ()
+    slots: Sequence[Slot] = []
     starts: list[int] = []
     messages: list[Raw] = []
     handed: list[Raw] = []
 
 
 class Window(Struct, frozen=True, eq=False):
-    """Slots in order behind a head. `size` is raw; `tokens` is what the budget compares (calibrated)."""
+    """What a view shows, decided for one call. `tokens` is what the budget compares (calibrated)."""
 
-    head: Entry | None
-    slots: tuple[Slot, ...]
+    view: View
     digest: str
-    size: Size
     tokens: int
     limit: int
     kept: int
     """Tokens of the leading slots it shares with the window before."""
     breaks: Break | None = None
-    drawn: dict[str, Drawn] | None = None
-    """What earlier windows of the same conversation rendered: a turn renders only its new slots."""
+
+    @property
+    def head(self) -> Entry | None:
+        """What stands before the slots."""
+        return self.view.head
+
+    @property
+    def slots(self) -> Sequence[Slot]:
+        """What is shown, in order."""
+        return self.view.slots
+
+    @property
+    def size(self) -> Size:
+        """Raw tokens, bytes, images and messages of all of it."""
+        return self.view.total
+
+    @classmethod
+    def sent(cls, view: View) -> Self:
+        """The window of the request in flight of a view: it is what the view shows."""
+        assert view.sent is not None
+        sent = view.sent.body
+        assert isinstance(sent, Sent)
+        broke = None if sent.breaks is None else Break(*sent.breaks)
+        return cls(view, sent.digest, round(view.total.tokens * view.ratio), sent.limit, sent.kept, broke)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The window in a provider's words. The list is yours. Its messages are shared with windows handed out before;
@@ -72,10 +93,10 @@ class Window(Struct, frozen=True, eq=False):
 
     def _draw(self, dialect: Dialect) -> Drawn:
         """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-        cache = self.drawn if self.drawn is not None else {}
+        slots, cache = self.view.slots, self.view.drawn
         last = cache.get(dialect.name) or Drawn()
-        same = _same(last.slots, self.slots)
-        new = [dialect.slot(slot) for slot in self.slots[same:]]
+        same = _same(last.slots, slots)
+        new = [dialect.slot(slot) for slot in slots[same:]]
         top = last.top if self.head is last.head else self._top(dialect)
         starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
         if same < len(starts):
@@ -87,14 +108,14 @@ class Window(Struct, frozen=True, eq=False):
             starts.append(len(messages))
             messages.extend(rendered)
             handed.extend([message.copy() for message in rendered])
-        drawn = cache[dialect.name] = Drawn(self.head, top, self.slots, starts, messages, handed)
+        drawn = cache[dialect.name] = Drawn(self.head, top, slots, starts, messages, handed)
         return drawn
 
     def _top(self, dialect: Dialect) -> list[Raw]:
         return dialect.head(self.head.body) if self.head is not None and isinstance(self.head.body, Head) else []
 
 
-def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
+def _same(old: Sequence[Slot], new: Sequence[Slot]) -> int:
     """How many leading slots are the very same objects (slots are compared by identity)."""
     if new[: len(old)] == old:
         return len(old)
@@ -104,7 +125,10 @@ def _same(old: tuple[Slot, ...], new: tuple[Slot, ...]) -> int:
     return min(len(old), len(new))
 
 
-def assemble(view: View, limit: int) -> Window:
+W = TypeVar("W", bound=Window)
+
+
+def assemble(view: View, limit: int, kind: type[W]) -> W:
     """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
     stable, broke = view.stable, Break(*view.broke) if view.broke is not None else None
     if broke is not None:  # unless it was taken back again: then the whole window before is still in front
@@ -115,5 +139,4 @@ def assemble(view: View, limit: int) -> Window:
         kept = view.total.tokens
         for slot in view.slots[stable:]:
             kept -= slot.size.tokens
-    tokens = round(view.total.tokens * view.ratio)
-    return Window(view.head, tuple(view.slots), view.digest(), view.total, tokens, limit, kept, broke, view.drawn)
+    return kind(view, view.digest(), round(view.total.tokens * view.ratio), limit, kept, broke)

@@ -17,7 +17,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
-from transom.core.plan import Ref, entry_ref, plan, settled
+from transom.core.plan import Plan, Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
@@ -172,8 +172,8 @@ class Conversation:
         made: list[Window] = []
 
         def propose(view: View) -> tuple[Sequence[Entry], View]:
-            done = plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref)
-            made.append(Window.of(done.window, done.view))
+            done = self._plan(view, frame)
+            made.append(done.window)
             return done.entries, done.view
 
         sent = self._commit(propose)[-1].seq
@@ -184,9 +184,7 @@ class Conversation:
         self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
     ) -> Window:
         """The window that `window` would give now, or on another `view` of this log. Nothing is appended."""
-        frame = self._framed(tools, says)
-        done = plan(view or self._view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref)
-        return Window.of(done.window, done.view)
+        return self._plan(view or self._view, self._framed(tools, says)).window
 
     def explain(self, at: int | None = None) -> list[Row]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
@@ -234,6 +232,9 @@ class Conversation:
         self.close()
 
     # ---- how
+
+    def _plan(self, view: View, frame: Frame) -> Plan[Window]:
+        return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
 
     def _one(self, view: View, body: Body, meta: Meta | None = None) -> tuple[Sequence[Entry], View]:
         entry = view.entry(body, self._clock(), meta)

@@ -105,7 +105,7 @@ class _Past:
         """The call whose reply stands at this position."""
         while self._next is not None and not _is_source(self._next):
             if isinstance(self._next.body, Sent):
-                window = assemble(self._view, self._next.body.limit)
+                window = assemble(self._view, self._next.body.limit, Window)
                 self._fold()
                 return Step(at=at, window=window)
             self._fold()

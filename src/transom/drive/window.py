@@ -5,54 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from transom.core import window as core
-from transom.core.entry import Sent
-from transom.core.view import View
 from transom.measure.explain import Row, explain
 from transom.wire.openai_chat import OPENAI_CHAT
 
 
-class Window(core.Window, frozen=True, eq=False, kw_only=True):
-    """A core window that knows the view it shows."""
-
-    view: View
-
-    @classmethod
-    def of(cls, window: core.Window, view: View) -> Window:
-        """`window`, made from `view`."""
-        return cls(
-            head=window.head,
-            slots=window.slots,
-            digest=window.digest,
-            size=window.size,
-            tokens=window.tokens,
-            limit=window.limit,
-            kept=window.kept,
-            breaks=window.breaks,
-            drawn=window.drawn,
-            view=view,
-        )
-
-    @classmethod
-    def sent(cls, view: View) -> Window:
-        """The window of the request in flight, which is the newest entry of this view: it is what the view shows."""
-        assert view.sent is not None
-        sent = view.sent.body
-        assert isinstance(sent, Sent)
-        return cls(
-            head=view.head,
-            slots=tuple(view.slots),
-            digest=sent.digest,
-            size=view.total,
-            tokens=round(view.total.tokens * view.ratio),
-            limit=sent.limit,
-            kept=sent.kept,
-            breaks=None if sent.breaks is None else core.Break(*sent.breaks),
-            drawn=view.drawn,
-            view=view,
-        )
+class Window(core.Window, frozen=True, eq=False):
+    """A core window that speaks the dialects and explains itself."""
 
     def openai(self) -> list[dict[str, Any]]:
-        """OpenAI chat messages. The list and its messages are yours to change; what lies deeper in them is shared."""
+        """OpenAI chat messages. The list is yours. Its messages are shared with windows handed out before; changing one
+        changes no window handed out after. What lies deeper in them is shared: replace it, do not change it."""
         return self.messages(OPENAI_CHAT)
 
     def explain(self) -> list[Row]:

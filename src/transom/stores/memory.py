@@ -48,7 +48,7 @@ class MemoryLog:
                 raise Conflict(expect, len(shelf.entries))
             shelf.entries.extend(numbered(entries, expect))
             self._n = len(shelf.entries)
-            if self._n:
+            if not expect and self._n:
                 self._shelves.setdefault(self.name, shelf)
 
     def refresh(self) -> int:
