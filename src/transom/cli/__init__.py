@@ -1,61 +1,26 @@
-"""The command line. A command is first read into a job, which is a value; then the job runs. Errors are one line."""
+"""The command line. A command is first read into a job, which is a value; then the job runs. Errors are one line.
+
+Nothing is imported here that takes time, so that Ctrl-C while the rest is being imported is told in one line too.
+"""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 
-from transom.cli.app import ClickException, command_line
-from transom.errors import TransomError
+from transom.cli.streams import open_streams, say
 
-MISUSE, INTERRUPTED = 2, 130
+INTERRUPTED = 130
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run `transom` with these arguments (default: the process's own); the exit code.
 
-    Every foreseen error is one line on stderr and exit code 2; Ctrl-C is one line and 130.
+    Every foreseen error is one line on stderr and exit code 2; Ctrl-C is one line and 130; a reader of stdout that has
+    seen enough is no error.
     """
-    for stream in (sys.stdout, sys.stderr):  # a tool's output may hold what this terminal cannot show
-        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-            reconfigure(errors="replace")
-    return _told(lambda: _run(args))
-
-
-def _run(args: Sequence[str] | None) -> int:
-    asked = command_line(args)
-    code = asked if isinstance(asked, int) else asked()
-    sys.stdout.flush()
-    return code
-
-
-def _told(work: Callable[[], int]) -> int:
     try:
-        return work()
-    except ClickException as problem:
-        return _say(f"{problem.format_message()} (try --help)", MISUSE)
-    except TransomError as problem:
-        return _say(str(problem), MISUSE)
-    except BrokenPipeError:
-        _drop_stdout()
-        return _say("the output was not read to its end", MISUSE)
-    except OSError as problem:
-        _drop_stdout()
-        where = f"{os.fsdecode(problem.filename)}: " if problem.filename else ""
-        return _say(f"{where}{problem.strerror or problem}", MISUSE)
+        open_streams()
+        return import_module("transom.cli.telling").told(args)
     except KeyboardInterrupt as stop:
-        return _say("; ".join(["interrupted", *getattr(stop, "__notes__", ())]), INTERRUPTED)
-
-
-def _say(line: str, code: int) -> int:
-    sys.stderr.write(f"transom: {' '.join(line.split())}\n")
-    return code
-
-
-def _drop_stdout() -> None:
-    """What could not be written must not be tried again when the process ends."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return say("; ".join(["interrupted", *getattr(stop, "__notes__", ())]), INTERRUPTED)

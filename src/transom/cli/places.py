@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from shutil import which
 
+from transom.cli.waiting import Watch
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store
 
 FOLDER = Path(".transom")
 LAST = FOLDER / "last"
+UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
+"""Set by `uv run`, which puts a folder on the PATH that the shell it was typed in does not have there."""
+
+
+def command() -> str:
+    """`transom` as it can be typed here: by its name if the shell finds this one by it, else by its path."""
+    started = Path(sys.argv[0])
+    if started.stem != "transom" or not started.is_file():
+        return "transom"
+    found = None if os.environ.keys() & UV else which("transom")
+    if found is not None and started.samefile(found):
+        return "transom"
+    path, here = started.absolute(), Path.cwd()
+    inside = path.is_relative_to(here)
+    return shlex.quote((Path() / path.relative_to(here) if inside else path).as_posix())
 
 
 def fresh_store() -> str:
@@ -40,11 +60,12 @@ def found_log(store: str | None, part: str) -> Generator[StoredLog]:
     """The log whose id is `part`, or the only one whose id holds it. Raises UnknownLog, InvalidSetting."""
     url = _last_store() if store is None else store
     _must_exist(url)
-    opened: Store = open_store(url)
-    try:
-        yield opened.open(_named(opened.names(), part, url))
-    finally:
-        opened.close()
+    with Watch(url, writing=False):
+        opened: Store = open_store(url)
+        try:
+            yield opened.open(_named(opened.names(), part, url))
+        finally:
+            opened.close()
 
 
 def _last_store() -> str:

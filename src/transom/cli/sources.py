@@ -14,8 +14,10 @@ from msgspec import Struct
 from transom.core.message import Raw
 from transom.drive.replay import Question
 from transom.errors import InvalidMessage
+from transom.wire.openai_chat import kind_of
 
 GZIP = b"\x1f\x8b"
+SPREAD = "; JSON that goes over several lines belongs in a file named .json"
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -45,7 +47,8 @@ def records(path: Path, *, questions: bool = False) -> Iterator[Record]:
         for number, line in _lines(content, path):
             where = f"{path} line {number}"
             end = min(1.0, raw.tell() / size) if raw.seekable() and size else 1.0
-            yield _record(_json(line, where), where, f"{_stem(path)}:{number}", questions, (begin, end))
+            hint = SPREAD if not begin else ""
+            yield _record(_json(line, where, hint), where, f"{_stem(path)}:{number}", questions, (begin, end))
             begin = end
 
 
@@ -79,12 +82,14 @@ def _unreadable(where: str, problem: Exception) -> InvalidMessage:
     return InvalidMessage(where, f"cannot be read: {problem}")
 
 
-def _json(text: bytes, where: str) -> object:
+def _json(text: bytes, where: str, hint: str = "") -> object:
+    """The value of a text; `hint` is added to the error if the text only ends too early."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:
         line = f"line {problem.lineno} " if problem.lineno > 1 else ""
-        raise InvalidMessage(where, f"not JSON: {problem.msg} ({line}column {problem.colno})") from problem
+        more = hint if problem.pos >= len(problem.doc) else ""
+        raise InvalidMessage(where, f"not JSON: {problem.msg} ({line}column {problem.colno}){more}") from problem
     except (ValueError, RecursionError) as problem:
         raise InvalidMessage(where, f"not JSON: {problem}") from problem
 
@@ -93,15 +98,15 @@ def _record(value: object, where: str, name: str, questions: bool, span: tuple[f
     if isinstance(value, list):
         value = {"messages": cast("list[object]", value)}
     if not isinstance(value, dict):
-        raise InvalidMessage(where, f"a conversation must be an object, not {_kind(value)}")
+        raise InvalidMessage(where, f"a conversation must be an object, not {kind_of(value)}")
     fields = cast("dict[str, Any]", value)
     messages = fields.get("messages")
     if not isinstance(messages, list):
         hint = "; this looks like a single message" if "role" in fields else ""
-        raise InvalidMessage(where, f"messages must be a list, not {_kind(messages)}{hint}")
+        raise InvalidMessage(where, f"messages must be a list, {_found(fields, "messages")}{hint}")
     title = fields.get("id")
     if title is not None and (not isinstance(title, str) or not title):
-        raise InvalidMessage(where, f"id must be a text, not {_kind(title)}")
+        raise InvalidMessage(where, f"id must be a text, {_found(fields, 'id')}")
     listed = cast("list[Raw]", messages)
     asked = tuple(_questions(fields.get("questions"), where, len(listed))) if questions else ()
     return Record(where=where, id=title or name, messages=listed, questions=asked, begin=span[0], end=span[1])
@@ -111,32 +116,22 @@ def _questions(value: object, where: str, count: int) -> Iterator[Question]:
     if value is None:
         return
     if not isinstance(value, list):
-        raise InvalidMessage(where, f"questions must be a list, not {_kind(value)}")
+        raise InvalidMessage(where, f"questions must be a list, not {kind_of(value)}")
     for index, item in enumerate(cast("list[object]", value)):
         path = f"questions[{index}]"
-        fields = cast("dict[str, object]", item) if isinstance(item, dict) else {}
+        fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
         text, at = fields.get("question"), fields.get("asked_at")
         if not isinstance(text, str) or not text:
-            raise InvalidMessage(where, f"{path}.question must be a text, not {_kind(text)}")
+            raise InvalidMessage(where, f"{path}.question must be a text, {_found(fields, 'question')}")
         if at is None:
             at = count
-        if not isinstance(at, int) or not 0 <= at <= count:
-            raise InvalidMessage(where, f"{path}.asked_at must be a number from 0 to {count}, not {at!r:.40}")
+        if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at <= count:
+            shown = f"{at!r:.40}" if kind_of(at) == "a number" else kind_of(at)
+            raise InvalidMessage(where, f"{path}.asked_at must be a whole number from 0 to {count}, not {shown}")
         yield Question(index=index, text=text, asked_at=at)
 
 
-_KINDS: dict[type, str] = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def _kind(value: object) -> str:
-    """What a value is, in the words of JSON."""
-    if value is None:
-        return "null or missing"
-    return "an empty string" if value == "" else _KINDS[type(value)]
+def _found(fields: dict[str, Any], key: str) -> str:
+    """What stands under a key instead of what is needed."""
+    value = fields.get(key)
+    return "but is missing" if key not in fields else f"not {'an empty string' if value == '' else kind_of(value)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import IO, Any, cast
 
 from transom.core.codec import plain
 from transom.drive.replay import Step
+
+STDOUT = Path("-")
 
 
 class WindowsFile:
@@ -43,10 +46,15 @@ def line_of(conversation: str, step: Step, messages: list[dict[str, Any]]) -> di
 def windows_file(path: Path | None) -> Generator[WindowsFile]:
     """The file at `path`, written beside it under a name ending in `.part` and renamed at the end.
 
-    What is no regular file (a pipe, a device) is written straight. Raises OSError that names the path.
+    What is no regular file (a pipe, a device) is written straight, and `-` is stdout. Raises OSError that names the
+    path.
     """
     if path is None:
         yield WindowsFile(None)
+        return
+    if path == STDOUT:
+        yield WindowsFile(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
         return
     straight = path.exists() and not path.is_file()
     goal = path if straight else path.resolve()
@@ -59,7 +67,7 @@ def windows_file(path: Path | None) -> Generator[WindowsFile]:
     except BaseException as problem:
         if not straight:
             part.unlink(missing_ok=True)
-        if isinstance(problem, OSError) and problem.filename is None:
+        if isinstance(problem, OSError) and problem.filename in {None, part, os.fspath(part)}:
             problem.filename = os.fspath(path)
         raise
 

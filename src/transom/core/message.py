@@ -200,11 +200,12 @@ def role_of(fact: Fact) -> str:
 
 def is_empty(fact: Fact) -> bool:
     """Has neither content nor calls: kept in the log, left out of the view."""
+    for part in fact.parts:
+        if not isinstance(part, Text) or part.text:
+            return False
     if isinstance(fact, Assistant):
         if fact.calls or (fact.extra and any(fact.extra.get(k) for k in ("audio", "refusal"))):
             return False
     elif isinstance(fact, ToolResult):
         return False
-    if said(fact):
-        return False
-    return all(isinstance(part, Text) and not part.text for part in fact.parts)
+    return not said(fact)

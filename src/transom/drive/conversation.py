@@ -131,7 +131,15 @@ class Conversation:
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
-        return self._commit(lambda view: self._one(view, _placed(view, fact), meta))[-1].seq
+        view = self._view
+        entry = view.entry(_placed(view, fact), self._clock(), meta)
+        try:
+            self.log.append((entry,), view.n)
+        except Conflict:  # facts are never stale: they follow whatever came first
+            self._catch_up()
+            return self.append(fact, meta)
+        self._grow(fold(view, (entry,)))
+        return entry.seq
 
     # ---- what is shown
 
@@ -150,7 +158,8 @@ class Conversation:
         def propose(view: View) -> tuple[Sequence[Entry], View]:
             if (why := view.refusal(edit)) is not None:
                 raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
-            return self._one(view, edit)
+            entry = view.entry(edit, self._clock())
+            return (entry,), fold(view, (entry,))
 
         return self._commit(propose)[-1].seq
 
@@ -236,10 +245,6 @@ class Conversation:
     def _plan(self, view: View, frame: Frame) -> Plan[Window]:
         return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
 
-    def _one(self, view: View, body: Body, meta: Meta | None = None) -> tuple[Sequence[Entry], View]:
-        entry = view.entry(body, self._clock(), meta)
-        return (entry,), fold(view, (entry,))
-
     def _commit(self, propose: Proposal) -> Sequence[Entry]:
         """Append what is proposed for the newest view; if another writer came first, look and propose again."""
         while True:
@@ -249,10 +254,13 @@ class Conversation:
             except Conflict:
                 self._catch_up()
                 continue
-            self._view = view
-            if view.n >= self._snapshot_at:
-                self._snapshot()
+            self._grow(view)
             return entries
+
+    def _grow(self, view: View) -> None:
+        self._view = view
+        if view.n >= self._snapshot_at:
+            self._snapshot()
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""

@@ -44,17 +44,17 @@ REGULAR_CALL: Raw = {"type": "function", "function": {}}
 def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
     if not isinstance(message, dict):
-        raise InvalidMessage(where, f"a message must be an object, not {_kind(message)}")
+        raise InvalidMessage(where, f"a message must be an object, not {kind_of(message)}")
     fields = _owned(cast("dict[object, object]", message), where)
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
     role = fields.pop("role")
     read = _READ.get(role) if isinstance(role, str) else None
     if read is None:
-        shown = f"{role[:40]!r}" if isinstance(role, str) else _kind(role)
+        shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
         raise InvalidMessage(where, f"role must be one of {', '.join(_READ)}, not {shown}")
     if not isinstance(fields.get("name"), (str, type(None))):
-        raise InvalidMessage(where, f"name must be a string, not {_kind(fields['name'])}")
+        raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
     return read(fields, where)
 
 
@@ -128,7 +128,7 @@ def _content(fields: Raw, where: str) -> tuple[tuple[Part, ...], Shape]:
     if isinstance(content, list):
         items = cast("list[object]", content)
         return tuple(_part(item, where, f"content[{i}]") for i, item in enumerate(items)), "parts"
-    raise InvalidMessage(where, f"content must be a string, a list of parts or null, not {_kind(content)}")
+    raise InvalidMessage(where, f"content must be a string, a list of parts or null, not {kind_of(content)}")
 
 
 def _part(item: object, where: str, path: str) -> Part:
@@ -136,7 +136,7 @@ def _part(item: object, where: str, path: str) -> Part:
     kind = raw.get("type")
     if kind == "text":
         if not isinstance(raw.get("text"), str):
-            raise InvalidMessage(where, f"{path}.text must be a string, not {_kind(raw.get('text'))}")
+            raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw.get('text'))}")
         rest = {key: value for key, value in raw.items() if key not in {"type", "text"}}
         return Text(raw["text"], rest or None)
     if kind == "image_url":
@@ -151,7 +151,7 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
     """The calls of a turn. Without any, `tool_calls` and `function_call` stay in `extra` as they stood."""
     listed, legacy = fields.get("tool_calls"), fields.get("function_call")
     if listed is not None and not isinstance(listed, list):
-        raise InvalidMessage(where, f"tool_calls must be a list, not {_kind(listed)}")
+        raise InvalidMessage(where, f"tool_calls must be a list, not {kind_of(listed)}")
     if listed:
         items = cast("list[object]", fields.pop("tool_calls"))
         return tuple(_call(item, where, f"tool_calls[{i}]") for i, item in enumerate(items))
@@ -193,7 +193,7 @@ def _text(fields: Raw, key: str, where: str, path: str) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str):
-        raise InvalidMessage(where, f"{path}{key} must be a string, not {_kind(value)}")
+        raise InvalidMessage(where, f"{path}{key} must be a string, not {kind_of(value)}")
     return fields.pop(key)
 
 
@@ -203,7 +203,7 @@ def _is_text(value: object) -> bool:
 
 def _object(value: object, where: str, path: str) -> Raw:
     if not isinstance(value, dict):
-        raise InvalidMessage(where, f"{path} must be an object, not {_kind(value)}")
+        raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
     return cast("Raw", value)
 
 
@@ -212,7 +212,7 @@ def _owned(message: dict[object, object], where: str) -> Raw:
     fields: Raw = {}
     for key, value in message.items():
         if not isinstance(key, str):
-            raise InvalidMessage(where, f"the keys of a message must be strings, not {_kind(key)}")
+            raise InvalidMessage(where, f"the keys of a message must be strings, not {kind_of(key)}")
         fields[key] = value if type(value) is str else _copy(value, DEPTH, where, key)
     return fields
 
@@ -225,7 +225,7 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
     if value is None or isinstance(value, (int, float)):
         return value
     if not isinstance(value, (dict, list)):
-        raise InvalidMessage(where, f"{field} holds a value that is not JSON: {_kind(value)}")
+        raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")
     if not left:
         raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
     if isinstance(value, list):
@@ -247,7 +247,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """What a value is, in the words of JSON."""
     known = (name for kind, name in _KINDS if isinstance(value, kind))
     return "null" if value is None else next(known, type(value).__name__)
