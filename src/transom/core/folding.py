@@ -50,11 +50,7 @@ from transom.core.unit import (
     part_of,
     resized,
 )
-from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, View, kid_at
-
-Path = list[tuple[Folded, int]]
-"""The way down through nested folds: each with the index of the kid that leads on."""
-
+from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, Path, View, kid_at
 
 _UNKNOWN = "?"
 """What a turn was made on that answers a request which is not in flight: no prefix has this digest."""
@@ -339,9 +335,7 @@ def _dressed(view: View, unit: Unit) -> Unit:
     return unit if unit.entries is not None else replace(unit, entries=view.entries_of(unit))
 
 
-def _rebuild(
-    view: View, entry: Entry, at: int, path: list[tuple[Folded, int]], new: tuple[Slot, ...], why: str
-) -> None:
+def _rebuild(view: View, entry: Entry, at: int, path: Path, new: tuple[Slot, ...], why: str) -> None:
     """Put `new` where the path leads, and the folds on the way anew."""
     was = view.slots[at]
     for folded, i in reversed(path):
@@ -367,11 +361,9 @@ def _undo(view: View, entry: Entry, undo: Undo) -> None:
         key = view.unit_of[edit.entry]
         _change(view, entry, key, why, lambda u: _recut(view, u, tuple(c for c in u.cuts if c.seq != seq)))
         return
-    found = view.path_to(seq)
-    assert isinstance(edit, Fold)
-    assert isinstance(found, list)
-    folded, _ = found[-1]
-    path = found[:-1]
+    found = view.path_to(seq, edit)
+    assert found is not None, "the predicate has found it"
+    *path, (folded, _) = found
     kids = folded.kids if path else tuple(_dressed(view, k) if isinstance(k, Unit) else k for k in folded.kids)
     _rebuild(view, entry, view.index(edit.first), path, kids, why)
 

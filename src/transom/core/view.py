@@ -46,6 +46,9 @@ NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
 """What `unit_of` says of an entry that is in no unit: an edit or trace; a result without an open call; a message
 without content; a fact that asked to be left out."""
 
+Path = list[tuple[Folded, int]]
+"""The way down through nested folds: each with the index of the kid that leads on."""
+
 
 class View:
     """The visible slots in key order, and what the planner must know about the log behind them."""
@@ -87,6 +90,7 @@ class View:
         return view
 
     def branch(self) -> View:
+        """A copy whose own part may be changed; what it shares is frozen or only grows."""
         view = View.__new__(View)
         view.__dict__.update(self.__dict__)
         view.slots, view.keys = self.slots.copy(), self.keys.copy()
@@ -175,7 +179,7 @@ class View:
             return self._refuse_trim(edit)
         if isinstance(edit, Pin):
             return None if self.slot_of(edit.entry) is not None else f"entry {edit.entry} is in no unit"
-        return None if self.path_to(edit.edit) is not None else f"entry {edit.edit} is no live edit"
+        return None if self.is_live(edit.edit) else f"entry {edit.edit} is no live edit"
 
     def _refuse_fold(self, fold: Fold) -> str | None:
         i, j = self.index(fold.first), self.index(fold.last)
@@ -241,24 +245,29 @@ class View:
         return count_body(body, self.counter, form)
 
     def open_unit(self, key: int) -> Unit:
+        """The unit with this key, which has open calls, so that no fold holds it."""
         slot = self.slots[self.index(key)]
         assert isinstance(slot, Unit), "an open unit is never folded"
         return slot
 
-    def path_to(self, seq: int) -> list[tuple[Folded, int]] | Unit | None:
-        """Where a live edit is: the way down to a fold, or the unit that carries a trim or pin; None if it is not."""
+    def is_live(self, seq: int) -> bool:
+        """Whether the entry is a fold, trim or pin that applies and was not taken back."""
         edit = self.fetch(seq).body if 0 <= seq < self.n else None
-        if isinstance(edit, (Trim, Pin)):
-            if self.slot_of(edit.entry) is None:
-                return None
-            unit = self.unit(self.unit_of[edit.entry])
-            return unit if seq in unit.pins or any(cut.seq == seq for cut in unit.cuts) else None
-        if not isinstance(edit, Fold) or self.index(edit.first) < 0:
+        if isinstance(edit, Fold):
+            return self.path_to(seq, edit) is not None
+        if not isinstance(edit, (Trim, Pin)) or self.slot_of(edit.entry) is None:
+            return False
+        unit = self.unit(self.unit_of[edit.entry])
+        return seq in unit.pins or any(cut.seq == seq for cut in unit.cuts)
+
+    def path_to(self, seq: int, fold: Fold) -> Path | None:
+        """The way down to a live fold, itself last; None if it is not live."""
+        if self.index(fold.first) < 0:
             return None
-        path: list[tuple[Folded, int]] = []
-        slot = self.slots[self.index(edit.first)]
+        path: Path = []
+        slot = self.slots[self.index(fold.first)]
         while isinstance(slot, Folded):
-            at, kid = kid_at(slot, edit.first)
+            at, kid = kid_at(slot, fold.first)
             path.append((slot, at))
             if slot.seq == seq:
                 return path
@@ -275,5 +284,6 @@ def _is_json(text: str) -> bool:
 
 
 def kid_at(folded: Folded, key: int) -> tuple[int, Slot]:
+    """The slot under a fold that holds the unit with this key, and its index."""
     at = bisect_right(folded.kids, key, key=lambda kid: kid.first) - 1
     return at, folded.kids[at]
