@@ -7,11 +7,18 @@ import json
 import os
 import resource
 import signal
+import sqlite3
+import subprocess
+import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from chats import chat, finish, lines, process, write
+
+from transom.cli import waiting
+from transom.cli.waiting import Watch
 
 URL = "sqlite:///a.db?synchronous=normal"
 GOOD = json.dumps({"id": "good", "messages": chat(1)})
@@ -31,10 +38,10 @@ BROKEN = (
     ("nonsense", "chats.jsonl line 3: not JSON: Expecting value (column 1)"),
     ("\udcff", "chats.jsonl line 3: not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
     ("7", "chats.jsonl line 3: a conversation must be an object, not a number"),
-    ('{"id": "x"}', "chats.jsonl line 3: messages must be a list, not null or missing"),
+    ('{"id": "x"}', "chats.jsonl line 3: messages must be a list, but is missing"),
     (
         '{"role": "user", "content": "hi"}',
-        "chats.jsonl line 3: messages must be a list, not null or missing; this looks like a single message",
+        "chats.jsonl line 3: messages must be a list, but is missing; this looks like a single message",
     ),
     ('{"id": "x", "messages": {}}', "chats.jsonl line 3: messages must be a list, not an object"),
     ('{"id": 7, "messages": []}', "chats.jsonl line 3: id must be a text, not a number"),
@@ -53,8 +60,17 @@ BROKEN = (
     ),
     (
         '{"id": "x", "messages": [], "questions": [{"question": "?", "asked_at": 4}]}',
-        "chats.jsonl line 3: questions[0].asked_at must be a number from 0 to 0, not 4",
+        "chats.jsonl line 3: questions[0].asked_at must be a whole number from 0 to 0, not 4",
     ),
+    (
+        '{"id": "x", "messages": [], "questions": [{"question": "?", "asked_at": true}]}',
+        "chats.jsonl line 3: questions[0].asked_at must be a whole number from 0 to 0, not a boolean",
+    ),
+    (
+        '{"id": "x", "messages": [], "questions": [{"question": "", "asked_at": 0}]}',
+        "chats.jsonl line 3: questions[0].question must be a text, not an empty string",
+    ),
+    ('{"id": "x", "messages": null}', "chats.jsonl line 3: messages must be a list, not null"),
 )
 
 
@@ -74,6 +90,18 @@ def test_broken_json_files_name_their_line(run, folder):
     assert said(run("replay", "chat.json", "--budget", 9)) == "chat.json: not JSON: Expecting value (line 3 column 2)"
 
 
+@pytest.mark.parametrize("name", ["chat.jsonl", "chat.jsonl.gz"])
+def test_json_over_several_lines_belongs_in_a_json_file(run, folder, name):
+    text = json.dumps({"id": "one", "messages": chat(1)}, indent=2).encode()
+    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert said(run("replay", name, "--budget", 4_000)) == (
+        f"{name} line 1: not JSON: Expecting property name enclosed in double quotes (column 2); "
+        "JSON that goes over several lines belongs in a file named .json"
+    )
+    (folder / name).rename(name.replace("jsonl", "json"))
+    assert run("replay", name.replace("jsonl", "json"), "--budget", 4_000)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -91,7 +119,7 @@ def test_broken_json_files_name_their_line(run, folder):
         ),
         (("chats.jsonl", "--budget", 9, "--store", "sqlite:///no/such/folder/a.db"), ""),
         (("chats.jsonl", "--budget", 9, "--store", "sqlite:///chats.jsonl"), ""),
-        (("chats.jsonl", "--budget", 9, "--out", "no/such/w.jsonl"), ""),
+        (("chats.jsonl", "--budget", 9, "--out", "no/such/w.jsonl"), "no/such/w.jsonl: No such file or directory"),
         (("chats.jsonl", "--budget", 4_000, "--out", "/dev/full"), "/dev/full: No space left on device"),
     ],
 )
@@ -200,7 +228,81 @@ def test_a_broken_pipe(folder):
         started = process(*command, stdout=writer)
         os.close(writer)
         _, err = started.communicate(timeout=60)
-        assert (started.returncode, err) == (2, "transom: the output was not read to its end\n")
+        assert (started.returncode, err) == (0, ""), "who reads it has seen enough"
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+@pytest.mark.parametrize(("args", "code"), [(("replay", "chats.jsonl", "--budget", 4_000), 0), (("bogus",), 2)])
+def test_closed_streams_take_what_is_said(folder, closed, args, code):
+    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+    for extra in ((), ("--out", "-")) if not code else ((),):
+        found, out, err = finish(process(*args, *extra, preexec_fn=lambda: os.close(closed)))
+        expected = {1: bool(code) or bool(extra), 2: not code}[closed]  # what the other stream still says
+        assert (found, bool(err if closed == 1 else out)) == (code, expected)
+        assert not (out if closed == 1 else err)
+        assert "Traceback" not in out + err
+    assert code or finish(process("show", "good", "--json"))[0] == 0, "nothing was printed into the store"
+
+
+@pytest.mark.parametrize("module", ["transom.cli.telling", "typer", "transom.cli.replaying", "tiktoken"])
+def test_ctrl_c_while_something_is_imported_is_one_line(folder, module):
+    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+    code = f"""
+import sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+from transom.cli import main
+sys.exit(main(["replay", "chats.jsonl", "--budget", "4000", "--store", "memory:"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    kept = "; nothing was kept" if module == "tiktoken" else ""
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"transom: interrupted{kept}\n")
+
+
+LOCKED = "transom: a.db is locked: waiting for another process\n"
+
+
+@pytest.mark.parametrize(("held", "writing"), [("EXCLUSIVE", False), ("IMMEDIATE", True)])
+def test_who_waits_for_a_lock_is_told_once(capsys, monkeypatch, held, writing):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
+    with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
+        other.execute("CREATE TABLE t (x)")
+        with Watch("sqlite:///a.db", writing=writing):
+            time.sleep(0.15)
+        assert capsys.readouterr().err == "", "nothing is locked"
+        other.execute(f"BEGIN {held}")
+        with Watch("sqlite:///a.db?synchronous=normal", writing=writing):
+            time.sleep(0.3)
+        assert capsys.readouterr().err == LOCKED
+        monkeypatch.setattr(waiting, "PATIENCE", 0.4)
+        with Watch("sqlite:///a.db", writing=writing) as watch:
+            for _ in range(120):
+                time.sleep(0.005)
+                watch.step()
+        assert capsys.readouterr().err == "", "it goes on"
+
+
+def test_a_locked_store_is_waited_for(run, folder):
+    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+    assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
+    shown = run("show", "good", "--json")
+    code = (
+        "import sys; from transom.cli import main, waiting; waiting.PATIENCE = 0.1; "
+        "sys.exit(main(['show', 'good', '--json']))"
+    )
+    with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        waits = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert waits.stderr is not None
+        assert waits.stderr.readline() == LOCKED
+        other.execute("ROLLBACK")
+    assert finish(waits) == shown
 
 
 def test_ctrl_c_is_one_line(folder):

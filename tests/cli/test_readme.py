@@ -4,52 +4,31 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
+
+import transom
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-class Reply:
-    """A provider's response object: attributes, and a dump of itself."""
-
-    def __init__(self, message, prompt):
-        calls = [SimpleNamespace(**call) for call in message.get("tool_calls", ())]
-        self.choices = [SimpleNamespace(message=SimpleNamespace(tool_calls=calls))]
-        self._dump = {"choices": [{"message": message}], "usage": {"prompt_tokens": prompt, "completion_tokens": 9}}
-
-    def model_dump(self):
-        return self._dump
-
-
-class Client:
-    """Asks for one tool call; keeps what it was sent."""
-
-    def __init__(self):
-        self.sent = []
-        self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create))
-
-    def _create(self, **request):
-        self.sent.append(request)
-        call = {"id": "call_1", "type": "function", "function": {"name": "flights", "arguments": '{"to": "LIS"}'}}
-        return Reply({"role": "assistant", "content": None, "tool_calls": [call]}, prompt=60)
-
-
 def test_its_python_runs(capsys):
-    client = Client()
-    tools = [{"type": "function", "function": {"name": "flights", "parameters": {"type": "object"}}}]
-    names = {"client": client, "tools": tools, "run_tool": lambda call: f"nothing flies for {call.id}"}
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 2
-    assert sum(len(block.strip().splitlines()) for block in blocks) <= 20
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
+    assert [len([line for line in block.splitlines() if line]) <= 20 for block in blocks] == [True, True]
+    fit, loop = (compile(block, "README.md", "exec") for block in blocks)
+    names: dict[str, Any] = {}
+    exec(fit, names)
     assert names["short"] == names["messages"]
-    assert client.sent[0]["messages"] == [
-        {"role": "system", "content": "You book trips."},
-        {"role": "user", "content": "Find me a flight to Lisbon"},
-    ]
-    assert re.fullmatch(r"\d+ tokens in the next window\n", capsys.readouterr().out)
+    for _ in range(2):  # the second time it goes on with the same conversation
+        exec(loop, names)
+        said = "There is TP 571 at 9:40. "
+        assert re.fullmatch(re.escape(said) + r"\d+ tokens in the next window\n", capsys.readouterr().out)
+    with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000) as conv:
+        kinds = [type(entry.body).__name__ for entry in conv.log.read()]
+        shown = conv.dry_run().openai()
+    turn = ["User", "Sent", "Assistant", "ToolResult", "Sent", "Assistant"]
+    assert kinds == [turn[0], "Head", *turn[1:], *turn], "no request is logged that is never sent"
+    assert [message["role"] for message in shown] == ["system", *["user", "assistant", "tool", "assistant"] * 2]
 
 
 def test_its_sample_of_the_demo_is_current(run):

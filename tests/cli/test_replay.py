@@ -93,6 +93,7 @@ def test_json_is_one_object(run):
     assert total == {
         "conversations": 2,
         "calls": 13,
+        "sent": 13,
         "questions": 0,
         "invalid": 0,
         "over": 0,
@@ -115,14 +116,53 @@ def test_a_call_that_cannot_fit_is_refused_with_its_bill(run):
     long = [{"role": "system", "content": "rule " * 400}, *chat(1)[1:]]
     write("chats.jsonl", {"id": "one", "messages": long})
     code, out, _ = run("replay", "chats.jsonl", "--budget", 300, "--out", "w.jsonl", "--json")
-    assert code == 0
-    assert json.loads(out)["total"]["refused"] == 2
+    total = json.loads(out)["total"]
+    assert code == 1, "nothing came of it"
+    assert (total["calls"], total["refused"], total["sent"], total["passthrough"]) == (2, 2, 0, 0)
     found = lines("w.jsonl")
     assert [sorted(line) for line in found] == [["at", "conversation", "refused"]] * 2
     bill = found[0]["refused"]
     assert bill["limit"] == 300
     assert bill["need"] > 300
     assert bill["head"] > 300
+    need = bill["need"]
+    assert json.loads(out)["needs"] == {"need": [need, need], "head": [need, need]}
+    code, out, _ = run("replay", "chats.jsonl", "--budget", 300)
+    assert code == 1
+    assert f"refused: 2 calls need at least {need} tokens (the system prompt alone is {need})\n" in out
+    assert "Tokens and shares" not in out
+
+
+def test_what_refused_calls_need_is_said_and_no_sum_counts_them(run):
+    long, short = [{"role": "system", "content": "rule " * 400}, *chat(1)[1:]], chat(2)
+    write("chats.jsonl", {"id": "long", "messages": long}, {"id": "short", "messages": short})
+    write("short.jsonl", {"id": "short", "messages": short})
+    code, out, _ = run("replay", "chats.jsonl", "--budget", 350, "--out", "w.jsonl", "--json")
+    found = json.loads(out)
+    alone = json.loads(run("replay", "short.jsonl", "--budget", 350, "--json")[1])["total"]
+    needs = [line["refused"]["need"] for line in lines("w.jsonl") if "refused" in line]
+    assert (code, found["total"]["refused"]) == (0, 2)
+    assert found["needs"]["need"] == [min(needs), max(needs)]
+    counted = ("sent", "tokens", "passthrough", "kept", "sent_share", "cached_share")
+    assert {name: found["total"][name] for name in counted} == {name: alone[name] for name in counted}
+    out = run("replay", "chats.jsonl", "--budget", 350)[1]
+    text = " ".join(out.split())
+    assert f"refused: 2 calls need at least {needs[0]} tokens (the system prompt alone is {needs[0]}) " in text
+    assert "Tokens and shares, passthrough's too, count the 3 calls that were sent, and no other." in text
+
+
+def test_windows_on_stdout_and_the_rest_on_stderr(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    args = ("replay", "chats.jsonl", "--budget", 4_000, "--store", "memory:", "--out")
+    assert run(*args, "w.jsonl")[0] == 0
+    wanted = (folder / "w.jsonl").read_text()
+    code, out, err = run(*args, "-")
+    assert (code, out) == (0, wanted)
+    assert "passthrough would send" in err
+    code, out, err = run(*args, "-", "--json")
+    assert (code, out) == (0, wanted)
+    assert json.loads(err)["total"]["calls"] == 4
+    assert sorted(path.name for path in folder.iterdir()) == ["chats.jsonl", "w.jsonl"]
 
 
 def test_questions_are_asked_where_they_were_asked(run):
@@ -214,8 +254,10 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(folder):
         os.kill(started.pid, signal.SIGKILL)
         assert finish(started)[0] == -signal.SIGKILL, "it was not done yet"
     assert not (folder / "cut.jsonl.gz").exists(), "there whole or not at all"
+    assert (folder / ".cut.jsonl.gz.part").exists()
     assert finish(process(*args, URL, "--out", "cut.jsonl.gz"))[0] == 0
     assert (folder / "cut.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
+    assert not (folder / ".cut.jsonl.gz.part").exists(), "what the killed one left is gone"
     assert finish(process(*args, URL, "--out", "again.jsonl.gz"))[0] == 0
     assert (folder / "again.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
 

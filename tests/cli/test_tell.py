@@ -6,15 +6,18 @@ import json
 import os
 import pty
 import re
+import resource
+import shlex
 import subprocess
 import sys
-import time
 
 import pytest
 from chats import chat, write
 
 from transom.cli.chart import sawtooth
 from transom.cli.demonstrating import SESSION
+from transom.cli.places import UV
+from transom.cli.places import command as named
 from transom.cli.sources import records
 
 
@@ -24,6 +27,41 @@ def demo(run):
     code, out, err = run("demo")
     assert (code, err) == (0, "")
     return out
+
+
+def test_the_commands_to_look_at_next_work(run, demo):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    lines = demo.split("Where to look next\n")[1].splitlines()
+    commands = [re.split(r"  +", line.strip())[0] for line in lines]
+    assert len(commands) == 4
+    for line in commands:
+        name, *args = shlex.split(line)
+        assert (name, run(*args)[0]) == ("transom", 0), line
+
+
+def test_commands_are_named_as_they_can_be_typed(folder, monkeypatch):
+    inside, outside = folder / "bin" / "transom", folder / "a b" / "transom"
+    for script in (inside, outside):
+        script.parent.mkdir()
+        script.touch(0o755)
+    (folder / "here").mkdir()
+    for name in UV:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(inside.parent))
+    for started, expected in (("-c", "transom"), (inside, "transom"), (outside, "'a b/transom'")):
+        monkeypatch.setattr(sys, "argv", [str(started), "demo"])
+        assert named() == expected
+    monkeypatch.chdir(folder / "here")
+    assert named() == f"'{outside}'"
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", [str(inside), "demo"])
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert named() == "bin/transom", "uv has put it on its own PATH, not on the shell's"
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH")
+    monkeypatch.setenv("PATH", str(folder))
+    assert named() == "bin/transom"
+    monkeypatch.chdir(folder / "bin")
+    assert named() == "./transom"
 
 
 def test_demo_shows_several_compactions(run):
@@ -66,6 +104,36 @@ def test_explain_adds_up(run, demo):
         shown = sum(row["shown"] for row in found["rows"]) + sum(found["folds"].values())
         assert 3 + found["head"] + shown == found["tokens"] <= found["limit"] == 16_000
         assert (found["call"], found["calls"]) == (at, calls)
+
+
+def test_explain_says_what_stands_for_what_is_folded(run, demo):
+    (fold,) = [entry for entry in json.loads(run("show", "demo", "--json")[1])["entries"] if entry["seq"] == 21]
+    found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
+    assert found["texts"].keys() == found["folds"].keys() == {"21"}
+    opening = found["texts"]["21"]
+    assert len(opening) == 80
+    assert opening[:-1] in fold["text"]
+    assert opening.endswith("…")
+    for extra in ((), ("--all",)):
+        out = run("explain", "demo", "--at", 19, *extra)[1].splitlines()
+        (at,) = [at for at, line in enumerate(out) if "shown as" in line]
+        assert "folded    compaction [entry 21]" in out[at - 1]
+        assert out[at].strip().startswith(f"shown as {opening[:50]}")
+
+
+def test_on_a_narrow_terminal_the_text_goes_and_the_reason_stays(run, demo, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, _ = run("explain", "demo", "--at", 19)
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert code == 0
+    assert max(map(len, lines)) <= 40
+    at = lines.index("entries role           tokens state")
+    assert lines[at + 1 : at + 5] == [
+        "      0 user               44 kept",
+        "   3–14 9 entries 13,024 → 47 folded",
+        "        compaction [entry 21]",
+        "        shown as [entry 3 to entry 14: …",
+    ]
 
 
 def test_explain_now_has_no_call(run, demo):
@@ -147,12 +215,13 @@ def test_help_and_version(run):
 
 
 def test_help_is_there_at_once():
-    """Measured against Python's own start, so that a busy machine does not fail it."""
+    """Measured in CPU time and against Python's own start, so that a busy machine does not fail it."""
 
     def seconds(code):
-        begun = time.perf_counter()
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-        return time.perf_counter() - begun
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
     bare = min(seconds("pass") for _ in range(3))
     shown = min(seconds("from transom.cli import main; main(['--help'])") for _ in range(3))
@@ -190,8 +259,8 @@ def test_on_a_real_terminal_there_is_colour_and_nothing_wraps():
     code, seen = on_a_terminal("demo", columns=72)
     assert code == 0
     assert "\x1b[" in seen
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).replace("\r", "")
-    assert max(len(line) for line in plain.splitlines()) <= 72
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    assert max(len(line) for line in re.split(r"[\r\n]+", plain)) <= 72
     assert "Where to look next" in plain
 
 

@@ -259,6 +259,71 @@ def test_what_is_no_reply_is_refused_and_not_stored(reply):
     assert len(conv.log) == 0
 
 
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        ({"choices": []}, "the reply has no choices"),
+        ({"id": "x", "choices": None}, "the reply has no choices"),
+        ({"error": {"message": "Rate limit", "code": 429}}, "the reply is an error: Rate limit"),
+        ({"error": {"code": 429}, "choices": None}, "the reply is an error: {'code': 429}"),
+        ({"error": "overloaded", "choices": []}, "the reply is an error: overloaded"),
+        ({"choices": [{"index": 0}]}, "a response or an assistant message is needed, not NoneType"),
+    ],
+)
+def test_what_came_instead_of_a_reply_is_said(reply, says):
+    for form in (reply, Dumped(reply)):
+        conv = opened("memory:")
+        with pytest.raises(transom.InvalidMessage) as caught:
+            conv.observe(form)
+        assert str(caught.value) == f"reply: {says}"
+        assert len(conv.log) == 0
+
+
+class Dumped:
+    """An object of a client library."""
+
+    def __init__(self, fields):
+        self._fields = fields
+
+    def model_dump(self):
+        return self._fields
+
+
+def test_a_message_object_is_observed_without_its_nulls():
+    conv = opened("memory:")
+    conv.user("hello")
+    conv.observe(Dumped({"role": "assistant", "content": "hi", "refusal": None, "tool_calls": None}))
+    assert conv.window().openai()[-1] == {"role": "assistant", "content": "hi"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda conv: conv.user("b"),
+        lambda conv: conv.observe({"role": "assistant", "content": "b"}),
+        lambda conv: conv.tool_result("c", "b"),
+        lambda conv: conv.pin(0),
+        lambda conv: conv.undo(),
+        lambda conv: conv.undo(1),
+        lambda conv: conv.window(),
+        lambda conv: conv.dry_run(),
+        lambda conv: conv.explain(),
+        lambda conv: conv.explain(at=1),
+    ],
+)
+@pytest.mark.parametrize("url", ["memory:", "sqlite:///{}/a.db", "jsonl:///{}/logs"])
+def test_a_closed_conversation_says_so(tmp_path, url, asked):
+    with opened(url.format(tmp_path)) as conv:
+        conv.user("a")
+        conv.pin(0)
+        conv.window()
+    conv.close()  # twice is once
+    with pytest.raises(transom.InvalidSetting) as caught:
+        asked(conv)
+    assert str(caught.value) == "the conversation is closed"
+    assert conv.usage.used > 0
+
+
 def test_an_abandoned_request_is_closed_by_a_fact():
     conv = opened("memory:")
     conv.user("a")

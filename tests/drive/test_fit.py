@@ -84,8 +84,23 @@ def test_reserve_and_tools_leave_less_room():
     assert len(narrow) < len(wide)
 
 
-def test_an_empty_list_is_an_empty_list():
+def test_a_list_with_nothing_to_show_gives_an_empty_list():
     assert transom.fit([]) == []
+    assert transom.fit([{"role": "user", "content": ""}, {"role": "assistant", "content": None}]) == []
+
+
+def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
+    class Message:
+        def __init__(self, fields):
+            self.fields = {"role": "user", "refusal": None, "audio": None, "tool_calls": None} | fields
+
+        def model_dump(self):
+            return self.fields
+
+    messages = history(60)
+    objects = [Message(message) if message["role"] == "assistant" else message for message in messages]
+    assert transom.fit(objects) == messages
+    assert transom.fit(objects, context=4_000) == transom.fit(messages, context=4_000)
 
 
 @pytest.mark.parametrize(

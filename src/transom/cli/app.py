@@ -108,7 +108,11 @@ Questions = Annotated[bool, typer.Option("--questions", help="Also build the win
 Out = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Write every window, one JSON line a call; gzip if it ends in .gz.", show_default=False
+        metavar="FILE",
+        help="Write every window, one JSON line a call; gzip if it ends in .gz. Until all are there the file is "
+        "called .FILE.part; what a killed run left of that is written anew. With - the lines go to stdout, and what "
+        "else is printed to stderr.",
+        show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
@@ -155,7 +159,7 @@ def replay(
     """Play recorded conversations again, with a window before each model call.
 
     Prints for each file what the windows cost and whether all are valid and within the budget, then a chart of window
-    size over the calls. Exit code 1 if a window is invalid or over the budget.
+    size over the calls. Exit code 1 if a window is invalid or over the budget, or if every call was refused.
     """
     return _later(
         "replaying",

@@ -9,14 +9,17 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from transom.cli.waiting import Watch
+
 PATIENCE = 1.0
 """Seconds before it shows."""
 
 
 class Bar:
-    """Shows how far the work is, from 0 to 1, and what it is at."""
+    """Shows how far the work is, from 0 to 1, and what it is at. Each step is one for `watch`, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
         self._console = Console(stderr=True)
         self._begun = monotonic()
         self._progress: Progress | None = None
@@ -24,6 +27,7 @@ class Bar:
 
     def at(self, share: float, label: str) -> None:
         """The work has come this far."""
+        self._watch.step()
         if self._progress is None:
             if not self._console.is_terminal or monotonic() - self._begun < PATIENCE:
                 return

@@ -7,23 +7,24 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from rich.console import Console
+from rich.text import Text
 
 from transom.cli.app import Demo, Replay
 from transom.cli.explaining import explained, print_explained
-from transom.cli.places import found_log
+from transom.cli.places import command, found_log
 from transom.cli.replaying import Outcome, replayed
 from transom.cli.report import print_course, print_json, print_tables
-from transom.cli.term import put, terminal
+from transom.cli.term import put, put_whole, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
 NAME = "demo"
 EXCERPT = 14
 
 NEXT = (
-    ("transom explain demo --at -1", "the last call"),
-    ("transom show demo", "the log, an entry a line"),
-    ("transom replay chats.jsonl --budget 32000", "your own conversations"),
-    ("transom replay --help", "windows to a file, policies, stores"),
+    ("explain demo --at -1", "the last call"),
+    ("show demo", "the log, an entry a line"),
+    ("replay chats.jsonl --budget 32000", "your own conversations"),
+    ("replay --help", "windows to a file, policies, stores"),
 )
 
 
@@ -33,7 +34,7 @@ def run(wanted: Demo) -> int:
     outcome = _named(outcome)
     if wanted.json:
         print_json(outcome)
-        return 0
+        return outcome.code
     console = terminal()
     console.print(
         "An agent explores Transom's own source and changes a copy of it. What it says is scripted; its tools "
@@ -43,7 +44,7 @@ def run(wanted: Demo) -> int:
     print_course(console, outcome)
     _print_window(console, outcome)
     _print_next(console)
-    return 0
+    return outcome.code
 
 
 def _named(outcome: Outcome) -> Outcome:
@@ -61,11 +62,16 @@ def _print_window(console: Console, outcome: Outcome) -> None:
     call = 1 + max(range(cuts[0], len(sizes)), key=lambda at: sizes[at])
     with found_log(outcome.store, NAME) as log:
         found = explained(log, call)
-    put(console, (f"\nWhy one call saw what it saw (transom explain demo --at {call}):\n", "bold"))
+    put_whole(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
     print_explained(console, found, most=EXCERPT)
 
 
 def _print_next(console: Console) -> None:
+    """Each command whole, however narrow the terminal is: it is there to be copied."""
     put(console, ("\nWhere to look next", "bold"))
-    for command, what in NEXT:
-        put(console, (f"  {command:<43}", "cyan"), (what, ""))
+    name = command()
+    width = max(len(asked) for asked, _ in NEXT) + len(name) + 5
+    for asked, what in NEXT:
+        line = f"  {name} {asked}"
+        room = max(0, console.width - width)
+        console.print(Text.assemble((f"{line:<{width}}", "cyan"), what[:room]), soft_wrap=True)

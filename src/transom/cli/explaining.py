@@ -9,7 +9,7 @@ from rich.console import Console
 
 from transom.cli.app import Explain
 from transom.cli.places import found_log
-from transom.cli.term import STYLES, one_line, put, put_json, terminal
+from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
 from transom.core.entry import Sent
 from transom.core.folding import view_of
 from transom.core.message import Failure, Head
@@ -21,6 +21,10 @@ from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 
 STATES = ("kept", "shortened", "folded", "dropped")
+WIDE = 70
+"""Columns a terminal needs for reason and text to stand behind the rest."""
+OPENING = 80
+"""Characters of a fold's text that are shown."""
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
@@ -28,7 +32,8 @@ class Explained(Struct, frozen=True, kw_only=True):
     """A window and its rows. `call` counts from 1, None for the window as it stands now.
 
     `reply` is the position of its reply in the list it was imported from, where the log knows it. `head` and `folds`
-    are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded.
+    are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded,
+    whose first words are in `texts`, by the same entries.
     """
 
     conversation: str
@@ -41,6 +46,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     breaks: Break | None
     head: int
     folds: dict[int, int]
+    texts: dict[int, str]
     rows: list[Row]
 
 
@@ -67,6 +73,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         view = view_of(log, o200k(), seq)
     limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit, Window)
+    folds = [slot for slot in view.slots if isinstance(slot, Folded)]
     head = window.head.tokens[0] if window.head is not None and isinstance(window.head.body, Head) else 0
     return Explained(
         conversation=log.name,
@@ -78,9 +85,16 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         kept=window.kept,
         breaks=window.breaks,
         head=head,
-        folds={slot.seq: slot.tokens for slot in view.slots if isinstance(slot, Folded)},
+        folds={fold.seq: fold.tokens for fold in folds},
+        texts={fold.seq: _opening(fold.text) for fold in folds},
         rows=explain(view),
     )
+
+
+def _opening(text: str) -> str:
+    """The first characters of a fold's text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
 
 
 def _reply(log: StoredLog, sent: int) -> int | None:
@@ -97,11 +111,11 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
     _print_header(console, found)
     _print_bar(console, found.rows)
     _print_totals(console, found)
-    put(console, (f"\n{'entries':>9} {'role':<10} {'tokens':>14} {'state':<9} why, and the text", "bold"))
+    lines = _Lines(console, found)
+    lines.titles()
     runs = [[row] for row in found.rows] if every else _runs(found.rows)
-    paid: set[int] = set()
     for run in runs[:most]:
-        _print_run(console, run, found.folds, paid)
+        lines.run(run)
     if most is not None and len(runs) > most:
         put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
@@ -109,11 +123,11 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
 def _print_header(console: Console, found: Explained) -> None:
     call = "the window as it stands now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
     reply = "" if found.reply is None else f", reply is message {found.reply:,}"
-    put(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
+    put_whole(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
     limit = f" of {found.limit:,}" if found.limit else ""
-    put(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
+    put_whole(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
     if (broke := found.breaks) is not None:
-        put(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
+        put_whole(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
 
 
 def _print_bar(console: Console, rows: list[Row]) -> None:
@@ -139,7 +153,7 @@ def _print_totals(console: Console, found: Explained) -> None:
             count = f"{BLOCKS[state]} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
     head = f"{found.head:,} in the head" if found.head else ""
-    put(console, *legend, (head, "dim"))
+    put_whole(console, *legend, (head, "dim"))
 
 
 def _runs(rows: list[Row]) -> list[list[Row]]:
@@ -152,25 +166,42 @@ def _runs(rows: list[Row]) -> list[list[Row]]:
     return [[row for _, row in run] for _, run in groupby(enumerate(rows), key=key)]
 
 
-def _print_run(console: Console, run: list[Row], folds: dict[int, int], paid: set[int]) -> None:
-    first, last = run[0], run[-1]
-    style = STYLES[first.state]
-    shown = sum(row.shown for row in run)
-    for edit in first.edits if first.state == "folded" else ():
-        if edit not in paid:
-            shown += folds.get(edit, 0)
-            paid.add(edit)
-    which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
-    role = first.role if first is last else f"{len(run):,} entries"
-    tokens = sum(row.tokens for row in run)
-    count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
-    edits = "".join(f" [entry {edit}]" for edit in first.edits)
-    why = f"{first.why}{edits}" if first.why else ""
-    text = "" if first is not last else one_line(first.text)
-    put(
-        console,
-        (f"{which:>9} {role:<10} {count:>14} ", ""),
-        (f"{first.state:<9} ", style),
-        (f"{why}  " if why else "", "italic"),
-        (text, "dim"),
-    )
+class _Lines:
+    """A line for each run. Where there is little room the reason has a line of its own, and the text is left out."""
+
+    def __init__(self, console: Console, found: Explained) -> None:
+        self._console, self._folds, self._texts = console, found.folds, found.texts
+        self._wide = console.width >= WIDE
+        self._named: set[int] = set()
+
+    def titles(self) -> None:
+        """What stands in which column."""
+        why = "why, and the text" if self._wide else ""
+        put(self._console, (f"\n{self._columns('entries', 'role', 'tokens')}{'state':<9} {why}", "bold"))
+
+    def run(self, run: list[Row]) -> None:
+        """A row, or neighbours folded alike; and the text of their fold if it has not been named yet."""
+        first, last = run[0], run[-1]
+        new = [edit for edit in first.edits if edit in self._folds and edit not in self._named]
+        tokens, shown = sum(row.tokens for row in run), sum(row.shown for row in run)
+        shown += sum(self._folds[edit] for edit in new)
+        which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
+        role = first.role if first is last else f"{len(run):,} entries"
+        count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
+        edits = "".join(f" [entry {edit}]" for edit in first.edits)
+        state = f"{first.state:<9} " if self._wide else first.state
+        start = (self._columns(which, role, count), ""), (state, STYLES[first.state])
+        why = f"{first.why}{edits}" if first.why else ""
+        if self._wide:
+            text = "" if first is not last else one_line(first.text)
+            put(self._console, *start, (f"{why}  " if why else "", "italic"), (text, "dim"))
+        else:
+            put(self._console, *start)
+            if why:
+                put_whole(self._console, (why, "italic"), indent=8)
+        for edit in new:
+            self._named.add(edit)
+            put(self._console, (f"{'':{9 if self._wide else 7}} shown as {one_line(self._texts[edit])}", "dim"))
+
+    def _columns(self, which: str, role: str, count: str) -> str:
+        return f"{which:>9} {role:<10} {count:>14} " if self._wide else f"{which:>7} {role:<9} {count:>11} "

@@ -30,8 +30,8 @@ def command() -> str:
     if found is not None and started.samefile(found):
         return "transom"
     path, here = started.absolute(), Path.cwd()
-    inside = path.is_relative_to(here)
-    return shlex.quote((Path() / path.relative_to(here) if inside else path).as_posix())
+    shown = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+    return shlex.quote(shown if "/" in shown else f"./{shown}")
 
 
 def fresh_store() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -14,21 +15,22 @@ from transom.cli.bar import Bar
 from transom.cli.places import fresh_store, remember
 from transom.cli.report import print_json, print_report
 from transom.cli.sources import Record, records
-from transom.cli.windows import WindowsFile, windows_file
+from transom.cli.waiting import Watch
+from transom.cli.windows import STDOUT, WindowsFile, windows_file
 from transom.core.budget import Budget
 from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.drive.conversation import Conversation
 from transom.drive.replay import Placed, Step, replay, split
 from transom.errors import InvalidSetting
-from transom.measure.tally import Tally, newest_fold, tally_of
+from transom.measure.tally import Needs, Tally, needs_of, newest_fold, tally_of
 from transom.policies import policy_named
 from transom.stores import Store, open_store
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import OPENAI_CHAT, violations
 
 WRONG = 1
-"""The exit code if a window is invalid or over its budget."""
+"""The exit code if a window is invalid or over its budget, or if nothing but refusals came of it."""
 
 PROBLEMS = 5
 """How many wrong windows are named."""
@@ -42,14 +44,22 @@ class Course(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """All of a replay: a tally for each file, the course to draw, and the first windows that were wrong."""
+    """All of a replay: a tally for each file, the course to draw, what refused calls need, the first wrong windows."""
 
     budget: int
     policy: str
     store: str
     files: tuple[tuple[str, Tally], ...]
     course: Course | None = None
+    needs: Needs | None = None
     problems: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code: whether every window was right, and there was any."""
+        total = self.total
+        wrong = total.invalid or total.over or (total.refused and total.refused == total.calls + total.questions)
+        return WRONG if wrong else 0
 
     @property
     def total(self) -> Tally:
@@ -63,32 +73,32 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def run(wanted: Replay) -> int:
     """Replay, print, and say by the exit code whether every window was right."""
     outcome = replayed(wanted)
+    aside = wanted.out == STDOUT
     if wanted.json:
-        print_json(outcome)
+        print_json(outcome, aside=aside)
     else:
-        print_report(outcome)
-    return WRONG if outcome.total.invalid or outcome.total.over else 0
+        print_report(outcome, aside=aside)
+    return outcome.code
 
 
 def replayed(wanted: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
     budget, policy = Budget(context=wanted.budget), policy_named(wanted.policy)
+    out = wanted.out
     for file in wanted.files:  # before anything is made
         file.stat()
-        if wanted.out is not None and wanted.out.exists() and wanted.out.samefile(file):
-            raise InvalidSetting(f"--out: {wanted.out} is one of the input files")
+        if out is not None and out != STDOUT and out.exists() and out.samefile(file):
+            raise InvalidSetting(f"--out: {out} is one of the input files")
     url = fresh_store() if wanted.store is None else wanted.store
-    store = open_store(url)
     try:
-        remember(url)
-        with windows_file(wanted.out) as out, Bar() as bar:
-            playing = _Playing(store, budget, policy, out, bar, wanted)
-            files = tuple((str(file), playing.file(file, done)) for done, file in enumerate(wanted.files))
+        with Watch(url, writing=True) as watch, closing(open_store(url)) as store:
+            remember(url)
+            with windows_file(out) as windows, Bar(watch) as bar:
+                playing = _Playing(store, budget, policy, windows, bar, wanted)
+                files = tuple((str(file), playing.file(file, done)) for done, file in enumerate(wanted.files))
     except KeyboardInterrupt as stop:
         stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
         raise
-    finally:
-        store.close()
     if wanted.chart is not None and playing.course is None:
         raise InvalidSetting(f"--chart: no conversation {wanted.chart!r} in these files")
     return Outcome(
@@ -97,12 +107,13 @@ def replayed(wanted: Replay) -> Outcome:
         store=url,
         files=files,
         course=playing.course,
+        needs=playing.needs,
         problems=tuple(playing.problems),
     )
 
 
 class _Playing:
-    """Goes through files; keeps the course to draw and the first problems."""
+    """Goes through files; keeps the course to draw, what refused calls need, and the first problems."""
 
     def __init__(
         self, store: Store, budget: Budget, policy: Policy, out: WindowsFile, bar: Bar, wanted: Replay
@@ -111,6 +122,7 @@ class _Playing:
         self._out, self._bar, self._wanted = out, bar, wanted
         self._names: set[str] = set()
         self.course: Course | None = None
+        self.needs: Needs | None = None
         self.problems: list[str] = []
         o200k().count("loaded before anything is timed")
 
@@ -154,6 +166,9 @@ class _Playing:
 
     def _judged(self, record: Record, step: Step, messages: list[dict[str, Any]], newest: int) -> Tally:
         if step.window is None:
+            if step.refused is not None:
+                needs = needs_of(step.refused)
+                self.needs = needs if self.needs is None else self.needs.and_of(needs)
             return Tally(calls=step.question is None, questions=step.question is not None, refused=1)
         broken = violations(messages)
         over = step.window.tokens > self._wanted.budget

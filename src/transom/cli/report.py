@@ -13,8 +13,10 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from transom.cli.chart import sawtooth
-from transom.cli.term import one_line, put, put_json, terminal
-from transom.measure.tally import Tally
+from transom.cli.places import command
+from transom.cli.term import one_line, put, put_json, put_whole, terminal
+from transom.core.tokens import REQUEST_TOKENS
+from transom.measure.tally import Span, Tally
 
 if TYPE_CHECKING:
     from transom.cli.replaying import Outcome
@@ -49,13 +51,14 @@ COLUMNS: tuple[Column, ...] = (
 QUESTIONS: Column = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
 
 
-def print_report(outcome: Outcome) -> None:
-    """Tables and chart."""
-    console = terminal()
+def print_report(outcome: Outcome, *, aside: bool = False) -> None:
+    """Tables and chart, on stdout or `aside` on stderr."""
+    console = terminal(aside=aside)
     print_tables(console, outcome)
     print_course(console, outcome)
     if outcome.store != "memory:":
-        console.print("\nNext: transom explain ID, or transom show ID, with a conversation's id or a part of it.")
+        name = command()
+        console.print(f"\nNext: {name} explain ID, or {name} show ID, with a conversation's id or a part of it.")
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
@@ -67,8 +70,27 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     wide = _wide(columns, rows)
     fits = Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
     console.print(wide if fits and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
+    _print_refused(console, outcome)
     for problem in outcome.problems:
         put(console, ("wrong: ", "red"), (one_line(problem), ""))
+
+
+def _print_refused(console: Console, outcome: Outcome) -> None:
+    """What budget refused calls would have needed, and that no sum in the table counts them."""
+    total, needs = outcome.total, outcome.needs
+    if needs is None:
+        return
+    many = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
+    head = f" (the system prompt alone is {_span(needs.head)})" if needs.head[0] > REQUEST_TOKENS else ""
+    line = f"{'1 call needs' if total.refused == 1 else many} at least {_span(needs.need)} tokens{head}"
+    put_whole(console, ("refused: ", "yellow"), (line, ""))
+    if total.sent:
+        sent = "the 1 call that was" if total.sent == 1 else f"the {total.sent:,} calls that were"
+        put_whole(console, (f"Tokens and shares, passthrough's too, count {sent} sent, and no other.", ""))
+
+
+def _span(span: Span) -> str:
+    return f"{span[0]:,}" if span[0] == span[1] else f"{span[0]:,} to {span[1]:,}"
 
 
 def print_course(console: Console, outcome: Outcome) -> None:
@@ -81,8 +103,12 @@ def print_course(console: Console, outcome: Outcome) -> None:
         put(console, (line, ""))
 
 
-def print_json(outcome: Outcome) -> None:
-    """Everything as one object; shares from 0 to 1, null where nothing was sent."""
+def print_json(outcome: Outcome, *, aside: bool = False) -> None:
+    """Everything as one object; shares from 0 to 1, null where nothing was sent.
+
+    Tokens and shares count the calls that were sent; `needs`: the least and the most tokens that refused ones need, and
+    the least and the most that stands before their conversations. On stdout, or `aside` on stderr.
+    """
     course = outcome.course
     put_json(
         {
@@ -91,9 +117,11 @@ def print_json(outcome: Outcome) -> None:
             "store": outcome.store,
             "files": [{"file": name, **_numbers(tally)} for name, tally in outcome.files],
             "total": _numbers(outcome.total),
+            "needs": None if outcome.needs is None else asdict(outcome.needs),
             "problems": outcome.problems,
             "course": None if course is None else {"conversation": course.id, "tokens": course.tokens},
-        }
+        },
+        aside=aside,
     )
 
 

@@ -44,10 +44,10 @@ def records(path: Path, *, questions: bool = False) -> Iterator[Record]:
             yield _record(_json(_read(content, str(path)), str(path)), str(path), _stem(path), questions, (0.0, 1.0))
             return
         begin = 0.0
-        for number, line in _lines(content, path):
+        for count, (number, line) in enumerate(_lines(content, path)):
             where = f"{path} line {number}"
             end = min(1.0, raw.tell() / size) if raw.seekable() and size else 1.0
-            hint = SPREAD if not begin else ""
+            hint = "" if count else SPREAD
             yield _record(_json(line, where, hint), where, f"{_stem(path)}:{number}", questions, (begin, end))
             begin = end
 
@@ -103,7 +103,7 @@ def _record(value: object, where: str, name: str, questions: bool, span: tuple[f
     messages = fields.get("messages")
     if not isinstance(messages, list):
         hint = "; this looks like a single message" if "role" in fields else ""
-        raise InvalidMessage(where, f"messages must be a list, {_found(fields, "messages")}{hint}")
+        raise InvalidMessage(where, f"messages must be a list, {_found(fields, 'messages')}{hint}")
     title = fields.get("id")
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(fields, 'id')}")

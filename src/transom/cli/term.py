@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from transom.core.codec import plain
@@ -29,13 +30,14 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
-def terminal() -> Terminal:
-    """Stdout as it is now; a file or a pipe is 150 columns wide.
+def terminal(*, aside: bool = False) -> Terminal:
+    """Stdout as it is now, or `aside` stderr; a file or a pipe is 150 columns wide.
 
     Nothing is highlighted, and no text of a log is taken for markup or an emoji.
     """
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 150
-    return Terminal(highlight=False, markup=False, emoji=False, width=wide)
+    stream = sys.stderr if aside else sys.stdout
+    wide = None if stream.isatty() or "COLUMNS" in os.environ else 150
+    return Terminal(stderr=aside, highlight=False, markup=False, emoji=False, width=wide)
 
 
 def one_line(text: str) -> str:
@@ -45,12 +47,14 @@ def one_line(text: str) -> str:
 
 def put(console: Console, *pieces: tuple[str, str]) -> None:
     """Pieces with their styles on one line; what does not fit is cut off, not wrapped."""
-    line = Text()
-    for piece, style in pieces:
-        line.append(piece, style=style)
-    console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+    console.print(Text.assemble(*pieces), no_wrap=True, overflow="ellipsis", crop=True)
 
 
-def put_json(value: Any) -> None:
-    """One object, on one line."""
-    sys.stdout.write(plain(value).decode("utf-8") + "\n")
+def put_whole(console: Console, *pieces: tuple[str, str], indent: int = 0) -> None:
+    """Pieces with their styles; what does not fit goes on in the next line, indented alike."""
+    console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
+
+
+def put_json(value: Any, *, aside: bool = False) -> None:
+    """One object, on one line of stdout, or `aside` of stderr."""
+    (sys.stderr if aside else sys.stdout).write(plain(value).decode("utf-8") + "\n")

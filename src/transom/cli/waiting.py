@@ -22,10 +22,9 @@ class Watch:
     `writing`: whether a lock against writing alone is in the way. Only SQLite's stores are watched.
     """
 
-    def __init__(self, url: str, *, writing: bool, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, *, writing: bool) -> None:
         self._path = url.partition(":///")[2].partition("?")[0] if url.startswith("sqlite:") else ""
         self._try = "BEGIN IMMEDIATE" if writing else "SELECT 1 FROM sqlite_schema"
-        self._patience = patience
         self._last = monotonic()
         self._done = Event()
         self._thread = Thread(target=self._look, daemon=True)
@@ -47,8 +46,8 @@ class Watch:
             self._thread.join()
 
     def _look(self) -> None:
-        while not self._done.wait(self._patience / 4):
-            if monotonic() - self._last >= self._patience and self._locked():
+        while not self._done.wait(PATIENCE / 4):
+            if monotonic() - self._last >= PATIENCE and self._locked():
                 say(f"{self._path} is locked: waiting for another process", 0)
                 return
 

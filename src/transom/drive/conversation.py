@@ -23,7 +23,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.drive import asked
 from transom.drive.window import Window
-from transom.errors import Conflict, InvalidEdit, StoreUnavailable
+from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.policies import policy_named
@@ -74,6 +74,7 @@ class Conversation:
         self._frame = Frame(head=self._first_head(system))
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
+        self._closed = False
 
     @classmethod
     def open(
@@ -131,6 +132,7 @@ class Conversation:
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
+        self._must_be_open()
         view = self._view
         entry = view.entry(_placed(view, fact), self._clock(), meta)
         try:
@@ -149,11 +151,13 @@ class Conversation:
 
     def undo(self, edit: int | None = None, why: str = "") -> int:
         """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
+        self._must_be_open()
         seq = self._newest_edit() if edit is None else asked.number("undo", edit)
         return self.edit(Undo(edit=seq, why=why))
 
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
+        self._must_be_open()
 
         def propose(view: View) -> tuple[Sequence[Entry], View]:
             if (why := view.refusal(edit)) is not None:
@@ -166,12 +170,13 @@ class Conversation:
     # ---- the next call
 
     def window(self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None) -> Window:
-        """The window of the next call, logged before it is returned.
+        """The window of the next call, logged before it is returned; to look without logging there is `dry_run`.
 
-        `tools`: the tool schemas of the request, which count; None means those of the last window, [] none (other ones
-        break the cached prefix). `says`: words by key that are said when they change; a key that is missing is taken
-        back. Asked again with nothing new in the log, it is the same window. Raises BudgetImpossible with the bill,
-        InvalidMessage for tools or words that are none.
+        `tools`: the tool schemas of the request, which count; None means those of the last window (at first none), []
+        none; other ones than the last break the cached prefix. `says`: words by key that are said when they change; a
+        key that is missing is taken back. Asked again with nothing new in the log, it is the same window. A log with
+        nothing to show (no system prompt; no message, or only empty ones) gives a window without messages, which no
+        provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools or words that are none.
         """
         frame = self._framed(tools, says)
         if self._view.sent is not None:
@@ -197,10 +202,12 @@ class Conversation:
 
     def explain(self, at: int | None = None) -> list[Row]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
+        self._must_be_open()
         return explain(self._view if at is None else self.view_at(at))
 
     def view_at(self, call: int) -> View:
         """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
+        self._must_be_open()
         calls = requests(self.log)
         number = call_number(call, len(calls), self.log.name)
         return view_of(self.log, self._view.counter, calls[number - 1].seq)
@@ -226,7 +233,13 @@ class Conversation:
         )
 
     def close(self) -> None:
-        """Leave a snapshot for a fast opening, and let go of the store. What was acknowledged is safe without it."""
+        """Leave a snapshot for a fast opening, and let go of the store. What was acknowledged is safe without it.
+
+        Whatever needs the log raises InvalidSetting from then on.
+        """
+        if self._closed:
+            return
+        self._closed = True
         try:
             if self._view.n >= SNAPSHOT_AT and self._view.n > self._saved:
                 self._snapshot()
@@ -241,6 +254,10 @@ class Conversation:
         self.close()
 
     # ---- how
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise InvalidSetting("the conversation is closed")
 
     def _plan(self, view: View, frame: Frame) -> Plan[Window]:
         return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
@@ -286,6 +303,7 @@ class Conversation:
         return logged if head == logged else head
 
     def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
+        self._must_be_open()
         head = self._frame.head
         if tools is not None and (wanted := asked.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))

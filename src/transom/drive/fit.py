@@ -20,7 +20,7 @@ DIALECTS = ("openai",)
 
 
 def fit(
-    messages: Sequence[Raw],
+    messages: Sequence[object],
     *,
     context: int | None = None,
     reserve: int = 0,
@@ -31,10 +31,15 @@ def fit(
 ) -> list[dict[str, Any]]:
     """The messages the model should see next: valid for its API and within `context` − `reserve` tokens.
 
-    Pure: the input stays as it is, and the same input gives the same output. The calls the list shows (one before each
-    assistant message) are played again, so the result for a longer list begins with the result for a shorter one,
-    except after a cut. `context` is 128,000 if not given; `max_messages` counts all messages. Markers name messages by
-    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
+    message object (what has `model_dump`). The calls that the list shows (one before each assistant message) are played
+    again, so that at each of them, and at the end, the result begins with the result for the list up to the call
+    before, except after a cut; this holds for lists that end where a call was made, not for any two prefixes of a list.
+    A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
+
+    `context` is 128,000 if not given; `max_messages` counts all messages. `tools`: the schemas that go with the
+    request, which count; None, like [], means none. Markers name messages by their position in the list. Raises
+    BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
     if dialect not in DIALECTS:
         raise InvalidSetting(f"unknown dialect {dialect!r}: there are {', '.join(DIALECTS)}")

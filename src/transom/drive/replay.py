@@ -22,6 +22,7 @@ from transom.core.window import Window, assemble
 from transom.drive.conversation import Conversation
 from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting
 from transom.wire.openai_chat import parse
+from transom.wire.openai_chat.reply import as_message
 
 Placed = tuple[int, Fact]
 """A fact with its position in the list it came from."""
@@ -47,12 +48,15 @@ class Step(Struct, frozen=True, kw_only=True):
     question: int | None = None
 
 
-def split(messages: Sequence[Raw], where: str = "") -> tuple[list[Instruction], list[Placed]]:
-    """The leading instructions, and every later message as a fact with its position. Raises InvalidMessage."""
+def split(messages: Sequence[object], where: str = "") -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later message as a fact with its position. Raises InvalidMessage.
+
+    A message is a dict, or a client library's object that can dump itself as one.
+    """
     if not isinstance(messages, (list, tuple)):
         raise InvalidMessage(where or "messages", f"must be a list of messages, not {type(messages).__name__}")
     prefix = f"{where}, " if where else ""
-    facts = [(at, parse(message, f"{prefix}message {at}")) for at, message in enumerate(messages)]
+    facts = [(at, parse(as_message(message), f"{prefix}message {at}")) for at, message in enumerate(messages)]
     head: list[Instruction] = []
     for _, fact in facts:
         if not isinstance(fact, Instruction):

@@ -9,19 +9,25 @@ from transom.core.message import Head
 from transom.core.tokens import REQUEST_TOKENS, head_size
 from transom.core.unit import Folded
 from transom.core.window import Window
+from transom.errors import BudgetImpossible
+
+Span = tuple[int, int]
+"""The least and the most of something."""
 
 
 class Tally(Struct, frozen=True, kw_only=True):
     """Counts of calls and questions, sums of tokens over the calls that were sent, and CPU seconds of building.
 
     `invalid`, `over` and `refused` count questions too; the sums do not, since a question is asked on the side.
-    `passthrough`: tokens of the same calls had each carried everything so far. `kept`: tokens shared with the window
+    `sent`: calls that were not refused; `tokens`, `passthrough` and `kept` are sums over these, and over no other.
+    `passthrough`: tokens of those calls had each carried everything so far. `kept`: tokens shared with the window
     before. `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with
     no message before them that could be shown.
     """
 
     conversations: int = 0
     calls: int = 0
+    sent: int = 0
     questions: int = 0
     invalid: int = 0
     over: int = 0
@@ -56,6 +62,27 @@ class Tally(Struct, frozen=True, kw_only=True):
         return 1e3 * self.seconds / asked if asked else None
 
 
+class Needs(Struct, frozen=True, kw_only=True):
+    """Tokens that refused calls need at least, and of these what stands before the conversation."""
+
+    need: Span
+    head: Span
+
+    def and_of(self, other: Needs) -> Needs:
+        """Of both together."""
+        return Needs(need=_wider(self.need, other.need), head=_wider(self.head, other.head))
+
+
+def needs_of(refused: BudgetImpossible) -> Needs:
+    """What one refused call needs, by its bill."""
+    need, head = refused.bill["need"], refused.bill.get("head", 0) + refused.bill.get("tools", 0)
+    return Needs(need=(need, need), head=(head, head))
+
+
+def _wider(one: Span, other: Span) -> Span:
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
 def unedited(window: Window) -> int:
     """Tokens the window would have without any edit: everything so far."""
     head = window.head
@@ -72,6 +99,7 @@ def tally_of(window: Window, *, newest_before: int = -1) -> Tally:
     """One call's window; `newest_before` is the youngest fold of the windows before it."""
     return Tally(
         calls=1,
+        sent=1,
         tokens=window.size.tokens,
         passthrough=unedited(window),
         kept=window.kept,

@@ -13,27 +13,52 @@ from transom.wire.openai_chat.parse import parse
 
 def parse_reply(reply: object) -> Assistant:
     """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
-    response = _plain(reply)
-    choices = response.get("choices")
-    message = response
-    if isinstance(choices, list):
-        first: Any = next(iter(cast("list[object]", choices)), None)
-        message = _plain(_plain(first).get("message") if first is not None else None)
-        message = {key: value for key, value in message.items() if value is not None or key == "content"}
+    response = _plain(_dumped(reply))
+    listed = response.get("choices")
+    choices = cast("list[object]", listed) if isinstance(listed, list) else []
+    message = _first(choices) if choices else _plain(as_message(reply))
+    if not choices and "role" not in response:
+        _refuse(response)
     fact = parse(message, "reply")
     if not isinstance(fact, Assistant):
         raise InvalidMessage("reply", f"role must be assistant, not {message.get('role')!r}")
-    usage = response.get("usage")
-    return fact if usage is None or not isinstance(choices, list) else replace(fact, usage=_usage(_plain(usage)))
+    usage = response.get("usage") if choices else None
+    return fact if usage is None else replace(fact, usage=_usage(_plain(_dumped(usage))))
+
+
+def as_message(value: object) -> object:
+    """A message object of a client library as the dict it dumps, what is null left out; anything else as it is."""
+    plain = _dumped(value)
+    return value if plain is value else _without_nulls(_plain(plain))
+
+
+def _dumped(value: object) -> object:
+    dump = None if isinstance(value, dict) else getattr(value, "model_dump", None)
+    return dump() if callable(dump) else cast("object", value)
+
+
+def _without_nulls(message: Raw) -> Raw:
+    """Client libraries fill in null for whatever was not sent; a null content is what was sent."""
+    return {key: value for key, value in message.items() if value is not None or key == "content"}
+
+
+def _first(choices: list[object]) -> Raw:
+    choice = _plain(_dumped(choices[0]))
+    return _without_nulls(_plain(_dumped(choice.get("message"))))
+
+
+def _refuse(response: Raw) -> None:
+    """Say what came instead of a message, if it is known."""
+    if error := response.get("error"):
+        said: Any = cast("Raw", error).get("message") if isinstance(error, dict) else None
+        raise InvalidMessage("reply", f"the reply is an error: {said or error!s:.400}")
+    if "choices" in response:
+        raise InvalidMessage("reply", "the reply has no choices")
 
 
 def _plain(value: object) -> Raw:
-    """A dict as it is; a response object of a client library through its own `model_dump`."""
     if isinstance(value, dict):
         return cast("Raw", value)
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return cast("Raw", dump())
     raise InvalidMessage("reply", f"a response or an assistant message is needed, not {type(value).__name__}")
 
 
