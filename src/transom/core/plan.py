@@ -31,6 +31,10 @@ from transom.errors import BudgetImpossible
 
 Ref = Callable[[int], str]
 
+ROUNDS = 16
+"""A plan goes on until a round proposes nothing, so that planning again has nothing to do (law 8). A fold may cover a
+word of the frame, which is then due again and needs room; every round shrinks what shows, and this is only a bound."""
+
 _NOBODY: Mapping[int | None, str] = {}
 
 
@@ -190,18 +194,24 @@ class _Cutter:
             self._ask(self.policy.arrival, self._free(), stop=False)
         if self._quiet():
             return
-        if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
-            self._press(self.policy.pressure, hard=False)
-        for _ in range(4):  # what is folded may be a word of the frame, which is then due again and needs room
-            if fits(self._used(), self.limit):
+        for _ in range(ROUNDS):
+            before = len(self.draft.entries)
+            self._relieve()
+            if len(self.draft.entries) == before:
                 break
-            self._press(self.policy.hard, hard=True)
-        if self.draft.view.broke is not None:
-            self._fold_superseded()
         if not fits(self._used(), self.limit):
             view = self.draft.view
             shown = {view.newest: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             raise self._impossible(self._used(), shown)
+
+    def _relieve(self) -> None:
+        """One round: gently if there is pressure, hard if it would not fit."""
+        if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
+            self._press(self.policy.pressure, hard=False)
+        if not fits(self._used(), self.limit):
+            self._press(self.policy.hard, hard=True)
+        if self.draft.view.broke is not None:
+            self._fold_superseded()
 
     # ---- measures
 
@@ -254,6 +264,7 @@ class _Cutter:
             required=self._required(),
             newest=self.draft.view.newest,
             hard=hard,
+            words=words,
         )
 
     # ---- steps

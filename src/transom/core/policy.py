@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from transom.core.budget import Budget, fits
+from transom.core.budget import Budget, fits, pressure
 from transom.core.edit import Edit
-from transom.core.tokens import Size, TokenCounter
+from transom.core.tokens import NOTHING, Size, TokenCounter
 from transom.core.view import View
 
 
@@ -21,7 +21,8 @@ class Aim(Struct, frozen=True):
 
     `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
     once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
-    the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry.
+    the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry. `words`:
+    what will still be said before the request; `goal` leaves room for it.
     """
 
     goal: Size
@@ -34,6 +35,11 @@ class Aim(Struct, frozen=True):
     required: tuple[int, ...] = ()
     newest: int = -1
     hard: bool = False
+    words: Size = NOTHING
+
+    def pressure(self, view: View, saved: Size = NOTHING) -> float:
+        """The fullest of the rooms, words to be said included, once so much is saved."""
+        return pressure(view.total.plus(self.words).minus(saved), self.fixed, self.limit)
 
     def met(self, view: View) -> bool:
         """Nothing left to do."""

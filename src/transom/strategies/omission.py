@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core import texts
-from transom.core.budget import fits, pressure
+from transom.core.budget import fits
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
@@ -58,8 +58,7 @@ class Omit(Struct, frozen=True, kw_only=True):
         return start, stop
 
     def _pays(self, view: View, aim: Aim, saved: Size) -> bool:
-        before = pressure(view.total, aim.fixed, aim.limit)
-        return before - pressure(view.total.minus(saved), aim.fixed, aim.limit) >= self.least
+        return aim.pressure(view) - aim.pressure(view, saved) >= self.least
 
 
 def _saving(slot: Slot, aim: Aim) -> Size:
