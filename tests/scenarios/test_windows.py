@@ -286,7 +286,6 @@ def test_a_pinned_turn_surfaces_behind_the_marker():
     result = conv.tool_result("c0", "the one path that matters: src/engine.py")
     conv.pin(result)
     windows = work(conv, 30)
-    assert windows[-1].breaks is None or windows[-1].breaks.why
     shown = contents(windows[-1])
     marker = next(at for at, (_, text) in enumerate(shown) if text and "left out of this window" in text)
     assert shown[marker + 2] == ("tool", "the one path that matters: src/engine.py")
@@ -316,7 +315,7 @@ def test_usage_calibrates_the_limit():
         conv.observe(reply)
         conv.tool_result(f"c{number}", words(20))
     assert conv.view.ratio > 1.9
-    assert window.tokens == round(window.size.tokens * conv.view.ratio) or window.size.tokens < 220
+    assert window.size.tokens < 220, "twice as dear, half as much"
 
 
 def test_explain_says_what_became_of_every_fact():
