@@ -17,7 +17,7 @@ from transom.core.edit import Fold
 from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.message import Assistant, Call, Text, ToolResult, User
-from transom.core.tokens import count_body
+from transom.core.tokens import Measure
 from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
@@ -49,7 +49,7 @@ def bodies(n: int) -> Iterator[Body]:
 
 def entries(n: int) -> Iterator[Entry]:
     for seq, body in enumerate(bodies(n)):
-        yield Entry(seq=seq, at=1e9 + seq, body=body, tokens=count_body(body, COUNTER), counter=COUNTER.name)
+        yield Entry(seq=seq, at=1e9 + seq, body=body, tokens=Measure(COUNTER).body(body), counter=COUNTER.name)
 
 
 def build(path: str, n: int) -> None:

@@ -28,7 +28,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.tokens import count_body
+from transom.core.tokens import Measure
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
@@ -81,7 +81,7 @@ class Story:
     def add(self, body: Body) -> None:
         seq, hidden = len(self.entries), self.chance.random() < 0.03
         counted = self.chance.random() < 0.7 and not isinstance(body, Trim)
-        tokens, name = (count_body(body, COUNTER), COUNTER.name) if counted else ((), "")
+        tokens, name = (Measure(COUNTER).body(body), COUNTER.name) if counted else ((), "")
         meta = Meta(include_in_context=False) if hidden else None
         self.entries.append(Entry(seq=seq, at=float(seq), body=body, tokens=tokens, counter=name, meta=meta))
         self.view = fold(self.view.on(Entries(self.entries)), self.entries[-1:])

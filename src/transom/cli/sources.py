@@ -14,7 +14,7 @@ from msgspec import Struct
 from transom.core.message import Raw
 from transom.drive.replay import Question
 from transom.errors import InvalidMessage
-from transom.wire.openai_chat import kind_of
+from transom.wire.reading import kind_of
 
 GZIP = b"\x1f\x8b"
 SPREAD = "; JSON that goes over several lines belongs in a file named .json"

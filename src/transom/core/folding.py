@@ -16,6 +16,7 @@ from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import (
     Assistant,
+    Call,
     Fact,
     Failure,
     Handoff,
@@ -249,9 +250,14 @@ def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
         assert isinstance(turn, Assistant)
         for index in unit.missing:
             call = turn.calls[index]
-            if call.legacy == body.legacy and (call.id == body.call if not call.legacy else name in {None, call.name}):
+            if call.legacy == body.legacy and _answers(body.call, name, call):
                 return key, index
     return None
+
+
+def _answers(label: str, name: str | None, call: Call) -> bool:
+    """By its id; a call without one, by its name, where the result has any."""
+    return label == call.id if call.id else (not label or label == call.name) and name in {None, call.name}
 
 
 def _head(view: View, entry: Entry) -> None:

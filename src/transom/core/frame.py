@@ -13,7 +13,9 @@ _NOTHING_SAID: Mapping[str, str] = {}
 
 class Frame(Struct, frozen=True, kw_only=True):
     """`head` stands before everything, verbatim. `says`: words by key that are said when they change (mode, goal,
-    step, todo): state is said, not carried."""
+    step, todo): state is said, not carried. `nudge`: what is said where the window would end with the model's own
+    words, for providers that do not go on from these."""
 
     head: Head = Head()
     says: Mapping[str, str] = _NOTHING_SAID
+    nudge: str = ""

@@ -68,11 +68,17 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 
 class Fact(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind"):
-    """The root of all facts: content parts, their wire shape, and what else came with them."""
+    """The root of all facts: content parts, their wire shape, and what else came with them.
+
+    `dialect` names the provider API whose words `shape`, `extra` and raw parts are ("": OpenAI chat): only there do
+    they come out again. `apart`: it came as a message of its own where the dialect would join it to the one before.
+    """
 
     parts: tuple[Part, ...] = ()
     shape: Shape = "text"
     extra: Raw | None = None
+    dialect: str = ""
+    apart: bool = False
 
 
 class User(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="user"):
@@ -86,18 +92,26 @@ class Instruction(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="inst
 
 
 class Assistant(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="assistant"):
-    """One turn of the model. `answers` is the seq of the `Sent` it replies to."""
+    """One turn of the model. `answers` is the seq of the `Sent` it replies to.
+
+    `order`: how it stood on the wire, a letter for each (r reasoning, p part, c call), where not in just this order.
+    """
 
     calls: tuple[Call, ...] = ()
     reasoning: tuple[Reasoning, ...] = ()
+    order: str = ""
     answers: int | None = None
     usage: Usage | None = None
 
 
 class ToolResult(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="result"):
-    """An answer to a call: to the provider's label `call`, or, if made by us, to the call's place (unit, index)."""
+    """An answer to a call: to the provider's label `call`, or, if made by us, to the call's place (unit, index).
+
+    `failed`: the tool reported an error.
+    """
 
     call: str = ""
+    failed: bool = False
     place: tuple[int, int] | None = None
     made: bool = False
     legacy: bool = False
@@ -168,6 +182,16 @@ def addressed(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
     """Every part of a fact in the order of `addressed`."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
+
+
+def ordered(turn: Assistant) -> Iterator[Addressed]:
+    """What a turn holds, in its order on the wire."""
+    if not turn.order:
+        yield from (*turn.reasoning, *turn.parts, *turn.calls)
+        return
+    groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
+    for letter in turn.order:
+        yield next(groups[letter])
 
 
 def said(fact: Fact) -> str:

@@ -1,7 +1,8 @@
 """The plan: the entries that must be appended before the next request may leave. Pure; one atomic append.
 
 In this order, because each step may need room that a later one makes: an abandoned request is closed, open calls are
-closed, late results said, the head renewed, new entries clipped while that is free; then, if the fullest room has
+closed, late results said, the head renewed, the model's last word followed by a nudge where its API wants
+one, new entries clipped while that is free; then, if the fullest room has
 passed the trigger, one deep cut; if the window would still not fit, the hard ladder; then the words of the frame that
 are due; and `Sent` last. Planning again after a plan gives only `Sent`.
 """
@@ -21,9 +22,9 @@ from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.log import Ahead
-from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
+from transom.core.message import Assistant, Failure, Head, Note, Other, Text, ToolResult
 from transom.core.policy import Aim, Policy, Strategy
-from transom.core.tokens import NOTHING, REQUEST_TOKENS, Size, count_body, fact_size, tool_tokens
+from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
 from transom.core.view import View
 from transom.core.window import W, assemble
@@ -63,6 +64,8 @@ def plan(
     if view.late:
         _say_late(draft, budget, ref)
     _renew_head(draft, frame.head)
+    if frame.nudge and _ends_in_words(draft.view):
+        draft.add(Note(key="", text=frame.nudge))
     _Cutter(draft, frame, budget, policy, ref).run()
     for note in _due(draft.view, frame.says):
         draft.add(note)
@@ -72,7 +75,18 @@ def plan(
 def settled(view: View, frame: Frame, budget: Budget) -> bool:
     """Whether a window of this view could leave as it is: nothing to be said or renewed, and within the limits."""
     head = view.head.body if view.head is not None else Head()
+    if frame.nudge and _ends_in_words(view):
+        return False
     return head == frame.head and not _due(view, frame.says) and fits(view.total, budget.limits(view.ratio))
+
+
+def _ends_in_words(view: View) -> bool:
+    """Whether the window would end with words of the model, and not with a call or with what it does itself."""
+    last = view.slots[-1] if view.slots else None
+    turn = last.head if isinstance(last, Unit) else None
+    if isinstance(turn, Failure):
+        return bool(turn.shown)
+    return isinstance(turn, Assistant) and not turn.calls and not (turn.parts and isinstance(turn.parts[-1], Other))
 
 
 class _Draft:
@@ -219,7 +233,7 @@ class _Cutter:
         """What must still be said before this request."""
         size = NOTHING
         for note in _due(self.draft.view, self.says):
-            size = size.plus(fact_size(note, count_body(note, self.draft.view.counter)))
+            size = size.plus(fact_size(note, self.draft.view.counter.body(note)))
         return size
 
     def _used(self) -> Size:
@@ -236,7 +250,7 @@ class _Cutter:
         return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
 
     def _head(self) -> Size:
-        return self.draft.view.head_size.plus(Size(REQUEST_TOKENS))
+        return self.draft.view.head_size.plus(Size(self.draft.view.counter.request))
 
     def _fixed(self) -> Size:
         view, size = self.draft.view, self._head()
@@ -322,7 +336,7 @@ class _Cutter:
         scale = view.ratio if which == 0 else 1.0
         bill = {"head": self._head()[which]}
         if which == 0 and view.head is not None and isinstance(view.head.body, Head):
-            bill["tools"] = tool_tokens(view.head.body.tools, view.counter)
+            bill["tools"] = view.counter.tools(view.head.body.tools)
             bill["head"] -= bill["tools"]
         if shown:
             bill["notes"] = self._words()[which]

@@ -19,6 +19,15 @@ def left_out(kind: str) -> str:
     return f"[{kind} left out]"
 
 
+def instruction(role: str, text: str) -> str:
+    """A system or developer message in the middle of a conversation, where the API knows no such role there."""
+    return f"[{role} message] {text}"
+
+
+NUDGE = "[continue]"
+"""Where a window would end with the model's own words and its API does not go on from these."""
+
+
 def clipped(ref: str, gone: int, lines: int = 0) -> str:
     """In the gap of a clipped text."""
     total = f" of {lines:,} lines" if lines else ""

@@ -82,17 +82,6 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def part_tokens(part: Addressed, counter: TokenCounter) -> int:
-    """Tokens of one addressed part."""
-    if isinstance(part, (Text, Reasoning)):
-        return counter.count(part.text)
-    if isinstance(part, Call):
-        return counter.count(part.args)
-    if isinstance(part, Media):
-        return MEDIA_TOKENS
-    return sum(counter.count(text) for text in texts_in(part.raw))
-
-
 def part_bytes(part: Addressed) -> int:
     """UTF-8 bytes of one addressed part, base64 included."""
     if isinstance(part, (Text, Reasoning)):
@@ -121,25 +110,6 @@ def trimmed(part: Addressed, trim: Trim) -> Addressed | None:
     return None if isinstance(part, Reasoning) else Text(trim.note)
 
 
-def envelope_tokens(fact: Fact, counter: TokenCounter) -> int:
-    """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
-    count = counter.count
-    tokens = MESSAGE_TOKENS
-    if isinstance(fact, Assistant):
-        for call in fact.calls:
-            tokens += count(call.id) + count(call.name or UNNAMED)
-    elif isinstance(fact, ToolResult):
-        tokens += count(fact.call)
-    elif own := said(fact):
-        tokens += count(own)
-    if fact.extra:
-        name = fact.extra.get("name")
-        tokens += count(name) if isinstance(name, str) else 0
-        for key in SENT_EXTRAS:
-            tokens += sum(map(count, texts_in(fact.extra.get(key))))
-    return tokens
-
-
 def envelope_bytes(fact: Fact) -> int:
     """As `envelope_tokens`, in bytes; unknown fields are counted too, since they travel."""
     size = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0)
@@ -152,27 +122,62 @@ def envelope_bytes(fact: Fact) -> int:
     return size + text_bytes(said(fact))
 
 
-def count_body(body: Body, counter: TokenCounter, trimmed_part: Addressed | None = None) -> tuple[int, ...]:
-    """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its shown form."""
-    if isinstance(body, Fact):
-        return (envelope_tokens(body, counter), *[part_tokens(part, counter) for part in parts_of(body)])
-    if isinstance(body, Fold):
-        return (MESSAGE_TOKENS + counter.count(body.text),)
-    if isinstance(body, Trim) and trimmed_part is not None:
-        return (part_tokens(trimmed_part, counter),)
-    if isinstance(body, Head):
-        return (head_tokens(body, counter),)
-    return ()
+class Measure:
+    """How a dialect counts: what texts, parts and messages cost, given a tokenizer. This one is OpenAI chat's.
 
+    `name` goes with every stored count: counts of another name are made again. `request`: what a request costs beside
+    its messages.
+    """
 
-def tool_tokens(tools: Sequence[Raw], counter: TokenCounter) -> int:
-    """Tool schemas, each as compact JSON."""
-    return sum(counter.count(plain(tool).decode()) for tool in tools)
+    request = REQUEST_TOKENS
 
+    def __init__(self, counter: TokenCounter, dialect: str = "") -> None:
+        self.name = f"{counter.name}/{dialect}" if dialect else counter.name
+        self.counter, self.count = counter, counter.count
 
-def head_tokens(head: Head, counter: TokenCounter) -> int:
-    """Instructions and tool schemas."""
-    return sum(sum(count_body(message, counter)) for message in head.messages) + tool_tokens(head.tools, counter)
+    def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+        """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its `shown` form."""
+        if isinstance(body, Fact):
+            part = self.part
+            return (self.envelope(body), *[part(each) for each in parts_of(body)])
+        if isinstance(body, Fold):
+            return (MESSAGE_TOKENS + self.count(body.text),)
+        if isinstance(body, Trim) and shown is not None:
+            return (self.part(shown),)
+        if isinstance(body, Head):
+            return (sum(sum(self.body(message)) for message in body.messages) + self.tools(body.tools),)
+        return ()
+
+    def part(self, part: Addressed) -> int:
+        """Tokens of one addressed part."""
+        if isinstance(part, (Text, Reasoning)):
+            return self.count(part.text)
+        if isinstance(part, Call):
+            return self.count(part.args)
+        if isinstance(part, Media):
+            return MEDIA_TOKENS
+        return sum(map(self.count, texts_in(part.raw)))
+
+    def envelope(self, fact: Fact) -> int:
+        """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
+        count, tokens = self.count, MESSAGE_TOKENS
+        if isinstance(fact, Assistant):
+            for call in fact.calls:
+                tokens += count(call.id) + count(call.name or UNNAMED)
+        elif isinstance(fact, ToolResult):
+            tokens += count(fact.call)
+        elif own := said(fact):
+            tokens += count(own)
+        if fact.extra:
+            name = fact.extra.get("name")
+            tokens += count(name) if isinstance(name, str) else 0
+            for key in SENT_EXTRAS:
+                tokens += sum(map(count, texts_in(fact.extra.get(key))))
+        return tokens
+
+    def tools(self, tools: Sequence[Raw]) -> int:
+        """Tool schemas, each as compact JSON."""
+        return sum(self.count(plain(tool).decode()) for tool in tools)
 
 
 def head_size(head: Head, tokens: int) -> Size:

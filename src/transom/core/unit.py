@@ -169,8 +169,15 @@ def _shown(entry: Entry, best: dict[Place, Cut], voided: bool) -> Fact:
     if not isinstance(fact, Assistant):
         return replace(fact, parts=content)
     calls = tuple(part for (kind, _), part in parts.items() if kind == "args")
-    thoughts = tuple(part for (kind, _), part in parts.items() if kind == "reasoning" and part is not None)
-    return replace(fact, parts=content, calls=calls, reasoning=thoughts)
+    thoughts = [part for (kind, _), part in parts.items() if kind == "reasoning"]
+    order, kept = _without(fact.order, thoughts), tuple(thought for thought in thoughts if thought is not None)
+    return replace(fact, parts=content, calls=calls, reasoning=kept, order=order)
+
+
+def _without(order: str, thoughts: list[Reasoning | None]) -> str:
+    """The order of a turn without the thoughts that are gone."""
+    left = iter(thoughts)
+    return "".join(letter for letter in order if letter != "r" or next(left) is not None)
 
 
 def new_unit(key: int, entry: Entry, bound: str = "") -> Unit:

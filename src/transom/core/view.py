@@ -25,10 +25,9 @@ from transom.core.message import (
 from transom.core.tokens import (
     MESSAGE_BYTES,
     NOTHING,
-    REQUEST_TOKENS,
+    Measure,
     Size,
     TokenCounter,
-    count_body,
     part_bytes,
     text_bytes,
     trimmed,
@@ -54,12 +53,13 @@ class View:
     """The visible slots in key order, and what the planner must know about the log behind them."""
 
     def __init__(self, log: Log, counter: TokenCounter) -> None:
-        self.log, self.counter = log, counter
+        self.log = log
+        self.counter = counter if isinstance(counter, Measure) else Measure(counter)
         self.n = 0
         self.slots: list[Slot] = []
         self.keys: list[int] = []
         self.unit_of = array("q")
-        self.total = Size(REQUEST_TOKENS, 0, 0, 0)
+        self.total = Size(self.counter.request, 0, 0, 0)
         self.head: Entry | None = None
         self.head_size = NOTHING
         self.sent: Entry | None = None
@@ -242,7 +242,7 @@ class View:
         if isinstance(body, Trim) and self.slot_of(body.entry) is not None:  # else it does not apply
             found = part_of(self.fetch(body.entry), body.part)
             form = trimmed(found[0], body) if found else None
-        return count_body(body, self.counter, form)
+        return self.counter.body(body, form)
 
     def open_unit(self, key: int) -> Unit:
         """The unit with this key, which has open calls, so that no fold holds it."""

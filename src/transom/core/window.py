@@ -25,6 +25,11 @@ class Dialect(Protocol):
 
     def slot(self, slot: Slot) -> list[Raw]: ...
 
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """A window's messages as one list, neighbours joined where the API wants it. It may take the list it is given,
+        but not change the messages in it; what comes out for a prefix is a prefix."""
+        ...
+
 
 class Break(Struct, frozen=True):
     """The first slot that is not what the window before had there, and the entry that changed it. Slot -1: the head."""
@@ -89,7 +94,7 @@ class Window(Struct, frozen=True, eq=False):
         """The window in a provider's words. The list is yours. Its messages are shared with windows handed out before;
         changing one changes no window handed out after."""
         drawn = self._draw(dialect)
-        return [*(message.copy() for message in drawn.top), *drawn.handed]
+        return dialect.joined([*(message.copy() for message in drawn.top), *drawn.handed])
 
     def _draw(self, dialect: Dialect) -> Drawn:
         """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""

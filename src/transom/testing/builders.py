@@ -14,7 +14,7 @@ from transom.clock import Clock
 from transom.core.edit import Trim
 from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Assistant, Call, Media, Part, Reasoning, Text, ToolResult, User
-from transom.core.tokens import TokenCounter, count_body, trimmed
+from transom.core.tokens import Measure, TokenCounter, trimmed
 from transom.core.unit import part_of
 from transom.testing.fakes import FakeClock, WordCounter
 
@@ -102,7 +102,7 @@ def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter,
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
         found = part_of(log[body.entry], body.part)
         form = trimmed(found[0], body) if found else None
-    tokens = count_body(body, counter, form)
+    tokens = Measure(counter).body(body, form)
     return Entry(seq=len(log), at=at, body=body, tokens=tokens, counter=counter.name, meta=meta)
 
 

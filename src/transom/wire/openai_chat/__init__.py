@@ -1,9 +1,10 @@
 """The OpenAI Chat Completions dialect: `parse` a message to a fact, `message` a fact back, unchanged; `OPENAI_CHAT`
-renders what a view shows, mended where the API would refuse it; `violations` names the rules a request breaks.
-`kind_of` names what a JSON value is, for errors."""
+renders what a view shows, mended where the API would refuse it; `violations` names the rules a request breaks."""
 
-from transom.wire.openai_chat.parse import kind_of, parse
-from transom.wire.openai_chat.render import OPENAI_CHAT, OpenAIChat, message
-from transom.wire.openai_chat.rules import Violation, violations
+from transom.wire.dialect import Violation
+from transom.wire.openai_chat.dialect import OPENAI_CHAT, OpenAIChat
+from transom.wire.openai_chat.parse import parse
+from transom.wire.openai_chat.render import message
+from transom.wire.openai_chat.rules import violations
 
-__all__ = ["OPENAI_CHAT", "OpenAIChat", "Violation", "kind_of", "message", "parse", "violations"]
+__all__ = ["OPENAI_CHAT", "OpenAIChat", "Violation", "message", "parse", "violations"]

@@ -6,22 +6,20 @@ the other.
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from transom.core import texts
 from transom.core.codec import has_surrogates
 from transom.core.message import Raw
-from transom.core.tokens import clean
-from transom.wire.openai_chat.parse import FILES, body_keys, compact
-
-_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+from transom.wire.naming import safe_name
+from transom.wire.openai_chat.parse import FILES, body_keys
+from transom.wire.reading import compact
+from transom.wire.saying import cleaned
 
 
 def mended(message: Raw) -> Raw:
     """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
-    out = _cleaned(message) if has_surrogates(message) else message
+    out = cleaned(message) if has_surrogates(message) else message
     if out["role"] == "assistant":
         _mend_calls(out)
     if out["role"] == "function":
@@ -33,21 +31,6 @@ def mended(message: Raw) -> Raw:
             del out["name"]
     _mend_content(out)
     return out
-
-
-@lru_cache(maxsize=1024)
-def safe_name(name: str) -> str:
-    """A name of at most 64 letters, digits, _ and -, the same for the same name."""
-    return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
-
-
-def _cleaned(value: Any) -> Any:
-    """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
-    if isinstance(value, dict):
-        return {clean(key): _cleaned(item) for key, item in cast("Raw", value).items()}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in cast("list[Any]", value)]
-    return clean(value) if isinstance(value, str) else value
 
 
 def _mend_content(out: Raw) -> None:

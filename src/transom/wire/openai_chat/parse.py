@@ -6,10 +6,8 @@ comes out the same. Input is copied: what the caller does to its message afterwa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from math import isfinite
-from typing import Any, cast
+from typing import cast
 
 from transom.core.message import (
     Assistant,
@@ -27,9 +25,7 @@ from transom.core.message import (
     User,
 )
 from transom.errors import InvalidMessage
-
-DEPTH = 100
-"""How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
+from transom.wire.reading import a_text, an_object, compact, is_text, kind_of, owned
 
 FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
 """Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
@@ -45,7 +41,7 @@ def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
     if not isinstance(message, dict):
         raise InvalidMessage(where, f"a message must be an object, not {kind_of(message)}")
-    fields = _owned(cast("dict[object, object]", message), where)
+    fields = owned(cast("dict[object, object]", message), where)
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
     role = fields.pop("role")
@@ -56,11 +52,6 @@ def parse(message: object, where: str = "message") -> Fact:
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
     return read(fields, where)
-
-
-def compact(value: object) -> str:
-    """Arguments that came as JSON and not as its text, as the text they should have been."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def body_keys(call: Raw) -> tuple[str, str]:
@@ -88,14 +79,14 @@ def _user(fields: Raw, where: str) -> Fact:
 
 def _assistant(fields: Raw, where: str) -> Fact:
     parts, shape = _content(fields, where)
-    thoughts = tuple(Reasoning(fields.pop(key), key) for key in REASONING if _is_text(fields.get(key)))
+    thoughts = tuple(Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
     calls = _calls(fields, where)
     return Assistant(parts=parts, shape=shape, calls=calls, reasoning=thoughts, extra=fields or None)
 
 
 def _tool(fields: Raw, where: str) -> Fact:
     parts, shape = _content(fields, where)
-    call = _text(fields, "tool_call_id", where, "")
+    call = a_text(fields, "tool_call_id", where, "")
     return ToolResult(parts=parts, shape=shape, call=call, extra=fields or None)
 
 
@@ -132,7 +123,7 @@ def _content(fields: Raw, where: str) -> tuple[tuple[Part, ...], Shape]:
 
 
 def _part(item: object, where: str, path: str) -> Part:
-    raw = _object(item, where, path)
+    raw = an_object(item, where, path)
     kind = raw.get("type")
     if kind == "text":
         if not isinstance(raw.get("text"), str):
@@ -157,8 +148,8 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
         return tuple(_call(item, where, f"tool_calls[{i}]") for i, item in enumerate(items))
     if legacy is None:
         return ()
-    rest = _object(legacy, where, "function_call")
-    name = _text(rest, "name", where, "function_call.")
+    rest = an_object(legacy, where, "function_call")
+    name = a_text(rest, "name", where, "function_call.")
     if not name:  # responses of some compatibles carry an empty one: no call was made
         return ()
     del fields["function_call"]
@@ -166,13 +157,13 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
 
 
 def _call(item: object, where: str, path: str) -> Call:
-    rest = _object(item, where, path)
+    rest = an_object(item, where, path)
     kind, field = body_keys(rest)
     if kind not in rest:
         raise InvalidMessage(where, f"{path} has no {kind}")
-    body = _object(rest[kind], where, f"{path}.{kind}")
-    label = _text(rest, "id", where, f"{path}.")
-    name = _text(body, "name", where, f"{path}.{kind}.")
+    body = an_object(rest[kind], where, f"{path}.{kind}")
+    label = a_text(rest, "id", where, f"{path}.")
+    name = a_text(body, "name", where, f"{path}.{kind}.")
     args = _arguments(body, field)
     return Call(label, name, args, None if rest == REGULAR_CALL else rest)
 
@@ -182,72 +173,3 @@ def _arguments(body: Raw, field: str) -> str:
     if value is None or value == "":
         return ""
     return body.pop(field) if isinstance(value, str) else compact(value)
-
-
-# ---- fields
-
-
-def _text(fields: Raw, key: str, where: str, path: str) -> str:
-    """A text taken out of `fields`; an empty, null or missing one is left as it is."""
-    value = fields.get(key)
-    if value is None or value == "":
-        return ""
-    if not isinstance(value, str):
-        raise InvalidMessage(where, f"{path}{key} must be a string, not {kind_of(value)}")
-    return fields.pop(key)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != ""
-
-
-def _object(value: object, where: str, path: str) -> Raw:
-    if not isinstance(value, dict):
-        raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
-    return cast("Raw", value)
-
-
-def _owned(message: dict[object, object], where: str) -> Raw:
-    """A deep copy, sure to be JSON."""
-    fields: Raw = {}
-    for key, value in message.items():
-        if not isinstance(key, str):
-            raise InvalidMessage(where, f"the keys of a message must be strings, not {kind_of(key)}")
-        fields[key] = value if type(value) is str else _copy(value, DEPTH, where, key)
-    return fields
-
-
-def _copy(value: object, left: int, where: str, field: str) -> Any:
-    if isinstance(value, str):
-        return str.__str__(value)  # of an enum the text, not its name
-    if isinstance(value, float) and not isfinite(value):
-        raise InvalidMessage(where, f"{field} holds {value}, which is not JSON")
-    if value is None or isinstance(value, (int, float)):
-        return value
-    if not isinstance(value, (dict, list)):
-        raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")
-    if not left:
-        raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
-    if isinstance(value, list):
-        return [_copy(item, left - 1, where, field) for item in cast("list[object]", value)]
-    copied: Raw = {}
-    for key, item in cast("dict[object, object]", value).items():
-        if not isinstance(key, str):
-            raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
-        copied[key] = item if type(item) is str else _copy(item, left - 1, where, field)
-    return copied
-
-
-_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (bool, "a boolean"),
-    ((int, float), "a number"),
-    (str, "a string"),
-    (list, "a list"),
-    (dict, "an object"),
-)
-
-
-def kind_of(value: object) -> str:
-    """What a value is, in the words of JSON."""
-    known = (name for kind, name in _KINDS if isinstance(value, kind))
-    return "null" if value is None else next(known, type(value).__name__)

@@ -1,4 +1,4 @@
-"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `OPENAI_CHAT` as they are sent.
+"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `shown` as they are sent.
 
 What is sent is mended where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
 bytes never change. What was valid comes out unchanged.
@@ -6,9 +6,8 @@ bytes never change. What was valid comes out unchanged.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import (
@@ -17,7 +16,6 @@ from transom.core.message import (
     Fact,
     Failure,
     Handoff,
-    Head,
     Instruction,
     Note,
     Part,
@@ -30,42 +28,33 @@ from transom.core.message import (
 )
 from transom.core.tokens import clean
 from transom.core.unit import Slot, Unit, labels
+from transom.wire.foreign import adopted, placed
 from transom.wire.openai_chat.mend import mended
-from transom.wire.openai_chat.parse import body_keys, compact
+from transom.wire.openai_chat.parse import body_keys
+from transom.wire.reading import compact
+from transom.wire.saying import copied
 
 
-class OpenAIChat(Struct, frozen=True):
-    """The dialect (see `core.window.Dialect`). Pure; a slot's messages depend on the slot alone."""
+def shown(slot: Slot) -> list[Raw]:
+    """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
 
-    name: str = "openai"
-
-    def head(self, head: Head) -> list[Raw]:
-        """The instructions before the conversation. Tool schemas travel beside the messages, not in them."""
-        return [mended(message(instruction)) for instruction in head.messages]
-
-    def slot(self, slot: Slot) -> list[Raw]:
-        """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
-
-        A call still open gets no answer here: the planner closes calls by facts before a request, so a window of a
-        view that was not planned may break rule C1.
-        """
-        if isinstance(slot, Unit):
-            return _unit(slot)
-        out: list[Raw] = [{"role": "user", "content": clean(slot.text)}]
-        for unit in slot.shown:
-            out.extend(_unit(unit))
-        return out
-
-
-OPENAI_CHAT = OpenAIChat()
+    A call still open gets no answer here: the planner closes calls by facts before a request, so a window of a view
+    that was not planned may break rule C1.
+    """
+    if isinstance(slot, Unit):
+        return _unit(slot)
+    out: list[Raw] = [{"role": "user", "content": clean(slot.text)}]
+    for unit in slot.shown:
+        out.extend(_unit(unit))
+    return out
 
 
 def _unit(unit: Unit) -> list[Raw]:
-    facts = unit.shown()
+    facts = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
     head = facts[0]
     if not isinstance(head, Assistant) or not head.calls:
         return [mended(message(fact)) for fact in facts]
-    calls = _labelled(head.calls, unit.key)
+    calls = _labelled(head.calls, unit.key) if not unit.head.dialect else placed(head, unit.key)
     out = [mended(message(head if calls == head.calls else replace(head, calls=calls)))]
     for fact, index in zip(facts[1:], unit.answers, strict=True):
         out.append(mended(message(_answer(fact, calls[index]))))
@@ -164,10 +153,3 @@ def _filled(rest: Raw, call: Call, field: str) -> Raw:
     if call.args and (rest.get(field) is None or compact(rest[field]) != call.args):
         rest[field] = call.args
     return rest
-
-
-def copied(value: Any) -> Any:
-    """A JSON value that shares nothing with the one it is a copy of. Parsing has bounded its depth."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in cast("Raw", value).items()}
-    return [copied(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

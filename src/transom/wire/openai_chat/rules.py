@@ -4,6 +4,9 @@ Each rule names its source: D the provider's documentation, E an error text seen
 These are no violations: an id above 40 characters (C6: refused at times, accepted at others), any order of parallel
 answers (C5), any first or last role and the same role twice running (C9), a role that one model refuses (C10), an id
 that comes again in a later turn (C13), a kind of part that one model refuses in a user message.
+
+A rule is C1, C2, C3, C4, C7, C8, C11 or C12; or where those have no number: empty, message, role, content, call,
+legacy, text.
 """
 
 from __future__ import annotations
@@ -12,22 +15,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from msgspec import Struct
+from transom.wire.dialect import Violation
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-
-
-class Violation(Struct, frozen=True):
-    """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
-
-    `rule` is C1, C2, C3, C4, C7, C8, C11 or C12; or where those have no number: empty, message, role, content, call,
-    legacy, text.
-    """
-
-    rule: str
-    index: int
-    why: str
 
 
 Finding = tuple[str, str]

@@ -1,0 +1,71 @@
+"""What a provider API is to Transom: how its requests are read, said, counted and checked.
+
+A dialect is one value with pure methods. Facts remember the dialect they came in (`Fact.dialect`): said in that one
+they come out as they came; said in another, their content is translated, and what has no word there is a placeholder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from transom.core import window
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw
+from transom.core.tokens import Measure, TokenCounter
+
+Placed = tuple[int, Fact]
+"""A fact with its position in the list it came from."""
+
+
+class Violation(Struct, frozen=True):
+    """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
+
+    `rule` is the number in that API's list of rules, or a word where those have none.
+    """
+
+    rule: str
+    index: int
+    why: str
+
+
+class Dialect(window.Dialect, Protocol):
+    """One provider API. `name` is what callers ask for it by. What is read raises InvalidMessage, naming the place."""
+
+    @property
+    def nudge(self) -> str:
+        """What must be said where a window would end with the model's own words; empty if it may."""
+        ...
+
+    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        """Facts from a request's messages, in order; several may have come in one message."""
+        ...
+
+    def system(self, value: object) -> list[Instruction]:
+        """What stands beside the messages in a request (`system`, `instructions`, `systemInstruction`), or a text."""
+        ...
+
+    def user(self, content: object) -> Fact:
+        """What the user says: a text, or this dialect's content parts."""
+        ...
+
+    def result(self, call: str, content: object) -> Fact:
+        """A tool's answer to a call: a text, or this dialect's content parts."""
+        ...
+
+    def reply(self, reply: object) -> Assistant:
+        """A provider's response (object or dict), or a bare turn of the model, with its usage if that came."""
+        ...
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        """How its requests are counted: never less than what is sent."""
+        ...
+
+    def request(self, head: Head, messages: list[Raw]) -> Raw:
+        """A window's messages under their key of a request, with what stands beside them there."""
+        ...
+
+    def violations(self, request: Raw) -> list[Violation]:
+        """Everything in a request that the API would refuse for its shape."""
+        ...

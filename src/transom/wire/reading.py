@@ -1,0 +1,94 @@
+"""Reading wire data that anybody may have written: copied, so that it is ours; checked, so that it is JSON.
+
+Every function that can refuse raises InvalidMessage with `where` (which message) and the path of the field.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any, cast
+
+from transom.core.message import Raw
+from transom.errors import InvalidMessage
+
+DEPTH = 100
+"""How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
+
+
+def compact(value: object) -> str:
+    """Arguments that came as JSON and not as its text, as the text they should have been."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def listed(messages: object, where: str) -> list[object]:
+    """The messages of a request, as a list."""
+    if not isinstance(messages, (list, tuple)):
+        raise InvalidMessage(where, f"must be a list of messages, not {type(messages).__name__}")
+    return list(cast("list[object]", messages))
+
+
+def a_text(fields: Raw, key: str, where: str, path: str) -> str:
+    """A text taken out of `fields`; an empty, null or missing one is left as it is."""
+    value = fields.get(key)
+    if value is None or value == "":
+        return ""
+    if not isinstance(value, str):
+        raise InvalidMessage(where, f"{path}{key} must be a string, not {kind_of(value)}")
+    return fields.pop(key)
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def an_object(value: object, where: str, path: str) -> Raw:
+    if not isinstance(value, dict):
+        raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
+    return cast("Raw", value)
+
+
+def owned(message: dict[object, object], where: str) -> Raw:
+    """A deep copy, sure to be JSON."""
+    fields: Raw = {}
+    for key, value in message.items():
+        if not isinstance(key, str):
+            raise InvalidMessage(where, f"the keys of a message must be strings, not {kind_of(key)}")
+        fields[key] = value if type(value) is str else _copy(value, DEPTH, where, key)
+    return fields
+
+
+def _copy(value: object, left: int, where: str, field: str) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enum the text, not its name
+    if isinstance(value, float) and not isfinite(value):
+        raise InvalidMessage(where, f"{field} holds {value}, which is not JSON")
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if not isinstance(value, (dict, list)):
+        raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")
+    if not left:
+        raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
+    if isinstance(value, list):
+        return [_copy(item, left - 1, where, field) for item in cast("list[object]", value)]
+    copied: Raw = {}
+    for key, item in cast("dict[object, object]", value).items():
+        if not isinstance(key, str):
+            raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
+        copied[key] = item if type(item) is str else _copy(item, left - 1, where, field)
+    return copied
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "a boolean"),
+    ((int, float), "a number"),
+    (str, "a string"),
+    (list, "a list"),
+    (dict, "an object"),
+)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in the words of JSON."""
+    known = (name for kind, name in _KINDS if isinstance(value, kind))
+    return "null" if value is None else next(known, type(value).__name__)
