@@ -37,6 +37,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...]
     budget: int
     policy: str = "default"
+    dialect: str = "openai"
     store: str | None = None
     questions: bool = False
     out: Path | None = None
@@ -87,6 +88,10 @@ Budget = Annotated[
 ]
 Policy = Annotated[
     str, typer.Option(metavar="NAME", help="How a full window is made smaller: default, sliding or passthrough.")
+]
+Dialect = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="The provider API that windows are for: openai, responses, anthropic, gemini."),
 ]
 ReplayStore = Annotated[
     str | None,
@@ -150,6 +155,7 @@ def replay(
     files: Files,
     budget: Budget,
     policy: Policy = "default",
+    dialect: Dialect = "openai",
     store: ReplayStore = None,
     questions: Questions = False,
     out: Out = None,
@@ -167,6 +173,7 @@ def replay(
             files=tuple(files),
             budget=budget,
             policy=policy,
+            dialect=dialect,
             store=store,
             questions=questions,
             out=out,

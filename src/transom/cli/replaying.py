@@ -27,7 +27,7 @@ from transom.measure.tally import Needs, Tally, needs_of, newest_fold, tally_of
 from transom.policies import policy_named
 from transom.stores import Store, open_store
 from transom.tokenizer import o200k
-from transom.wire.openai_chat import OPENAI_CHAT, violations
+from transom.wire.dialects import dialect_named
 
 WRONG = 1
 """The exit code if a window is invalid or over its budget, or if nothing but refusals came of it."""
@@ -84,6 +84,7 @@ def run(wanted: Replay) -> int:
 def replayed(wanted: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
     budget, policy = Budget(context=wanted.budget), policy_named(wanted.policy)
+    dialect_named(wanted.dialect)
     out = wanted.out
     for file in wanted.files:  # before anything is made
         file.stat()
@@ -119,6 +120,7 @@ class _Playing:
         self, store: Store, budget: Budget, policy: Policy, out: WindowsFile, bar: Bar, wanted: Replay
     ) -> None:
         self._store, self._budget, self._policy = store, budget, policy
+        self._dialect = dialect_named(wanted.dialect)
         self._out, self._bar, self._wanted = out, bar, wanted
         self._names: set[str] = set()
         self.course: Course | None = None
@@ -141,12 +143,13 @@ class _Playing:
             policy=self._policy,
             counter=o200k(),
             system=head,
+            dialect=self._dialect,
         )
         total, tokens, newest = Tally(conversations=1), list[int | None](), -1
-        for step, messages, seconds in _timed(conversation, facts, record):
-            self._out.write(record.id, step, messages)
+        for step, request, seconds in _timed(conversation, facts, record):
+            self._out.write(record.id, step, request)
             self._bar.at((done + _reached(record, step)) / len(self._wanted.files), record.where)
-            total = total.plus(self._judged(record, step, messages, newest)).plus(Tally(seconds=seconds))
+            total = total.plus(self._judged(record, step, request, newest)).plus(Tally(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
@@ -164,13 +167,13 @@ class _Playing:
         self._names.add(name)
         return name
 
-    def _judged(self, record: Record, step: Step, messages: list[dict[str, Any]], newest: int) -> Tally:
+    def _judged(self, record: Record, step: Step, request: dict[str, Any], newest: int) -> Tally:
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
                 self.needs = needs if self.needs is None else self.needs.and_of(needs)
             return Tally(calls=step.question is None, questions=step.question is not None, refused=1)
-        broken = violations(messages)
+        broken = self._dialect.violations(request)
         over = step.window.tokens > self._wanted.budget
         if (broken or over) and len(self.problems) < PROBLEMS:
             why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
@@ -195,8 +198,8 @@ def _reached(record: Record, step: Step) -> float:
 
 def _timed(
     conversation: Conversation, facts: list[Placed], record: Record
-) -> Iterator[tuple[Step, list[dict[str, Any]], float]]:
-    """Each step with its window's messages, and the CPU seconds that building it took this thread.
+) -> Iterator[tuple[Step, dict[str, Any], float]]:
+    """Each step with what its window puts in a request, and the CPU seconds that building it took this thread.
 
     What follows the last call (its reply is appended) is nobody's call, and is not counted.
     """
@@ -206,5 +209,5 @@ def _timed(
         step = next(steps, None)
         if step is None:
             return
-        messages = [] if step.window is None else step.window.messages(OPENAI_CHAT)
-        yield step, messages, thread_time() - begun
+        request = {} if step.window is None else step.window.request(conversation.dialect)
+        yield step, request, thread_time() - begun

@@ -22,20 +22,20 @@ class WindowsFile:
     def __init__(self, file: IO[bytes] | None) -> None:
         self._file = file
 
-    def write(self, conversation: str, step: Step, messages: list[dict[str, Any]]) -> None:
+    def write(self, conversation: str, step: Step, request: dict[str, Any]) -> None:
         """One step, on one line."""
         if self._file is not None:
-            self._file.write(plain(line_of(conversation, step, messages)) + b"\n")
+            self._file.write(plain(line_of(conversation, step, request)) + b"\n")
 
 
-def line_of(conversation: str, step: Step, messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """A step as it stands in the file; `messages` are its window's."""
+def line_of(conversation: str, step: Step, request: dict[str, Any]) -> dict[str, Any]:
+    """A step as it stands in the file; `request` is what its window puts in a request."""
     line: dict[str, Any] = {"conversation": conversation, "at": step.at}
     if step.refused is not None:
         line["refused"] = step.refused.bill
     elif step.window is not None:
         broke = step.window.breaks
-        line["messages"], line["tokens"] = messages, step.window.tokens
+        line.update(request, tokens=step.window.tokens)
         line["breaks"] = None if broke is None else {"slot": broke.slot, "entry": broke.entry, "why": broke.why}
     if step.question is not None:
         line["question"] = step.question

@@ -8,7 +8,7 @@ from typing import Any, cast
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
-from transom.wire.openai_chat import parse
+from transom.wire.reading import owned
 
 
 def names(url: object, id: object, system: object) -> None:  # noqa: A002 - as in `Conversation.open`
@@ -58,8 +58,7 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     for at, tool in enumerate(wanted):
         if not isinstance(tool, dict):
             raise InvalidMessage("window", f"tools[{at}] must be an object, not {_shown(tool)}")
-    fields = parse({"role": "user", "tools": wanted}, "window").extra or {}  # whose unknown fields are copied, checked
-    return tuple(fields["tools"])
+    return tuple(owned({"tools": wanted}, "window")["tools"])
 
 
 def words(says: object) -> dict[str, str]:

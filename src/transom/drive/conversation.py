@@ -16,7 +16,7 @@ from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
@@ -30,8 +30,9 @@ from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.snapshot import freeze
 from transom.tokenizer import o200k
-from transom.wire.openai_chat import parse
-from transom.wire.openai_chat.reply import parse_reply
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
+from transom.wire.openai_chat import OPENAI_CHAT
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the words of the dialect."""
@@ -64,12 +65,13 @@ class Conversation:
         policy: Policy,
         counter: TokenCounter,
         system: str | Sequence[Instruction] | None = None,
+        dialect: Dialect = OPENAI_CHAT,
         clock: Clock = system_clock,
         ref: Ref = entry_ref,
     ) -> None:
-        self.log, self.budget, self.policy = log, budget, policy
+        self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
         self._clock, self._ref = clock, ref
-        self._view = open_view(log, counter)
+        self._view = open_view(log, dialect.measure(counter))
         self._mark(self._view.n)
         self._frame = Frame(head=self._first_head(system))
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
@@ -85,13 +87,16 @@ class Conversation:
         budget: Budget | int | None = None,
         policy: str | Policy = "default",
         system: str | None = None,
+        dialect: str = "openai",
         counter: TokenCounter | None = None,
         clock: Clock = system_clock,
     ) -> Conversation:
         """Open or begin the conversation `id` in the store at `url` ("memory:", "sqlite:///path", "jsonl:///folder").
 
         `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
-        `system`: the system prompt; None keeps what the log has. Raises InvalidSetting, StoreDamaged.
+        `system`: the system prompt; None keeps what the log has. `dialect`: the provider API ("openai", "responses",
+        "anthropic", "gemini", …) whose content parts and replies come in, and for which windows are counted.
+        Raises InvalidSetting, StoreDamaged.
         """
         asked.names(url, id, system)
         if budget is None:
@@ -99,11 +104,18 @@ class Conversation:
             budget = Budget()
         chosen = policy_named(policy)
         limits = asked.limits(budget)
+        spoken = dialect_named(dialect)
         store = open_store(url)
         try:
             log = store.open(id)
             conversation = cls(
-                log, budget=limits, policy=chosen, counter=counter or o200k(), system=system, clock=clock
+                log,
+                budget=limits,
+                policy=chosen,
+                counter=counter or o200k(),
+                system=system,
+                dialect=spoken,
+                clock=clock,
             )
         except BaseException:
             store.close()
@@ -115,20 +127,22 @@ class Conversation:
 
     def user(self, content: Content) -> int:
         """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self.append(parse({"role": "user", "content": asked.content("user", content)}, "user"))
+        return self.append(self.dialect.user(asked.content("user", content)))
 
     def observe(self, reply: object) -> int:
-        """Log a reply: a provider's response object, or an assistant message as a dict. Usage is learned from.
+        """Log a reply: a provider's response object, or the model's turn as a dict. Usage is learned from.
 
         It takes the place of the request it answers; without one, its own.
         """
-        return self.append(parse_reply(reply))
+        return self.append(self.dialect.reply(reply))
 
-    def tool_result(self, call_id: str, content: Content) -> int:
-        """Log the answer to a tool call. One that answers no open call is kept, and not shown."""
-        where = "tool_result"
-        message = {"role": "tool", "tool_call_id": asked.label(call_id), "content": asked.content(where, content)}
-        return self.append(parse(message, where))
+    def tool_result(self, call_id: str, content: Content, *, failed: bool = False) -> int:
+        """Log the answer to a tool call. One that answers no open call is kept, and not shown.
+
+        A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
+        """
+        fact = self.dialect.result(asked.label(call_id), asked.content("tool_result", content))
+        return self.append(replace(fact, failed=True) if failed else fact)
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
@@ -298,7 +312,7 @@ class Conversation:
         assert isinstance(logged, Head)
         if system is None:
             return logged
-        messages = (Instruction(parts=(Text(system),)),) if isinstance(system, str) else tuple(system)
+        messages = tuple(self.dialect.system(system) if isinstance(system, str) else system)
         head = Head(messages=messages, tools=logged.tools)
         return logged if head == logged else head
 
@@ -307,7 +321,8 @@ class Conversation:
         head = self._frame.head
         if tools is not None and (wanted := asked.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))
-        return Frame(head=head, says={} if says is None else asked.words(says))
+        words = {} if says is None else asked.words(says)
+        return Frame(head=head, says=words, nudge=self.dialect.nudge)
 
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is asked."""

@@ -11,12 +11,10 @@ from transom.core.message import Raw
 from transom.core.policy import Policy
 from transom.drive.conversation import Conversation
 from transom.drive.replay import replay, split
-from transom.errors import InvalidSetting
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
-
-DIALECTS = ("openai",)
+from transom.wire.dialects import dialect_named
 
 
 def fit(
@@ -27,6 +25,7 @@ def fit(
     max_messages: int | None = None,
     policy: str | Policy = "default",
     dialect: str = "openai",
+    system: object = None,
     tools: Sequence[Raw] | None = None,
 ) -> list[dict[str, Any]]:
     """The messages the model should see next: valid for its API and within `context` − `reserve` tokens.
@@ -37,17 +36,20 @@ def fit(
     before, except after a cut; this holds for lists that end where a call was made, not for any two prefixes of a list.
     A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
 
-    `context` is 128,000 if not given; `max_messages` counts all messages. `tools`: the schemas that go with the
-    request, which count; None, like [], means none. Markers name messages by their position in the list. Raises
-    BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    `dialect` names the API whose messages come in and go out; `system`: what goes beside them in its request
+    (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts. `context` is
+    128,000 if not given; `max_messages` counts all messages. `tools`: the schemas that go with the request, which
+    count; None, like [], means none. Markers name messages by their position in the list. Raises BudgetImpossible with
+    the bill, InvalidMessage, InvalidSetting.
     """
-    if dialect not in DIALECTS:
-        raise InvalidSetting(f"unknown dialect {dialect!r}: there are {', '.join(DIALECTS)}")
+    spoken = dialect_named(dialect)
     limits = Budget(
         context=Budget().context if context is None else context, reserve=reserve, max_messages=max_messages
     )
     chosen = policy_named(policy)
-    head, facts = split(messages)
+    head, facts = split(messages, dialect=spoken)
+    if system is not None:
+        head = [*spoken.system(system), *head]
     log = MemoryStore().open("fit")
 
     conversation = Conversation(
@@ -56,12 +58,13 @@ def fit(
         policy=chosen,
         counter=o200k(),
         system=head,
+        dialect=spoken,
         clock=lambda: 0.0,
         ref=lambda seq: f"message {_position(log, seq)}",
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
-    return conversation.window(tools=tools).openai()
+    return conversation.window(tools=tools).messages(spoken)
 
 
 def _position(log: Log, seq: int) -> int:

@@ -18,14 +18,12 @@ from transom.core.folding import fold
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Fact, Instruction, Raw, Text, User
 from transom.core.view import View
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.drive.conversation import Conversation
-from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting
-from transom.wire.openai_chat import parse
-from transom.wire.openai_chat.reply import as_message
-
-Placed = tuple[int, Fact]
-"""A fact with its position in the list it came from."""
+from transom.drive.window import Window
+from transom.errors import BudgetImpossible, InvalidSetting
+from transom.wire.dialect import Dialect, Placed
+from transom.wire.openai_chat import OPENAI_CHAT
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -48,15 +46,14 @@ class Step(Struct, frozen=True, kw_only=True):
     question: int | None = None
 
 
-def split(messages: Sequence[object], where: str = "") -> tuple[list[Instruction], list[Placed]]:
-    """The leading instructions, and every later message as a fact with its position. Raises InvalidMessage.
+def split(
+    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
+) -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
 
     A message is a dict, or a client library's object that can dump itself as one.
     """
-    if not isinstance(messages, (list, tuple)):
-        raise InvalidMessage(where or "messages", f"must be a list of messages, not {type(messages).__name__}")
-    prefix = f"{where}, " if where else ""
-    facts = [(at, parse(as_message(message), f"{prefix}message {at}")) for at, message in enumerate(messages)]
+    facts = dialect.read(messages, where)
     head: list[Instruction] = []
     for _, fact in facts:
         if not isinstance(fact, Instruction):
@@ -151,7 +148,8 @@ def _settings(conversation: Conversation, facts: Sequence[Placed]) -> dict[str, 
     for _, fact in facts:
         content.update(plain(fact))
     limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}
-    return {**limits, "policy": conversation.policy.name, "messages": content.hexdigest()}
+    spoken = {} if conversation.dialect.name == "openai" else {"dialect": conversation.dialect.name}
+    return {**limits, **spoken, "policy": conversation.policy.name, "messages": content.hexdigest()}
 
 
 def _worded(settings: dict[str, Any] | None) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from transom.core import window as core
+from transom.core.message import Head
 from transom.measure.explain import Row, explain
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
 from transom.wire.openai_chat import OPENAI_CHAT
 
 
@@ -16,6 +19,25 @@ class Window(core.Window, frozen=True, eq=False):
         """OpenAI chat messages. The list is yours. Its messages are shared with windows handed out before; changing one
         changes no window handed out after. What lies deeper in them is shared: replace it, do not change it."""
         return self.messages(OPENAI_CHAT)
+
+    def anthropic(self) -> dict[str, Any]:
+        """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`."""
+        return self.request("anthropic")
+
+    def responses(self) -> dict[str, Any]:
+        """For OpenAI's Responses API: `input`, and `instructions` if there are any; as for `request`."""
+        return self.request("responses")
+
+    def gemini(self) -> dict[str, Any]:
+        """For Gemini's generateContent: `contents`, and `systemInstruction` if there is any; as for `request`."""
+        return self.request("gemini")
+
+    def request(self, dialect: str | Dialect) -> dict[str, Any]:
+        """What a request to a provider API holds of the conversation, by the API's own keys. What lies deep in it is
+        shared with other windows: replace it, do not change it. Raises InvalidSetting for an unknown dialect."""
+        spoken = dialect_named(dialect)
+        head = self.head.body if self.head is not None else None
+        return spoken.request(head if isinstance(head, Head) else Head(), self.messages(spoken))
 
     def explain(self) -> list[Row]:
         """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after."""
