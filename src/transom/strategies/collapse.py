@@ -28,18 +28,14 @@ def late_notes(view: View, aim: Aim) -> Iterator[Edit]:
 def before_newest(view: View, aim: Aim) -> Iterator[Edit]:
     """All before the newest turn becomes one slot with excerpts of what must stay: where messages are short."""
     slots = view.slots[: view.index(aim.newest)]
-    pinned = (unit.key for slot in slots for unit in pinned_in(slot))
-    keys = dict.fromkeys(key for key in (*aim.required, *pinned) if 0 <= key < aim.newest)
-    if slots:
-        seqs = [seq for key in keys for seq in view.unit(key).seqs]
-        yield from _folds(view, aim, slots, seqs, tuple(keys))
+    yield from _folds(view, aim, slots, [key for key in (*aim.required, *_pinned(slots)) if 0 <= key < aim.newest])
 
 
 def newest_turn(view: View, aim: Aim) -> Iterator[Edit]:
     """A newest turn that is too large even so becomes one slot with excerpts of what it holds."""
     slot = view.slots[view.index(aim.newest)]  # or, if there are only notes, the last of them
     if isinstance(slot, Unit) and slot.key not in aim.required and not slot.missing:
-        yield from _folds(view, aim, (slot,), slot.seqs, (slot.key,))
+        yield from _folds(view, aim, (slot,), (slot.key,))
 
 
 def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
@@ -53,23 +49,33 @@ def bare_omissions(view: View, aim: Aim) -> Iterator[Edit]:
 
 def everything(view: View, aim: Aim) -> Iterator[Edit]:
     """All there is becomes one slot with excerpts of what must stay, what is pinned, and the newest turn."""
-    pinned = (unit.key for slot in view.slots for unit in pinned_in(slot))
-    keys = dict.fromkeys(key for key in (*aim.required, *pinned, aim.newest) if key >= 0)
-    seqs = [seq for key in keys for seq in view.unit(key).seqs]
-    yield from _folds(view, aim, view.slots, seqs, tuple(keys))
-    yield from _folds(view, aim, view.slots, [view.unit(key).seqs[0] for key in aim.required], aim.required)
+    keys = (*aim.required, *_pinned(view.slots), aim.newest)
+    yield from _folds(view, aim, view.slots, [key for key in keys if key >= 0])
 
 
-def _folds(
-    view: View, aim: Aim, slots: Sequence[Slot], seqs: Sequence[int], carries: tuple[int, ...]
-) -> Iterator[Fold]:
-    """Folds of the same range, each smaller than the one before: the planner stops at the first that fits."""
-    title = texts.bare(span(view, aim, slots))
-    facts = [(seq, fact) for seq in seqs if isinstance(fact := view.fetch(seq).body, Fact)]
-    for cap in EXCERPTS:
-        quotes = [texts.quoted(aim.ref(seq), role_of(fact), _excerpt(aim, seq, fact, cap)) for seq, fact in facts]
-        text = title + "".join(quotes)
+def _pinned(slots: Sequence[Slot]) -> list[int]:
+    return [unit.key for slot in slots for unit in pinned_in(slot)]
+
+
+def _folds(view: View, aim: Aim, slots: Sequence[Slot], keys: Sequence[int]) -> Iterator[Fold]:
+    """Folds of the same range, each smaller than the one before: the planner stops at the first that fits.
+
+    The text of the last has an excerpt only of what is required: the rest of `keys` is in its range, by name.
+    """
+    if not slots:
+        return
+    title, carries = texts.bare(span(view, aim, slots)), tuple(dict.fromkeys(keys))
+    required = [key for key in carries if key in aim.required]
+    for cap, quoted in (*((cap, carries) for cap in EXCERPTS), (EXCERPTS[-1], required)):
+        text = title + "".join(_quotes(view, aim, quoted, cap))
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, carries=carries, why="over the limit")
+
+
+def _quotes(view: View, aim: Aim, keys: Sequence[int], cap: int) -> Iterator[str]:
+    """An excerpt of each fact of these units."""
+    for seq in (seq for key in keys for seq in view.unit(key).seqs):
+        if isinstance(fact := view.fetch(seq).body, Fact):
+            yield texts.quoted(aim.ref(seq), role_of(fact), _excerpt(aim, seq, fact, cap))
 
 
 def _excerpt(aim: Aim, seq: int, fact: Fact, cap: int) -> str:

@@ -165,7 +165,8 @@ def _call(item: object, where: str, path: str) -> Call:
     label = a_text(rest, "id", where, f"{path}.")
     name = a_text(body, "name", where, f"{path}.{kind}.")
     args = _arguments(body, field)
-    return Call(label, name, args, None if rest == REGULAR_CALL else rest)
+    regular = rest == REGULAR_CALL and label and name and args
+    return Call(label, name, args, None if regular else rest)
 
 
 def _arguments(body: Raw, field: str) -> str:
