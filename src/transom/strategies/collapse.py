@@ -8,7 +8,7 @@ from transom.core import texts
 from transom.core.edit import Edit, Fold
 from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed, role_of, said
 from transom.core.policy import Aim
-from transom.core.tokens import shown_text
+from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, shown_text, text_bytes
 from transom.core.unit import Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 from transom.strategies.cutting import Spot, shorten
@@ -60,15 +60,22 @@ def _pinned(slots: Sequence[Slot]) -> list[int]:
 def _folds(view: View, aim: Aim, slots: Sequence[Slot], keys: Sequence[int]) -> Iterator[Fold]:
     """Folds of the same range, each smaller than the one before: the planner stops at the first that fits.
 
-    The text of the last has an excerpt only of what is required: the rest of `keys` is in its range, by name.
+    The text of the last has an excerpt only of what is required: the rest of `keys` is in its range, by name. Where
+    only messages are still too many, a smaller text is of no help.
     """
     if not slots:
         return
     title, carries = texts.bare(span(view, aim, slots)), tuple(dict.fromkeys(keys))
     required = [key for key in carries if key in aim.required]
+    behind = view.total
+    for slot in slots:
+        behind = behind.minus(slot.size)
     for cap, quoted in (*((cap, carries) for cap in EXCERPTS), (EXCERPTS[-1], required)):
         text = title + "".join(_quotes(view, aim, quoted, cap))
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, carries=carries, why="over the limit")
+        after = behind.plus(Size(MESSAGE_TOKENS + aim.counter.count(text), MESSAGE_BYTES + text_bytes(text)))
+        if after.bytes < view.total.bytes and after.tokens <= aim.goal.tokens and after.bytes <= aim.goal.bytes:
+            return
 
 
 def _quotes(view: View, aim: Aim, keys: Sequence[int], cap: int) -> Iterator[str]:
