@@ -71,8 +71,9 @@ class Conversation:
     ) -> None:
         self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
         self._clock, self._ref = clock, ref
-        self._view = open_view(log, dialect.measure(counter))
-        self._mark(self._view.n)
+        self._folded = open_view(log, dialect.measure(counter))
+        self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
+        self._mark(self._folded.n)
         self._frame = Frame(head=self._first_head(system))
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
@@ -147,15 +148,19 @@ class Conversation:
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
         self._must_be_open()
-        view = self._view
-        entry = view.entry(_placed(view, fact), self._clock(), meta)
+        body, n = self._placed(fact), self._folded.n + len(self._ahead)
+        measure = self._folded.counter
+        tokens = measure.body(body)
+        entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
         try:
-            self.log.append((entry,), view.n)
+            self.log.append((entry,), n)
         except Conflict:  # facts are never stale: they follow whatever came first
             self._catch_up()
             return self.append(fact, meta)
-        self._grow(fold(view, (entry,)))
-        return entry.seq
+        self._ahead.append(entry)
+        if n >= self._snapshot_at:
+            self._grow(self.view)
+        return n
 
     # ---- what is shown
 
@@ -193,7 +198,7 @@ class Conversation:
         provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools or words that are none.
         """
         frame = self._framed(tools, says)
-        if self._view.sent is not None:
+        if self.view.sent is not None:
             self._catch_up()
             if (again := self._outstanding(frame)) is not None:
                 return again
@@ -212,19 +217,19 @@ class Conversation:
         self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
     ) -> Window:
         """The window that `window` would give now, or on another `view` of this log. Nothing is appended."""
-        return self._plan(view or self._view, self._framed(tools, says)).window
+        return self._plan(view or self.view, self._framed(tools, says)).window
 
     def explain(self, at: int | None = None) -> list[Row]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
         self._must_be_open()
-        return explain(self._view if at is None else self.view_at(at))
+        return explain(self.view if at is None else self.view_at(at))
 
     def view_at(self, call: int) -> View:
         """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
         self._must_be_open()
         calls = requests(self.log)
         number = call_number(call, len(calls), self.log.name)
-        return view_of(self.log, self._view.counter, calls[number - 1].seq)
+        return view_of(self.log, self.view.counter, calls[number - 1].seq)
 
     @property
     def head(self) -> Head:
@@ -234,12 +239,14 @@ class Conversation:
     @property
     def view(self) -> View:
         """What the log shows now."""
-        return self._view
+        if self._ahead:
+            self._folded, self._ahead = fold(self._folded, self._ahead), []
+        return self._folded
 
     @property
     def usage(self) -> WindowUsage:
         """How full the window is now."""
-        used, budget = round(self._view.total.tokens * self._view.ratio), self.budget.usable
+        used, budget = round(self.view.total.tokens * self.view.ratio), self.budget.usable
         share = used / budget
         status = "normal" if share < 0.6 else "warning" if share < self.policy.trigger else "compacting"
         return WindowUsage(
@@ -255,7 +262,7 @@ class Conversation:
             return
         self._closed = True
         try:
-            if self._view.n >= SNAPSHOT_AT and self._view.n > self._saved:
+            if self.view.n >= SNAPSHOT_AT and self.view.n > self._saved:
                 self._snapshot()
         finally:
             if self._store is not None:
@@ -269,6 +276,12 @@ class Conversation:
 
     # ---- how
 
+    def _placed(self, fact: Fact) -> Body:
+        """The fact as the log takes it: a turn of the model is told which request it answers."""
+        if isinstance(fact, Assistant) and (sent := self.view.sent) is not None:
+            fact = replace(fact, answers=sent.seq)
+        return cast("Body", fact)
+
     def _must_be_open(self) -> None:
         if self._closed:
             raise InvalidSetting("the conversation is closed")
@@ -279,9 +292,9 @@ class Conversation:
     def _commit(self, propose: Proposal) -> Sequence[Entry]:
         """Append what is proposed for the newest view; if another writer came first, look and propose again."""
         while True:
-            entries, view = propose(self._view)
+            entries, view = propose(self.view)
             try:
-                self.log.append(entries, self._view.n)
+                self.log.append(entries, self.view.n)
             except Conflict:
                 self._catch_up()
                 continue
@@ -289,26 +302,26 @@ class Conversation:
             return entries
 
     def _grow(self, view: View) -> None:
-        self._view = view
+        self._folded = view
         if view.n >= self._snapshot_at:
             self._snapshot()
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""
-        if self.log.refresh() > self._view.n:
-            self._view = fold(self._view, self.log.read(self._view.n))
+        if self.log.refresh() > self.view.n:
+            self._folded = fold(self.view, self.log.read(self.view.n))
 
     def _snapshot(self) -> None:
         """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
-        self._mark(self._view.n)
+        self._mark(self.view.n)
         with suppress(StoreUnavailable):
-            self.log.save(self._view.n, freeze(self._view))
+            self.log.save(self.view.n, freeze(self.view))
 
     def _mark(self, saved: int) -> None:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
-        logged = self._view.head.body if self._view.head is not None else Head()
+        logged = self.view.head.body if self.view.head is not None else Head()
         assert isinstance(logged, Head)
         if system is None:
             return logged
@@ -326,22 +339,16 @@ class Conversation:
 
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is asked."""
-        sent = self._view.sent
-        if sent is None or sent.seq != self._view.n - 1 or not settled(self._view, frame, self.budget):
+        sent = self.view.sent
+        if sent is None or sent.seq != self.view.n - 1 or not settled(self.view, frame, self.budget):
             return None
         if self._window is None or self._window[0] != sent.seq:
-            self._window = sent.seq, Window.sent(self._view)
+            self._window = sent.seq, Window.sent(self.view)
         return self._window[1]
 
     def _newest_edit(self) -> int:
-        for seq in range(self._view.n - 1, -1, -1):
-            body = self._view.fetch(seq).body
-            if isinstance(body, (Fold, Trim, Pin)) and self._view.refusal(Undo(edit=seq)) is None:
+        for seq in range(self.view.n - 1, -1, -1):
+            body = self.view.fetch(seq).body
+            if isinstance(body, (Fold, Trim, Pin)) and self.view.refusal(Undo(edit=seq)) is None:
                 return seq
         raise InvalidEdit("undo: there is no live edit")
-
-
-def _placed(view: View, fact: Fact) -> Body:
-    if isinstance(fact, Assistant) and view.sent is not None:
-        fact = replace(fact, answers=view.sent.seq)
-    return cast("Body", fact)

@@ -59,23 +59,30 @@ def owned(message: dict[object, object], where: str) -> Raw:
 
 
 def _copy(value: object, left: int, where: str, field: str) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value
+    if isinstance(value, (dict, list)):
+        if not left:
+            raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
+        if isinstance(value, list):
+            return [_copy(item, left - 1, where, field) for item in cast("list[object]", value)]
+        return _copy_object(cast("dict[object, object]", value), left - 1, where, field)
     if isinstance(value, str):
         return str.__str__(value)  # of an enum the text, not its name
     if isinstance(value, float) and not isfinite(value):
         raise InvalidMessage(where, f"{field} holds {value}, which is not JSON")
     if value is None or isinstance(value, (int, float)):
         return value
-    if not isinstance(value, (dict, list)):
-        raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")
-    if not left:
-        raise InvalidMessage(where, f"{field} is nested more than {DEPTH} levels deep")
-    if isinstance(value, list):
-        return [_copy(item, left - 1, where, field) for item in cast("list[object]", value)]
+    raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")
+
+
+def _copy_object(value: dict[object, object], left: int, where: str, field: str) -> Raw:
     copied: Raw = {}
-    for key, item in cast("dict[object, object]", value).items():
+    for key, item in value.items():
         if not isinstance(key, str):
             raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
-        copied[key] = item if type(item) is str else _copy(item, left - 1, where, field)
+        copied[key] = item if type(item) is str else _copy(item, left, where, field)
     return copied
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.errors import InvalidMessage
@@ -53,10 +53,14 @@ class OpenAIChat(Struct, frozen=True):
 
     def user(self, content: object) -> Fact:
         """A user message."""
+        if type(content) is str:
+            return User(parts=(Text(content),))
         return parse({"role": "user", "content": content}, "user")
 
     def result(self, call: str, content: object) -> Fact:
         """A tool message."""
+        if type(content) is str and call:
+            return ToolResult(parts=(Text(content),), call=call)
         return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
 
     def reply(self, reply: object) -> Assistant:
