@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from transom.core import texts
 from transom.core.budget import Budget, fits, pressure
-from transom.core.edit import Edit, Fold, Pin, Undo
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.frame import Frame
@@ -198,6 +198,7 @@ class _Cutter:
     def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
         self.limit = budget.limits(draft.view.ratio)
+        self._kept: dict[int, Trim | None] = {}  # by key: what keepers want, and the trim that goes with it
 
     def run(self) -> None:
         if not fits(self._head(), self.limit):
@@ -276,6 +277,7 @@ class _Cutter:
             counter=self.draft.view.counter,
             ref=self.ref,
             required=self._required(),
+            kept=(*self._required(), *self._kept),
             newest=self.draft.view.newest,
             hard=hard,
             words=words,
@@ -291,11 +293,21 @@ class _Cutter:
 
     def _press(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """Strategy by strategy until there is room."""
+        self._kept = {} if hard else self._wanted()
         for strategy in strategies:
             aim = self._aim(hard=hard)
             if aim.met(self.draft.view) or not self.draft.view.slots:
                 return
             self._ask((strategy,), aim, stop=True)
+
+    def _wanted(self) -> dict[int, Trim | None]:
+        """What keepers name, by the first that names it."""
+        self._kept, wanted = {}, dict[int, Trim | None]()
+        aim = self._aim(hard=False)
+        for keeper in self.policy.keepers:
+            for key, trim in keeper(self.draft.view, aim):
+                wanted.setdefault(key, trim)
+        return wanted
 
     def _ask(self, strategies: Iterable[Strategy], aim: Aim, *, stop: bool) -> None:
         """Take what applies; `stop`: no more than is needed."""
@@ -308,13 +320,16 @@ class _Cutter:
                     return
 
     def _spare(self, edit: Fold) -> None:
-        """Before a fold goes past them: required units get a pin, stale pins of earlier plans go, in the same break."""
-        view, required = self.draft.view, self._required()
-        for key in required:
+        """Before a fold goes past them: what stays gets a pin, stale pins of earlier plans go, in the same break."""
+        view, kept = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
+        for key in kept:
             if edit.first <= key <= edit.last and key not in edit.carries and not view.unit(key).pins:
-                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why="required", implied=True))
+                why = "kept" if key in self._kept else "required"
+                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why=why, implied=True))
+                if (trim := self._kept.get(key)) is not None:
+                    self.draft.propose(trim)
         for unit in tuple(self.draft.view.units()):
-            if edit.first <= unit.key <= edit.last and unit.key not in {*required, *edit.carries}:
+            if edit.first <= unit.key <= edit.last and unit.key not in {*kept, *edit.carries}:
                 for pin in unit.pins:
                     body = view.fetch(pin).body
                     if isinstance(body, Pin) and body.implied:

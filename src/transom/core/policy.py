@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from transom.core.budget import Budget, fits, pressure
-from transom.core.edit import Edit
+from transom.core.edit import Edit, Trim
 from transom.core.tokens import NOTHING, Size, TokenCounter
 from transom.core.view import View
 
@@ -21,7 +21,8 @@ class Aim(Struct, frozen=True):
 
     `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
     once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
-    the window (first task, newest user message). `newest`: the key of the newest unit. `ref` names an entry. `words`:
+    the window (first task, newest user message); `kept`: these, and what the policy's keepers want to keep as long as
+    that is possible. `newest`: the key of the newest unit. `ref` names an entry. `words`:
     what will still be said before the request; `goal` leaves room for it.
     """
 
@@ -33,6 +34,7 @@ class Aim(Struct, frozen=True):
     counter: TokenCounter
     ref: Callable[[int], str]
     required: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
     newest: int = -1
     hard: bool = False
     words: Size = NOTHING
@@ -48,12 +50,19 @@ class Aim(Struct, frozen=True):
 
 Strategy = Callable[[View, Aim], Iterator[Edit]]
 
+Kept = tuple[int, Trim | None]
+"""The key of a unit that a compaction pins out of its folds, and the trim that makes it small enough."""
+
+Keeper = Callable[[View, Aim], Iterator[Kept]]
+
 
 class Policy(Struct, frozen=True, kw_only=True):
     """`arrival` sees what was not sent yet (an edit there breaks no cache), `pressure` runs when the fullest room
-    passes `trigger`, until it is down to `target`; `hard` runs when the window would not fit the limit."""
+    passes `trigger`, until it is down to `target`; `hard` runs when the window would not fit the limit. `keepers`: what
+    the folds of `pressure` leave standing; those of `hard` may take it."""
 
     name: str
+    keepers: tuple[Keeper, ...] = ()
     arrival: tuple[Strategy, ...] = ()
     pressure: tuple[Strategy, ...] = ()
     hard: tuple[Strategy, ...] = ()

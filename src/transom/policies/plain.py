@@ -6,6 +6,7 @@ from transom.core.policy import Policy, Strategy
 from transom.strategies import collapse
 from transom.strategies.arrival import Clip
 from transom.strategies.elide import DropMedia, Elide
+from transom.strategies.keeping import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
 from transom.strategies.stale import StubStale
 
@@ -37,8 +38,12 @@ PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
 """The newest units that fit, as most libraries do it: it cuts whenever the window is full, a little each time."""
 
+PLANS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
+"""Tools by which agents write down their plan: the newest word of each is the state of the work."""
+
 DEFAULT = Policy(
     name="default",
+    keepers=(KeepTools(PLANS), KeepUsers()),
     arrival=(Clip(),),
     pressure=(DropMedia(old=True), StubStale(), Omit()),
     hard=LADDER,

@@ -47,7 +47,7 @@ class Omit(Struct, frozen=True, kw_only=True):
             return
         for run in runs:
             slots = [view.slots[at] for at in run]
-            if any(isinstance(slot, Unit) and slot.key not in aim.required for slot in slots):
+            if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in slots):
                 yield left_out(view, aim, slots)
 
     def _range(self, view: View, aim: Aim) -> tuple[int, int]:
@@ -65,7 +65,7 @@ def _saving(slot: Slot, aim: Aim) -> Size:
     size = slot.size
     for unit in pinned_in(slot):
         size = size.minus(unit.size)
-    if isinstance(slot, Unit) and not slot.pins and slot.key in aim.required:
+    if isinstance(slot, Unit) and not slot.pins and slot.key in aim.kept:
         size = size.minus(slot.size)
     return size
 

@@ -1,0 +1,88 @@
+"""What a fold leaves standing, beside what every window must hold: a compaction pins it out of its own folds.
+
+Each is a keeper (see `core.policy.Keeper`): it names units, the most important first, with the trim that goes with one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.edit import Trim
+from transom.core.message import Assistant, Instruction, User
+from transom.core.policy import Aim, Kept
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.cutting import shorten, text_spots
+
+
+class KeepUsers(Struct, frozen=True, kw_only=True):
+    """What the user said (and instructions in the middle), newest first, within min(`tokens`, `fraction` of usable).
+
+    The message that crosses the limit is excerpted, not dropped, if `least` tokens of it still fit. What must be in the
+    window anyway is not counted.
+    """
+
+    tokens: int = 20_000
+    fraction: float = 0.15
+    least: int = 50
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
+        left = aim.budget.share(self.tokens, self.fraction)
+        for unit in reversed([unit for unit in view.units() if isinstance(unit.head, (User, Instruction))]):
+            if unit.key in aim.required:
+                continue
+            if unit.size.tokens <= left:
+                left -= unit.size.tokens
+                yield unit.key, None
+                continue
+            if left >= self.least and (trim := _excerpt(view, aim, unit, left)) is not None:
+                yield unit.key, trim
+            return
+
+
+def _excerpt(view: View, aim: Aim, unit: Unit, tokens: int) -> Trim | None:
+    """The longest text of a message shortened so that all of it comes to so many tokens."""
+    spots = list(text_spots(view, unit, of_results=False))
+    if not spots:
+        return None
+    spot = max(spots, key=lambda spot: spot.shown)
+    cap = tokens - (unit.size.tokens - spot.shown)
+    if cap <= 0:
+        return None
+    ref = aim.ref(spot.entry)
+    keep, note = shorten(spot, cap, aim.counter, lambda gone: texts.excerpt(ref, gone), texts.bare(ref))
+    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="user messages")
+
+
+class KeepTools(Struct, frozen=True):
+    """The newest turn that called each of these tools: a todo list, a plan.
+
+    A name is a tool's; "tool:argument" keeps the newest for each value of that argument ("read_file:path").
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:  # noqa: ARG002 - a keeper's
+        seen: set[tuple[str, str]] = set()
+        wanted = {tool: argument for tool, _, argument in (name.partition(":") for name in self.names)}
+        for unit in reversed(list(view.units())):
+            turn = unit.head
+            if isinstance(turn, Assistant) and not unit.missing:
+                keys = {(call.name, _value(call.args, wanted[call.name])) for call in turn.calls if call.name in wanted}
+                if keys - seen:
+                    seen |= keys
+                    yield unit.key, None
+
+
+def _value(args: str, name: str) -> str:
+    """The value of an argument, as JSON; of no argument, or of arguments that are no object, nothing."""
+    try:
+        read: Any = json.loads(args) if name else None
+    except (ValueError, RecursionError):
+        return ""
+    return json.dumps(cast("dict[str, Any]", read).get(name)) if isinstance(read, dict) else ""

@@ -1,0 +1,121 @@
+"""What a compaction leaves standing: the plan, and what the user said, newest first."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from transom import Budget, Conversation
+from transom.policies import policy_named
+from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.testing import WordCounter
+
+
+def opened(*keepers, context=600, policy="default") -> Conversation:
+    kept = replace(policy_named(policy), keepers=keepers)
+    return Conversation.open("memory:", "x", budget=Budget(context=context), policy=kept, counter=WordCounter())
+
+
+def contents(window) -> list[str]:
+    return [message["content"] for message in window.openai()]
+
+
+def work(conv: Conversation, number: int, tool: str = "shell", args: str = "{}", words: int = 60) -> None:
+    """A turn with one call and its result, answering the request before it."""
+    conv.window()
+    call = {"id": f"c{number}", "type": "function", "function": {"name": tool, "arguments": args}}
+    conv.observe({"role": "assistant", "content": f"turn {number}", "tool_calls": [call]})
+    conv.tool_result(f"c{number}", f"result {number} " + "word " * words)
+
+
+def test_user_messages_stay_newest_first_within_their_budget():
+    conv = opened(KeepUsers(tokens=180, fraction=1.0), context=700)
+    for number in range(12):
+        conv.user(f"wish {number} " + "please " * 18)
+        work(conv, number)
+    shown = [text.split()[1] for text in contents(conv.window()) if text.startswith("wish")]
+    assert "0" in shown  # the first task
+    newest = [int(number) for number in shown[1:]]
+    assert newest == list(range(newest[0], 12)), "newest first, none between left out"
+    none = opened(context=700)
+    for number in range(12):
+        none.user(f"wish {number} " + "please " * 18)
+        work(none, number)
+    assert len(shown) > sum(text.startswith("wish") for text in contents(none.window()))
+
+
+def test_the_one_that_crosses_is_excerpted_not_dropped():
+    conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
+    conv.user("first")
+    conv.user("long " + "please " * 200)
+    conv.user("newest")
+    for number in range(9):
+        work(conv, number)
+    shown = contents(conv.window())
+    excerpts = [text for text in shown if text.startswith("long") and "whole in entry 1" in text]
+    assert excerpts
+    assert WordCounter().count(excerpts[0]) <= 100
+
+
+def test_a_stale_pin_of_a_user_message_goes_at_the_next_break():
+    conv = opened(KeepUsers(tokens=40, fraction=1.0), context=700)
+    for number in range(30):
+        conv.user(f"wish {number} " + "please " * 15)
+        work(conv, number)
+    kept = [text for text in contents(conv.window()) if text.startswith("wish")]
+    folded = conv.view.slots[1]
+    assert len(folded.shown) <= 3, "older ones were let go"
+    assert len(kept) < 20
+
+
+def test_the_newest_result_of_a_protected_tool_survives():
+    conv = opened(KeepTools(("todo",)))
+    conv.user("go")
+    for number in range(12):
+        work(conv, number, "todo" if number in {1, 4} else "shell")
+    shown = contents(conv.window())
+    assert any(text.startswith("result 4") for text in shown)
+    assert not any(text.startswith("result 1 ") for text in shown)
+
+
+def test_a_protected_tool_by_key_keeps_the_newest_of_each():
+    conv = opened(KeepTools(("read:path",)), context=900)
+    conv.user("go")
+    for number, path in enumerate(["a", "b", "a"]):
+        work(conv, number, "read", f'{{"path": "{path}"}}')
+    for number in range(3, 14):
+        work(conv, number)
+    shown = contents(conv.window())
+    assert any(text.startswith("result 1 ") for text in shown)
+    assert any(text.startswith("result 2 ") for text in shown)
+    assert not any(text.startswith("result 0 ") for text in shown)
+
+
+@pytest.mark.parametrize("args", ["", "not json", "[1]", '{"path": {"deep": 1}}'])
+def test_odd_arguments_of_a_protected_tool_are_a_key_like_any_other(args):
+    conv = opened(KeepTools(("read:path",)))
+    conv.user("go")
+    work(conv, 0, "read", args)
+    for number in range(1, 12):
+        work(conv, number)
+    assert any(text.startswith("result 0 ") for text in contents(conv.window()))
+
+
+def test_what_is_kept_goes_before_a_window_is_refused():
+    conv = opened(KeepUsers(tokens=10_000, fraction=1.0), context=300)
+    for number in range(10):
+        conv.user(f"wish {number} " + "please " * 30)
+        work(conv, number, words=10)
+    assert conv.window().tokens <= 300
+
+
+def test_the_default_policy_keeps_users_and_plans():
+    conv = Conversation.open("memory:", "x", budget=4_000, counter=WordCounter())
+    conv.user("go")
+    work(conv, 0, "TodoWrite", words=50)
+    conv.user("and use tabs")
+    for number in range(1, 40):
+        work(conv, number, words=200)
+    shown = contents(conv.window())
+    assert "and use tabs" in shown
+    assert any(text.startswith("result 0 ") for text in shown)
