@@ -7,7 +7,8 @@ import tracemalloc
 import pytest
 
 import transom
-from transom import Budget, Conversation
+from transom import Budget, Conversation, InvalidEdit, InvalidMessage
+from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure
 from transom.stores import open_store
@@ -376,3 +377,39 @@ def test_the_public_names_are_all_there():
     assert sorted(transom.__all__) == transom.__all__
     for name in transom.__all__:
         assert getattr(transom, name).__doc__
+
+
+def contents(window) -> list[str]:
+    return [message["content"] for message in window.openai()]
+
+
+def test_a_state_is_said_when_it_changes_and_never_carried_twice():
+    todo = ["write tests"]
+    with Conversation.open("memory:", "x", budget=4_000, states={"todo": lambda: "; ".join(todo)}) as conv:
+        conv.user("go")
+        assert contents(conv.window()) == ["go", "[todo] write tests"]
+        conv.observe({"role": "assistant", "content": "done"})
+        assert contents(conv.window()).count("[todo] write tests") == 1
+        todo[:] = ["run them"]
+        assert contents(conv.window())[-1] == "[todo] run them"
+        todo.clear()
+        assert contents(conv.window(says={"mode": "plan"}))[-2:] == ["[mode] plan", "[todo] no longer applies."]
+
+
+def test_a_state_that_is_no_text_is_refused():
+    with Conversation.open("memory:", "x", budget=4_000, states={"todo": lambda: 7}) as conv:
+        conv.user("go")
+        with pytest.raises(InvalidMessage, match="the word for 'todo' must be a text, not int"):
+            conv.window()
+
+
+def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
+    with Conversation.open("memory:", "x", budget=4_000) as conv:
+        conv.user("go " * 200)
+        conv.observe({"role": "assistant", "content": "done"})
+        before, length = conv.view.digest(), len(conv.log)
+        view = conv.preview(Fold(first=0, last=0, text="[entry 0]"))
+        assert view.total.tokens < conv.view.total.tokens
+        assert (conv.view.digest(), len(conv.log)) == (before, length)
+        with pytest.raises(InvalidEdit, match="no visible slots"):
+            conv.preview(Fold(first=0, last=7, text="[entry 0]"))

@@ -37,6 +37,9 @@ from transom.wire.openai_chat import OPENAI_CHAT
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the words of the dialect."""
 
+State = Callable[[], str | None]
+"""Tells one thing that is true now; None or an empty text: nothing is to be said of it any more."""
+
 Proposal = Callable[[View], tuple[Sequence[Entry], View]]
 
 SNAPSHOT_AT = 1_000
@@ -66,10 +69,12 @@ class Conversation:
         counter: TokenCounter,
         system: str | Sequence[Instruction] | None = None,
         dialect: Dialect = OPENAI_CHAT,
+        states: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
         ref: Ref = entry_ref,
     ) -> None:
         self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
+        self.states = dict(states or {})
         self._clock, self._ref = clock, ref
         self._folded = open_view(log, dialect.measure(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
@@ -90,13 +95,15 @@ class Conversation:
         system: str | None = None,
         dialect: str = "openai",
         counter: TokenCounter | None = None,
+        states: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
     ) -> Conversation:
         """Open or begin the conversation `id` in the store at `url` ("memory:", "sqlite:///path", "jsonl:///folder").
 
         `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
         `system`: the system prompt; None keeps what the log has. `dialect`: the provider API ("openai", "responses",
-        "anthropic", "gemini", …) whose content parts and replies come in, and for which windows are counted.
+        "anthropic", "gemini", …) whose content parts and replies come in, and for which windows are counted. `states`:
+        what is true now, by key (goal, todo, plan), asked for before each window and said when it has changed.
         Raises InvalidSetting, StoreDamaged.
         """
         asked.names(url, id, system)
@@ -116,6 +123,7 @@ class Conversation:
                 counter=counter or o200k(),
                 system=system,
                 dialect=spoken,
+                states=states,
                 clock=clock,
             )
         except BaseException:
@@ -170,21 +178,28 @@ class Conversation:
 
     def undo(self, edit: int | None = None, why: str = "") -> int:
         """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
-        self._must_be_open()
-        seq = self._newest_edit() if edit is None else asked.number("undo", edit)
+        seq = self.newest_edit() if edit is None else asked.number("undo", edit)
         return self.edit(Undo(edit=seq, why=why))
 
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
+        return self._commit(lambda view: self._edited(view, edit))[-1].seq
 
-        def propose(view: View) -> tuple[Sequence[Entry], View]:
-            if (why := view.refusal(edit)) is not None:
-                raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
-            entry = view.entry(edit, self._clock())
-            return (entry,), fold(view, (entry,))
+    def preview(self, edit: Edit) -> View:
+        """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
+        self._must_be_open()
+        return self._edited(self.view, edit)[1]
 
-        return self._commit(propose)[-1].seq
+    def newest_edit(self) -> int:
+        """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
+        self._must_be_open()
+        view = self.view
+        for seq in range(view.n - 1, -1, -1):
+            body = view.fetch(seq).body
+            if isinstance(body, (Fold, Trim, Pin)) and view.refusal(Undo(edit=seq)) is None:
+                return seq
+        raise InvalidEdit("undo: there is no live edit")
 
     # ---- the next call
 
@@ -192,10 +207,11 @@ class Conversation:
         """The window of the next call, logged before it is returned; to look without logging there is `dry_run`.
 
         `tools`: the tool schemas of the request, which count; None means those of the last window (at first none), []
-        none; other ones than the last break the cached prefix. `says`: words by key that are said when they change; a
-        key that is missing is taken back. Asked again with nothing new in the log, it is the same window. A log with
-        nothing to show (no system prompt; no message, or only empty ones) gives a window without messages, which no
-        provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools or words that are none.
+        none; other ones than the last break the cached prefix. `says`: words by key that are said when they change,
+        beside what the conversation's `states` tell; a key that is missing is taken back. Asked again with nothing new
+        in the log, it is the same window. A log with nothing to show (no system prompt; no message, or only empty ones)
+        gives a window without messages, which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage
+        for tools or words that are none.
         """
         frame = self._framed(tools, says)
         if self.view.sent is not None:
@@ -282,6 +298,12 @@ class Conversation:
             fact = replace(fact, answers=sent.seq)
         return cast("Body", fact)
 
+    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
+        if (why := view.refusal(edit)) is not None:
+            raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
+        entry = view.entry(edit, self._clock())
+        return (entry,), fold(view, (entry,))
+
     def _must_be_open(self) -> None:
         if self._closed:
             raise InvalidSetting("the conversation is closed")
@@ -335,6 +357,8 @@ class Conversation:
         if tools is not None and (wanted := asked.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))
         words = {} if says is None else asked.words(says)
+        if self.states:
+            words = {**asked.words({key: word for key, state in self.states.items() if (word := state())}), **words}
         return Frame(head=head, says=words, nudge=self.dialect.nudge)
 
     def _outstanding(self, frame: Frame) -> Window | None:
@@ -345,10 +369,3 @@ class Conversation:
         if self._window is None or self._window[0] != sent.seq:
             self._window = sent.seq, Window.sent(self.view)
         return self._window[1]
-
-    def _newest_edit(self) -> int:
-        for seq in range(self.view.n - 1, -1, -1):
-            body = self.view.fetch(seq).body
-            if isinstance(body, (Fold, Trim, Pin)) and self.view.refusal(Undo(edit=seq)) is None:
-                return seq
-        raise InvalidEdit("undo: there is no live edit")
