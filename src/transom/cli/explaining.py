@@ -19,6 +19,7 @@ from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
+from transom.wire.dialects import measure_of
 
 STATES = ("kept", "shortened", "folded", "dropped")
 WIDE = 70
@@ -65,12 +66,12 @@ def explained(log: StoredLog, at: int | None) -> Explained:
     """The window of call `at` (from 1, or from the last if negative), or as it stands now."""
     calls = requests(log)
     if at is None:
-        call, seq, view = None, -1, open_view(log, o200k())
+        call, seq, view = None, -1, open_view(log, measure_of(log, o200k()))
         last = calls[-1].body if calls else None
     else:
         call = call_number(at, len(calls), log.name)
         seq, last = calls[call - 1].seq, calls[call - 1].body
-        view = view_of(log, o200k(), seq)
+        view = view_of(log, measure_of(log, o200k()), seq)
     limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit, Window)
     folds = [slot for slot in view.slots if isinstance(slot, Folded)]

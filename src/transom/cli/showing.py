@@ -14,6 +14,7 @@ from transom.core.view import View
 from transom.measure.explain import Row, explain
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
+from transom.wire.dialects import measure_of
 
 
 class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,7 +43,7 @@ def run(wanted: Show) -> int:
 
 def lines_of(log: StoredLog) -> list[Line]:
     """Every entry of a log."""
-    view = open_view(log, o200k())
+    view = open_view(log, measure_of(log, o200k()))
     rows = {row.entry: row for row in explain(view)}
     return [_line(view, view.counted(entry), rows.get(entry.seq)) for entry in log.read()]
 

@@ -3,34 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core import texts
 from transom.core.edit import Edit, Trim
 from transom.core.policy import Aim
+from transom.core.tokens import text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.cutting import Spot, shorten, text_spots
+from transom.errors import InvalidSetting
+from transom.strategies.cutting import Spot, is_read_back, level, shorten, text_spots
+
+ClipUnit = Literal["tokens", "bytes", "none"]
+
+TOKEN_BYTES = 4
+"""Bytes of UTF-8 that stand for a token where bytes are counted."""
+
+
+class _Bytes:
+    """Sizes in UTF-8 bytes."""
+
+    def count(self, text: str, /) -> int:
+        return text_bytes(text)
+
+
+BYTES = _Bytes()
 
 
 class Clip(Struct, frozen=True, kw_only=True):
     """A long tool result keeps half from its start and half from its end (as codex does); images stay.
 
-    Over `allowance` times min(`tokens`, `fraction` of usable) tokens it is cut to that; its parts share the budget.
+    Over `allowance` times min(`tokens`, `fraction` of usable) it is cut to that; its parts share the budget, the long
+    ones giving way first. `unit`: what is counted: tokens, bytes of UTF-8 (four for a token), or nothing, which clips
+    nothing. `header`: the marker also says how many lines the whole has; it says so there since a line of our own
+    before a tool's first one could not be told from the tool's.
     """
 
     tokens: int = 5_000
     fraction: float = 0.25
     allowance: float = 1.2
+    unit: ClipUnit = "tokens"
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(ClipUnit):
+            raise InvalidSetting(f"clip: unit must be tokens, bytes or none, not {self.unit!r}")
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        if self.unit == "none":
+            return
         cap = aim.budget.share(self.tokens, self.fraction)
-        for unit in fresh(view, cap * self.allowance):
+        least = cap * self.allowance
+        if self.unit == "bytes":
+            cap, least = cap * TOKEN_BYTES, 0
+        for unit in fresh(view, least):
             for spots in results_of(view, unit):
-                total = sum(spot.tokens for spot in spots)
-                if total > cap * self.allowance:
-                    yield from (_clipped(aim, spot, cap * spot.tokens // total) for spot in spots)
+                yield from self._cut(aim, spots, cap)
+
+    def _cut(self, aim: Aim, spots: list[Spot], cap: int) -> Iterator[Trim]:
+        """What brings the texts of a result down to `cap`, if they are too long."""
+        sizes = [text_bytes(spot.text) if self.unit == "bytes" else spot.tokens for spot in spots]
+        if sum(sizes) <= cap * self.allowance:
+            return
+        most = level(sizes, cap)
+        for spot, size in zip(spots, sizes, strict=True):
+            if size > most:
+                yield self._clipped(aim, spot, size, int(most))
+
+    def _clipped(self, aim: Aim, spot: Spot, size: int, cap: int) -> Trim:
+        ref, lines = aim.ref(spot.entry), spot.text.count("\n") + 1
+        total = lines if self.header and lines > 1 else 0
+        counter = BYTES if self.unit == "bytes" else aim.counter
+        keep, note = shorten(
+            replace(spot, tokens=size),
+            cap,
+            counter,
+            lambda gone: texts.clipped(ref, gone * spot.tokens // size, total),
+            texts.bare(ref),
+        )
+        return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
 
 
 class Stub(Struct, frozen=True, kw_only=True):
@@ -63,18 +117,11 @@ def _free(view: View, unit: Unit) -> bool:
 
 
 def results_of(view: View, unit: Unit) -> Iterator[list[Spot]]:
-    """The texts of each result of a unit."""
+    """The texts of each result of a unit that may be cut: what was read back from the log may not."""
     spots = list(text_spots(view, unit, of_results=True))
     for seq in unit.seqs[1:]:
-        yield [spot for spot in spots if spot.entry == seq]
-
-
-def _clipped(aim: Aim, spot: Spot, cap: int) -> Trim:
-    ref, lines = aim.ref(spot.entry), spot.text.count("\n") + 1
-    keep, note = shorten(
-        spot, cap, aim.counter, lambda gone: texts.clipped(ref, gone, lines if lines > 1 else 0), texts.bare(ref)
-    )
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
+        if not is_read_back(view, unit, seq):
+            yield [spot for spot in spots if spot.entry == seq]
 
 
 def stubbed(view: View, unit: Unit, aim: Aim, spot: Spot, preview: int, why: str) -> Trim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -10,12 +11,16 @@ from transom.core import texts
 from transom.core.edit import Span, Trim
 from transom.core.message import Address, Text, ToolResult, addressed
 from transom.core.policy import Aim
-from transom.core.tokens import Size, TokenCounter, shown_text, text_bytes
+from transom.core.tokens import Size, shown_text, text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
 
 SNAP = 0.15
 """A cut moves to a line end if one lies within this share of its half."""
+
+READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
+READ_BACK = frozenset((READ, GREP, LIST))
+"""The tools that give a model what was cut: what they answer is bounded by itself, and never offloaded again."""
 
 Form = tuple[tuple[Span, ...], str]
 """What a trim shows: the spans kept and the note in the gap."""
@@ -44,6 +49,12 @@ def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
                 yield Spot(entry.seq, address, part.text, tokens, tokens if cut is None else cut.tokens)
 
 
+def is_read_back(view: View, unit: Unit, seq: int) -> bool:
+    """Whether a result of a unit comes from a tool that reads the log back."""
+    call = view.tool_of(unit, seq)
+    return call is not None and call.name in READ_BACK
+
+
 def halves(text: str, keep: int) -> tuple[Span, ...]:
     """Spans of about `keep` characters in all, at line ends where they are near."""
     first = keep // 2
@@ -57,7 +68,13 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
     return tuple((a, b) for a, b in spans if a < b)
 
 
-def shorten(spot: Spot, cap: int, counter: TokenCounter, marker: Callable[[int], str], bare: str) -> Form:
+class Counts(Protocol):
+    """Whatever says how large a text is, in the unit of a `Spot`'s `tokens`."""
+
+    def count(self, text: str, /) -> int: ...
+
+
+def shorten(spot: Spot, cap: int, counter: Counts, marker: Callable[[int], str], bare: str) -> Form:
     """The form of a text that shows at most `cap` tokens, marker included; only `bare` if nothing more fits."""
     note = marker(spot.tokens - cap)
     room = cap - counter.count(note)

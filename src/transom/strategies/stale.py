@@ -11,11 +11,13 @@ from transom.core.policy import Aim
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.arrival import stubbed
-from transom.strategies.cutting import Spot, text_spots
+from transom.strategies.cutting import Spot, is_read_back, text_spots
 
 
 class StubStale(Struct, frozen=True, kw_only=True):
     """Outside the newest `keep` tokens of tool output (opencode), results show as stubs of `preview` tokens.
+
+    What was read back from the log stays as it is: a stub of it would only send the model round once more.
 
     Only if at least `free` tokens come free at once, and only if the goal is reached by it: a break that does not
     spare the fold is a break too many. Absolute figures scale down to `keep_share` and `free_share` of usable.
@@ -42,5 +44,10 @@ class StubStale(Struct, frozen=True, kw_only=True):
                 continue
             spots = list(text_spots(view, slot, of_results=True))
             if newer > keep and slot.key != aim.newest and not slot.pins and not view.held(slot):
-                yield from ((slot, spot) for spot in spots if spot.shown > 2 * (self.preview + 40))
+                yield from (
+                    (slot, spot) for spot in spots if self._large(spot) and not is_read_back(view, slot, spot.entry)
+                )
             newer += sum(spot.shown for spot in spots)
+
+    def _large(self, spot: Spot) -> bool:
+        return spot.shown > 2 * (self.preview + 40)

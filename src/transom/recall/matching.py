@@ -1,0 +1,105 @@
+"""Finding a pattern in time that grows with the text alone, whatever the pattern.
+
+Python's own regular expressions backtrack, and a pattern comes from a model. RE2 (the extra `transom[grep]`) never
+does; without it a pattern is taken as the words it is made of, letter for letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+from msgspec import Struct
+
+from transom.core.tokens import clean
+from transom.errors import InvalidSetting
+
+LONGEST = 1_000
+"""Characters of the longest pattern."""
+LARGEST = 1_000
+"""Instructions of the largest compiled pattern: one step through all of them is what a byte costs at worst."""
+MEMORY = 1 << 20
+"""Bytes that a compiled pattern may use."""
+
+Span = tuple[int, int]
+Find = Callable[[bytes, int], Span | None]
+"""The first place from a start on, within one line."""
+
+
+class Pattern(Struct, frozen=True):
+    """How to find a pattern. `literal`: it is taken letter for letter, since there is no engine for more."""
+
+    source: str
+    find: Find
+    literal: bool = False
+
+
+class Hit(Struct, frozen=True):
+    """A line that matches: its number from 1, where it stands, and where in it the first match."""
+
+    line: int
+    begin: int
+    end: int
+    span: Span
+
+
+def compiled(pattern: str) -> Pattern:
+    """The pattern, ready to find. Raises InvalidSetting, in one line, for one that is none or is too large."""
+    source = clean(pattern)
+    if not source or len(source) > LONGEST:
+        raise InvalidSetting(f"a pattern has 1 to {LONGEST:,} characters, not {len(source):,}")
+    if "\n" in source:
+        raise InvalidSetting("a pattern is looked for within each line: it cannot hold a line end")
+    engine = _engine()
+    if engine is None:
+        word = source.encode("utf-8")
+        return Pattern(source, lambda data, at: _literally(word, data, at), literal=True)
+    return Pattern(source, _regular(engine, source))
+
+
+def hits(data: bytes, pattern: Pattern, line: int = 1, at: int = 0) -> Iterator[Hit]:
+    """The lines that match, each once, from `line`, which begins at `at`, on. Linear in the data."""
+    while at <= len(data) and (span := pattern.find(data, at)) is not None:
+        begin = data.rfind(b"\n", at, span[0]) + 1 or at
+        end = data.find(b"\n", span[1])
+        end = len(data) if end < 0 else end
+        line += data.count(b"\n", at, begin)
+        yield Hit(line, begin, end, span)
+        line, at = line + 1, end + 1
+
+
+def _literally(word: bytes, data: bytes, at: int) -> Span | None:
+    found = data.find(word, at)
+    return None if found < 0 else (found, found + len(word))
+
+
+def _regular(engine: Any, source: str) -> Find:
+    options = engine.Options()
+    options.log_errors = False
+    options.never_nl = True  # no match goes on in the next line: so a search ends where its line does
+    options.never_capture = True
+    options.max_mem = MEMORY
+    try:
+        found = engine.compile("(?m)" + source, options)
+    except engine.error as problem:
+        why = problem.args[0]
+        said = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
+        hint = "no look-around and no back-references in RE2's syntax"
+        raise InvalidSetting(f"pattern {source[:100]!r}: {said.replace('(?m)', '', 1)[:200]} ({hint})") from None
+    if found.programsize > LARGEST:
+        raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are written out")
+
+    def find(data: bytes, at: int) -> Span | None:
+        match = found.search(data, at)
+        return None if match is None else match.span()
+
+    return find
+
+
+def _engine() -> Any:
+    """RE2, if it is installed."""
+    try:
+        return import_module("re2")
+    except ImportError:
+        return None

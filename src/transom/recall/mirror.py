@@ -1,0 +1,80 @@
+"""Tool results as files, for tools that read files: `<folder>/<call id>.json`.
+
+Call ids come from outside. One that is not plainly a file name, or that another result has taken, gives way to the
+number of the entry; no id ever names a folder or leaves it. A folder is for one conversation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from transom.core.codec import plain
+from transom.core.entry import Entry
+from transom.core.log import Log
+from transom.core.message import Text, ToolResult
+from transom.recall.content import is_hidden, walk
+from transom.recall.references import Reference
+
+_SAFE = re.compile(
+    r"(?!entry-\d+$|con$|prn$|aux$|nul$|com\d$|lpt\d$)[a-z0-9_][a-z0-9_-]{0,99}", re.ASCII | re.IGNORECASE
+)
+"""A name that every file system takes and that no entry's own name can be."""
+
+
+def mirror(log: Log, folder: Path, first: int = 0) -> list[Path]:
+    """Write the results of entries `first` and later that are not there yet; the path of each, in order.
+
+    A file holds `entry`, `tool`, `call`, `failed` and `content` (a text, or the list of parts). Once written it is
+    never changed, and writing again finds it. What is kept out of context is left out. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_kept(folder, entry, tool) for entry, tool in _results(log, first)]
+
+
+def _results(log: Log, first: int) -> Iterator[tuple[Entry, str]]:
+    for entry, tool in walk(log, Reference(first, len(log) - 1)):
+        if isinstance(entry.body, ToolResult) and not is_hidden(entry):
+            yield entry, tool
+
+
+def _kept(folder: Path, entry: Entry, tool: str) -> Path:
+    result = entry.body
+    assert isinstance(result, ToolResult)
+    data = plain(_shown(entry.seq, result, tool))
+    own = folder / f"entry-{entry.seq}.json"
+    wanted = folder / f"{result.call}.json" if _SAFE.fullmatch(result.call) else own
+    if (there := _read(wanted)) is None:
+        _write(wanted, data)
+    elif there != data:
+        wanted = own
+        if _read(own) != data:
+            _write(own, data)
+    return wanted
+
+
+def _shown(seq: int, result: ToolResult, tool: str) -> dict[str, object]:
+    parts = result.parts
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    content = "".join(texts) if len(texts) == len(parts) <= 1 else list(parts)
+    return {"entry": seq, "tool": tool, "call": result.call, "failed": result.failed, "content": content}
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: Path, data: bytes) -> None:
+    """All of it or nothing: written aside, then renamed."""
+    aside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        aside.write_bytes(data)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,106 @@
+"""`log`, `pin`, `undo`, `window`: what was decided, a decision of one's own, and what would come of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def demo(run):
+    """The demo has been replayed in this folder."""
+    assert run("demo")[0] == 0
+
+
+def edits(run):
+    return json.loads(run("log", "demo", "--json")[1])["edits"]
+
+
+def window(run, *args):
+    code, out, err = run("window", "demo", "--budget", 16_000, "--json", *args)
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_the_log_of_edits_says_what_holds_and_what_it_saves(run):
+    found = edits(run)
+    assert {edit["kind"] for edit in found} == {"fold", "pin"}
+    outermost = [edit for edit in found if edit["saves"]]
+    assert len(outermost) == 1
+    assert outermost[0]["saves"] > 5_000
+    assert outermost[0]["text"].startswith("entries 2–")
+    shown = run("log", "demo")[1].splitlines()
+    assert shown[0] == f"demo: {len(found)} edits, {len(found)} of them live"
+    assert len(shown) == len(found) + 2
+
+
+def test_an_undo_brings_back_what_a_fold_hid(run):
+    before = window(run)
+    (fold,) = [edit["seq"] for edit in edits(run) if edit["saves"]]
+    dry = json.loads(run("undo", "demo", fold, "--dry-run", "--json")[1])
+    assert dry["seq"] is None
+    assert window(run) == before, "a dry run changes nothing"
+    done = json.loads(run("undo", "demo", fold, "--why", "too much", "--json")[1])
+    assert (done["tokens"], done["messages"]) == (dry["tokens"], dry["messages"])
+    assert done["tokens"][1] - done["tokens"][0] > 5_000
+    found = edits(run)
+    assert [edit["live"] for edit in found if edit["seq"] == fold] == [False]
+    assert found[-1] == {
+        "seq": done["seq"],
+        "kind": "undo",
+        "live": True,
+        "text": f"of entry {fold}, too much",
+        "saves": 0,
+    }
+
+
+def test_a_pin_surfaces_and_its_undo_is_the_newest_edit(run):
+    code, out, err = run("pin", "demo", 40, "--why", "the plan")
+    assert (code, err) == (0, "")
+    first, second = out.splitlines()
+    assert first.startswith("demo: pin entry 40, the plan is entry ")
+    before, after = (int(number.replace(",", "")) for number in second.split()[2:5:2])
+    assert before < after
+    undone = json.loads(run("undo", "demo", "--json")[1])
+    assert undone["edit"].startswith("undo of entry")
+    assert undone["tokens"] == [after, before]
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (("undo", "demo", 3), "undo: entry 3 is no live edit"),
+        (("undo", "demo", 99_999), "undo: entry 99999 is no live edit"),
+        (("pin", "demo", 99_999), "pin: entry 99999 is in no unit"),
+        (("pin", "nobody", 1), "no conversation 'nobody'"),
+        (("window", "demo", "--budget", 10), "need at least"),
+        (("window", "demo", "--budget", 16_000, "--dialect", "klingon"), "unknown dialect 'klingon': there are openai"),
+        (("window", "demo", "--budget", 16_000, "--policy", "none"), "unknown policy 'none'"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(run, args, error):
+    code, out, err = run(*args)
+    assert (code, out) == (2, "")
+    assert error in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key"),
+    [("openai", "messages"), ("responses", "input"), ("anthropic", "messages"), ("gemini", "contents")],
+)
+def test_the_next_window_in_every_dialect(run, dialect, key):
+    shown = window(run, "--dialect", dialect)
+    assert shown["conversation"] == "demo"
+    assert 0 < shown["tokens"] <= 16_000
+    assert len(shown[key]) > 2
+
+
+def test_the_next_window_for_people(run):
+    before = edits(run)
+    out = run("window", "demo", "--budget", 8_000)[1].splitlines()
+    assert out[0] == "demo: the window of the next call, not logged"
+    assert " of 8,000 tokens, " in out[1]
+    assert out[2].startswith("it would break the cached prefix at slot ")
+    assert edits(run) == before
