@@ -111,7 +111,7 @@ def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
         ({"messages": [], "context": 0}, transom.InvalidSetting, "context must be a whole number of at least 1"),
         ({"messages": [], "context": 10, "reserve": 10}, transom.InvalidSetting, "reserve 10 leaves nothing"),
         ({"messages": [], "policy": "magic"}, transom.InvalidSetting, "unknown policy 'magic': there are default"),
-        ({"messages": [], "dialect": "gemini"}, transom.InvalidSetting, "unknown dialect 'gemini'"),
+        ({"messages": [], "dialect": "klingon"}, transom.InvalidSetting, "unknown dialect 'klingon'"),
         ({"messages": history(1), "context": 5}, transom.BudgetImpossible, "limit 5"),
     ],
 )

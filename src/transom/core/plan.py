@@ -83,10 +83,13 @@ def settled(view: View, frame: Frame, budget: Budget) -> bool:
 def _ends_in_words(view: View) -> bool:
     """Whether the window would end with words of the model, and not with a call or with what it does itself."""
     last = view.slots[-1] if view.slots else None
-    turn = last.head if isinstance(last, Unit) else None
+    unit = last if isinstance(last, Unit) or last is None else last.shown[-1] if last.shown else None
+    turn = unit.shown()[0] if unit is not None else None
     if isinstance(turn, Failure):
         return bool(turn.shown)
-    return isinstance(turn, Assistant) and not turn.calls and not (turn.parts and isinstance(turn.parts[-1], Other))
+    if not isinstance(turn, Assistant) or turn.calls:
+        return False
+    return turn.dialect != view.counter.dialect or not (turn.parts and isinstance(turn.parts[-1], Other))
 
 
 class _Draft:

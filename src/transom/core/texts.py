@@ -28,6 +28,10 @@ NUDGE = "[continue]"
 """Where a window would end with the model's own words and its API does not go on from these."""
 
 
+ACKNOWLEDGED = "OK"
+"""What the model is made to say between a tool's answer and the user, where an API wants a word there."""
+
+
 def clipped(ref: str, gone: int, lines: int = 0) -> str:
     """In the gap of a clipped text."""
     total = f" of {lines:,} lines" if lines else ""

@@ -125,15 +125,16 @@ def envelope_bytes(fact: Fact) -> int:
 class Measure:
     """How a dialect counts: what texts, parts and messages cost, given a tokenizer. This one is OpenAI chat's.
 
-    `name` goes with every stored count: counts of another name are made again. `request`: what a request costs beside
-    its messages.
+    `name` goes with every stored count: counts of another name are made again. `dialect`: whose facts are its own.
+    `request`: what a request costs beside its messages.
     """
 
     request = REQUEST_TOKENS
 
-    def __init__(self, counter: TokenCounter, dialect: str = "") -> None:
-        self.name = f"{counter.name}/{dialect}" if dialect else counter.name
-        self.counter, self.count = counter, counter.count
+    def __init__(self, counter: TokenCounter, dialect: str = "", name: str = "") -> None:
+        variant = name or dialect
+        self.name = f"{counter.name}/{variant}" if variant else counter.name
+        self.counter, self.count, self.dialect = counter, counter.count, dialect
 
     def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
         """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its `shown` form."""

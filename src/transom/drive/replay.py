@@ -80,7 +80,7 @@ def replay(
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
             yield _asked(conversation, past.view, waiting.pop(0), tools)
-        if at and isinstance(fact, Assistant) and (past.view.slots or conversation.head.messages):
+        if at and isinstance(fact, Assistant) and (past.view.slots or conversation.dialect.head(conversation.head)):
             yield past.call(at, tools)
         past.take(at, fact)
     for question in waiting:

@@ -1,18 +1,43 @@
-"""The provider APIs by the names callers know them by."""
+"""The provider APIs by the names callers know them by. Each is imported when it is first asked for."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
+from transom.core.log import Log
+from transom.core.tokens import Measure, TokenCounter
 from transom.errors import InvalidSetting
 from transom.wire.dialect import Dialect
-from transom.wire.openai_chat import OPENAI_CHAT
 
-DIALECTS: dict[str, Dialect] = {each.name: each for each in (OPENAI_CHAT,)}
+DIALECTS = {
+    "openai": "transom.wire.openai_chat:OPENAI_CHAT",
+    "mistral": "transom.wire.openai_chat.mistral:MISTRAL",
+    "responses": "transom.wire.openai_responses:RESPONSES",
+    "deepseek_responses": "transom.wire.openai_responses:DEEPSEEK_RESPONSES",
+    "anthropic": "transom.wire.anthropic:ANTHROPIC",
+    "gemini": "transom.wire.gemini:GEMINI",
+}
+"""Where the value of each stands."""
 
 
 def dialect_named(dialect: str | Dialect) -> Dialect:
     """The dialect with this name, or the dialect itself. Raises InvalidSetting."""
-    if not isinstance(dialect, str):
-        return dialect
-    if dialect not in DIALECTS:
-        raise InvalidSetting(f"unknown dialect {dialect!r}: there are {', '.join(DIALECTS)}")
-    return DIALECTS[dialect]
+    return _loaded(dialect) if isinstance(dialect, str) else dialect
+
+
+def measure_of(log: Log, counter: TokenCounter) -> Measure:
+    """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
+    for seq in range(len(log)):
+        if name := log[seq].counter:
+            dialect = name.rpartition("/")[2]
+            return dialect_named(dialect if "/" in name and dialect in DIALECTS else "openai").measure(counter)
+    return dialect_named("openai").measure(counter)
+
+
+@cache
+def _loaded(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise InvalidSetting(f"unknown dialect {name!r}: there are {', '.join(DIALECTS)}")
+    module, _, value = DIALECTS[name].partition(":")
+    return getattr(import_module(module), value)

@@ -76,24 +76,24 @@ _PLACEHOLDER = 8
 class Adopting(Measure):
     """Counts never less than a dialect sends when it names foreign calls by their places and leaves parts out.
 
-    `objects`: it takes arguments as JSON objects.
+    `objects`: it takes arguments as JSON objects. `name`: of a variant of the dialect, which counts otherwise.
     """
 
-    def __init__(self, counter: TokenCounter, dialect: str, *, objects: bool) -> None:
-        super().__init__(counter, dialect)
-        self._dialect, self._objects = dialect, objects
+    def __init__(self, counter: TokenCounter, dialect: str, *, objects: bool, name: str = "") -> None:
+        super().__init__(counter, dialect, name)
+        self._objects = objects
 
     def part(self, part: Addressed) -> int:
         """As it will be said."""
         if self._objects and isinstance(part, Call):
             return self.count(object_text(part.args))
         tokens = super().part(part)
-        return max(_PLACEHOLDER, tokens) if self._dialect and isinstance(part, Other) else tokens
+        return max(_PLACEHOLDER, tokens) if self.dialect and isinstance(part, Other) else tokens
 
     def envelope(self, fact: Fact) -> int:
         """Of a foreign fact with the longest label there is."""
         tokens, count = super().envelope(fact), self.count
-        if fact.dialect == self._dialect:
+        if fact.dialect == self.dialect:
             return tokens
         place = count(PLACE_LABEL)
         if isinstance(fact, Assistant):

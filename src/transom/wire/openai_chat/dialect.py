@@ -12,7 +12,7 @@ from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed, Violation
-from transom.wire.foreign import Adopting
+from transom.wire.foreign import Adopting, adopted
 from transom.wire.openai_chat.mend import mended
 from transom.wire.openai_chat.parse import parse
 from transom.wire.openai_chat.render import message, shown
@@ -29,7 +29,7 @@ class OpenAIChat(Struct, frozen=True):
 
     def head(self, head: Head) -> list[Raw]:
         """The instructions before the conversation. Tool schemas travel beside the messages, not in them."""
-        return [mended(message(instruction)) for instruction in head.messages]
+        return [mended(message(adopted(instruction, ""))) for instruction in head.messages]
 
     def slot(self, slot: Slot) -> list[Raw]:
         """What a slot shows, by itself alone."""

@@ -1,0 +1,9 @@
+"""The Anthropic Messages dialect: `ANTHROPIC` reads, renders and checks its requests; `breakpoints` marks where a
+prompt cache may end; `violations` names the rules a request breaks."""
+
+from transom.wire.anthropic.caching import breakpoints
+from transom.wire.anthropic.dialect import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic.rules import violations
+from transom.wire.dialect import Violation
+
+__all__ = ["ANTHROPIC", "AnthropicMessages", "Violation", "breakpoints", "violations"]

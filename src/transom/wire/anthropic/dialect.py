@@ -1,0 +1,100 @@
+"""The Anthropic Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, User
+from transom.core.tokens import Measure, TokenCounter
+from transom.core.unit import Slot
+from transom.errors import InvalidMessage
+from transom.wire import saying
+from transom.wire.anthropic.caching import unmarked
+from transom.wire.anthropic.measure import Counting
+from transom.wire.anthropic.parse import parse
+from transom.wire.anthropic.read import read_messages
+from transom.wire.anthropic.render import by_user, shown
+from transom.wire.anthropic.reply import parse_reply
+from transom.wire.anthropic.rules import violations
+from transom.wire.anthropic.system import system_of
+from transom.wire.anthropic.words import NAME
+from transom.wire.dialect import Placed, Violation
+from transom.wire.reading import kind_of
+
+
+class AnthropicMessages(Struct, frozen=True):
+    """The dialect (see `wire.dialect.Dialect`): messages of blocks, with the system prompt beside them.
+
+    `bound`: the model signs its reasoning for the exact prefix, so that it is void on any other (A15). `mid_system`:
+    the model takes a system message in the middle, also one that came in another dialect (A9).
+    """
+
+    name: str = NAME
+    nudge: str = texts.NUDGE
+    bound: bool = False
+    mid_system: bool = False
+
+    def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
+        """Nothing: the system prompt stands beside the messages."""
+        return []
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """What a slot shows, by itself alone."""
+        return shown(slot, mid_system=self.mid_system)
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """Neighbours of one role as one message, so that all results of a turn stand in one, before any text (A3).
+
+        A system message cannot be the first (A9): there the user says it.
+        """
+        if messages and messages[0]["role"] == "system":
+            messages = [by_user("system", messages[0]), *messages[1:]]
+        return saying.joined(messages, "content")
+
+    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        """See `read.read_messages`."""
+        return read_messages(messages, where, bound=self.bound)
+
+    def system(self, value: object) -> list[Instruction]:
+        """A system prompt: a text, or a list of text blocks."""
+        if not isinstance(value, (str, list)):
+            raise InvalidMessage("system", f"must be a string or a list of text blocks, not {kind_of(value)}")
+        message: Raw = {"role": "system", "content": value}
+        return cast("list[Instruction]", parse(message, "system"))
+
+    def user(self, content: object) -> Fact:
+        """What the user says: a text or a list of blocks. Results are said by `result`."""
+        facts = parse({"role": "user", "content": content}, "user")
+        if not isinstance(facts[0], User):
+            raise InvalidMessage("user", "a tool_result is no part of what the user says")
+        return facts[0]
+
+    def result(self, call: str, content: object) -> Fact:
+        """A tool's answer: a text, or a list of blocks."""
+        block = {"type": "tool_result", "tool_use_id": call, "content": content}
+        return parse({"role": "user", "content": [block]}, "tool_result")[0]
+
+    def reply(self, reply: object) -> Assistant:
+        """A Message, or an assistant message of a request."""
+        return parse_reply(reply, bound=self.bound)
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        """See `measure.Counting`."""
+        return Counting(counter)
+
+    def request(self, head: Head, messages: list[Raw]) -> Raw:
+        """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
+        system = system_of(head.messages)
+        fields: dict[str, Any] = {} if not system else {"system": system}
+        return {**fields, "messages": unmarked(system, messages)}
+
+    def violations(self, request: Raw) -> list[Violation]:
+        """See `rules`."""
+        return violations(request)
+
+
+ANTHROPIC = AnthropicMessages()

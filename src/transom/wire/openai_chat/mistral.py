@@ -1,0 +1,118 @@
+"""Mistral's chat API: OpenAI's, but for what it is strict about.
+
+M1 a tool call's id is exactly nine letters and digits (E, R: all accepted ones are). M2 no user message right after a
+tool's answer (E; R: clients put an assistant's "OK" between). M3 the last message is a user's or a tool's, or is marked
+`prefix` (E). M4 roles are system, user, assistant and tool (D).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+from typing import Any, cast
+
+from transom.core import texts
+from transom.core.message import Assistant, Fact, Head, Raw, ToolResult
+from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
+from transom.core.unit import Slot
+from transom.wire.dialect import Violation
+from transom.wire.foreign import Adopting
+from transom.wire.openai_chat.dialect import OpenAIChat
+
+_LETTERS = string.digits + string.ascii_letters
+_LABEL = re.compile(r"[a-zA-Z0-9]{9}")
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+
+
+def nine(label: str) -> str:
+    """A label of nine letters and digits: the label itself if it is one, else the same for the same label."""
+    if _LABEL.fullmatch(label):
+        return label
+    number = int.from_bytes(hashlib.blake2b(label.encode("utf-8", "replace"), digest_size=16).digest())
+    return "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(9))
+
+
+class Mistral(OpenAIChat, frozen=True):
+    """Chat messages as Mistral takes them; its own come out as they came."""
+
+    name: str = "mistral"
+    nudge: str = texts.NUDGE
+
+    def head(self, head: Head) -> list[Raw]:
+        """Instructions, all of them as system messages."""
+        return [_strict(message) for message in super().head(head)]
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """What a slot shows, under labels of nine."""
+        return [_strict(message) for message in super().slot(slot)]
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """A word of the assistant between a tool's answer and the user."""
+        out: list[Raw] = []
+        for message in messages:
+            if message["role"] == "user" and out and out[-1]["role"] == "tool":
+                out.append({"role": "assistant", "content": texts.ACKNOWLEDGED})
+            out.append(message)
+        return out
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        """With labels of nine, and a word after each answer."""
+        return _Measure(counter, "", objects=False, name=self.name)
+
+    def violations(self, request: Raw) -> list[Violation]:
+        """Those of OpenAI's API, and M1 to M4."""
+        listed = request.get("messages")
+        messages = cast("list[Any]", listed) if isinstance(listed, list) else []
+        found = [*super().violations(request), *_violations([m if isinstance(m, dict) else {} for m in messages])]
+        return sorted(found, key=lambda violation: violation.index)
+
+
+class _Measure(Adopting):
+    def envelope(self, fact: Fact) -> int:
+        """Nine letters are at most nine tokens."""
+        tokens = super().envelope(fact)
+        if isinstance(fact, Assistant):
+            return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
+        if isinstance(fact, ToolResult):
+            return tokens + 9 + MESSAGE_TOKENS + self.count(texts.ACKNOWLEDGED)
+        return tokens
+
+
+def _strict(message: Raw) -> Raw:
+    """A message of OpenAI's, mended in place."""
+    if message["role"] == "developer":
+        message["role"] = "system"
+    if (legacy := message.pop("function_call", None)) is not None:
+        message["tool_calls"] = [{"id": nine(legacy["name"]), "type": "function", "function": legacy}]
+    elif message["role"] == "function":
+        message["role"], message["tool_call_id"] = "tool", nine(message.get("name", ""))
+    for call in cast("list[Raw]", message.get("tool_calls") or []):
+        call["id"] = nine(call.get("id") or "")
+    if message["role"] == "tool":
+        message["tool_call_id"] = nine(message.get("tool_call_id") or "")
+    return message
+
+
+def _violations(messages: list[Raw]) -> list[Violation]:
+    found: list[Violation] = []
+    before = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role not in _ROLES:
+            found.append(Violation("M4", index, f"role {role!r:.40}"))
+        if role == "user" and before == "tool":
+            found.append(Violation("M2", index, "a user message right after a tool's answer"))
+        listed = message.get("tool_calls")
+        calls = cast("list[Any]", listed) if isinstance(listed, list) else []
+        labels: list[Any] = [cast("Raw", call).get("id") for call in calls if isinstance(call, dict)]
+        for label in [*labels, message.get("tool_call_id")] if role in {"assistant", "tool"} else []:
+            if label is not None and not (isinstance(label, str) and _LABEL.fullmatch(label)):
+                found.append(Violation("M1", index, f"id {label!r:.60} is not nine letters and digits"))
+        before = role
+    if messages and before == "assistant" and not messages[-1].get("prefix"):
+        found.append(Violation("M3", len(messages) - 1, "the last message is the assistant's"))
+    return found
+
+
+MISTRAL = Mistral()

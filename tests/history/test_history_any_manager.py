@@ -1,0 +1,164 @@
+"""Law: whatever a list holds and whatever a manager makes of it, the window breaks no rule and is in budget."""
+
+from __future__ import annotations
+
+import copy
+
+from hypothesis import given
+from hypothesis import strategies as st
+from lists import DAMAGED, SYSTEM, answer, asks, user
+
+import transom
+from transom.core.edit import Fold, Trim
+from transom.core.policy import Policy
+from transom.errors import BudgetImpossible
+from transom.history import managed_policy
+from transom.testing import WordCounter
+from transom.wire.openai_chat import parse, violations
+
+_NONSENSE = st.sampled_from(
+    [
+        *(None, 7, "x", [], {}, {1: 2}, {"x": object()}, {"role": "robot"}, {"role": "user", "content": 3}),
+        *({"role": "tool", "tool_call_id": []}, answer("nobody"), asks("a"), asks("zz", text="I will"), SYSTEM),
+        user("Summary: all is well."),
+    ]
+)
+_KINDS = ["drop", "drop", "cut", "cut", "tail", "grow", "double", "swap", "insert", "retype", "strip", "spoil"]
+_STEP = st.tuples(st.sampled_from(_KINDS), st.integers(0, 20), _NONSENSE)
+
+
+class Random:
+    """Does the same steps with every list it is given."""
+
+    def __init__(self, steps, copies):
+        self.steps, self.copies = steps, copies
+
+    def curate(self, messages, *, session):
+        out = copy.deepcopy(list(messages)) if self.copies else list(messages)
+        for kind, number, nonsense in self.steps:
+            if not out:
+                break
+            at = number % len(out)
+            message = out[at] if isinstance(out[at], dict) else {}
+            text = message.get("content")
+            if kind == "drop":
+                del out[at : at + 1 + number % 3]
+            elif kind in {"cut", "tail", "grow"} and isinstance(text, str):
+                new = text[: number * 3] + "…" if kind == "cut" else text[-number * 3 :] if kind == "tail" else text * 2
+                out[at] = {**message, "content": new}
+            elif kind == "double":
+                out.insert(0, out[at])
+            elif kind == "swap":
+                out[at], out[-1] = out[-1], out[at]
+            elif kind == "insert":
+                out.insert(at, copy.copy(nonsense))
+            elif kind == "retype":
+                out[at] = {**message, "content": [{"type": "text", "text": "anew"}], "role": "user"}
+            elif kind == "strip":
+                out[at] = {key: value for key, value in message.items() if key in {"role", "tool_call_id"}}
+            elif kind == "spoil" and isinstance(out[at], dict):
+                out[at].clear() if number % 2 else out[at].update(content="spoilt", tool_calls=nonsense)
+        return nonsense_or(out, self.steps)
+
+
+def nonsense_or(out, steps):
+    """Now and then something that is no list."""
+    return None if steps and steps[-1][1] == 20 else out
+
+
+MANAGERS = st.builds(Random, st.lists(_STEP, max_size=6), st.booleans())
+
+
+def said_and_window(messages, manager, budget, base):
+    """Plays a list through a conversation, a window before each turn of the model and at the end."""
+    said = []
+    policy = managed_policy(manager, base=base, told=said.append)
+    lead = SYSTEM["content"] if messages[:1] == [SYSTEM] else None
+    conv = transom.Conversation.open("memory:", "m", budget=budget, policy=policy, system=lead, counter=WordCounter())
+    for message in messages[1 if lead else 0 :]:
+        if message["role"] == "assistant":
+            yield conv, said
+        conv.append(parse(message))
+    yield conv, said
+
+
+@given(
+    DAMAGED,
+    MANAGERS,
+    st.integers(60, 2_000),
+    st.sampled_from([None, 3, 6, 20]),
+    st.sampled_from(["default", "sliding"]),
+)
+def test_any_messages_under_any_manager_give_a_window_that_breaks_no_rule(messages, manager, context, most, base):
+    budget = transom.Budget(context=context, max_messages=most)
+    for conv, _ in said_and_window(messages, manager, budget, base):
+        try:
+            window = conv.window()
+        except BudgetImpossible as refused:
+            assert refused.bill["need"] > refused.bill["limit"]
+            continue
+        out = window.openai()
+        assert not out or not violations(out)
+        assert window.tokens <= context
+        assert most is None or len(out) <= most
+        assert conv.dry_run().openai() == out
+        if messages[:1] == [SYSTEM]:
+            assert out[0] == SYSTEM
+
+
+@given(DAMAGED, MANAGERS)
+def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(messages, manager):
+    """With room enough: they are there, shortened perhaps, and name where the whole is."""
+    for conv, _ in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
+        conv.window()
+        view = conv.view
+        for key in (view.first_task, view.newest_user, view.newest):
+            assert key is None or key < 0 or view.visible(key)
+        whole = "".join(str(m.get("content")) + str(m.get("tool_calls")) for m in conv.window().openai())
+        for entry in conv.log.read():
+            if isinstance(entry.body, Trim) and entry.body.part[0] != "reasoning":
+                assert f"entry {entry.body.entry}" in entry.body.note
+            if isinstance(entry.body, Fold) and view.is_live(entry.seq) and view.slot_of(entry.seq) is not None:
+                assert entry.body.text in whole
+
+
+@given(DAMAGED, MANAGERS)
+def test_undoing_all_that_a_manager_did_shows_the_bare_log(messages, manager):
+    *_, (conv, _) = said_and_window(messages, manager, transom.Budget(context=100_000), "default")
+    conv.window()
+    plain = transom.Conversation.open(
+        "memory:", "p", budget=100_000, policy="passthrough", system=(conv.head.messages and SYSTEM["content"]) or None,
+        counter=WordCounter(),
+    )  # fmt: skip
+    for message in messages[1 if conv.head.messages else 0 :]:
+        plain.append(parse(message))
+    plain.window()
+    while any(row.edits for row in conv.explain()):
+        conv.undo()
+    bare = Policy(name="bare", trigger=float("inf"))
+    conv.policy = bare
+    assert conv.window().openai() == plain.window().openai()
+
+
+def test_the_random_managers_do_every_kind_of_thing():
+    """The law says little if nothing ever happens."""
+    kinds, said = set(), set()
+
+    @given(DAMAGED, MANAGERS)
+    def run(messages, manager):
+        for conv, told in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
+            conv.window()
+            kinds.update(type(entry.body) for entry in conv.log.read())
+            said.update(told)
+
+    run()
+    assert {Fold, Trim} <= kinds
+    for what in (
+        "order",
+        "no list|must return",
+        "nothing is the source",
+        "calls stay",
+        "not be shorter",
+        "system message",
+    ):
+        assert any(word in line for line in said for word in what.split("|")), what

@@ -1,0 +1,235 @@
+"""The managers by themselves: a list in, a list out."""
+
+from __future__ import annotations
+
+import copy
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
+
+import transom
+from transom.errors import InvalidMessage, InvalidSetting
+from transom.history import (
+    ComposedManager,
+    CurationContext,
+    EngineManager,
+    HistoryCurated,
+    ObservableManager,
+    PassthroughManager,
+    Session,
+    SlidingWindowManager,
+    ToolResultTruncator,
+    coherent,
+    select_all,
+)
+from transom.testing import FakeClock
+from transom.wire.openai_chat import violations
+
+SESSION = Session()
+SUFFIX = "\n... [truncated]"
+MANAGERS = [
+    PassthroughManager(),
+    SlidingWindowManager(7),
+    ToolResultTruncator(100),
+    ComposedManager((ToolResultTruncator(100), SlidingWindowManager(7))),
+    ObservableManager(SlidingWindowManager(7), bus=Session()),
+]
+
+
+def curated(manager, messages):
+    return manager.curate(messages, session=SESSION)
+
+
+# ---- each by itself
+
+
+def test_passthrough_returns_a_new_list_of_the_same_messages():
+    messages = history(3)
+    out = curated(PassthroughManager(), messages)
+    assert out == messages
+    assert out is not messages
+
+
+def test_sliding_window_keeps_the_system_message_and_the_last_messages():
+    messages = history(6)
+    assert curated(SlidingWindowManager(3), messages) == [SYSTEM, *messages[-3:]]
+    assert curated(SlidingWindowManager(100), messages) == messages
+
+
+def test_sliding_window_never_cuts_through_a_pair():
+    messages = history(10)
+    begins = [at for at, message in enumerate(messages) if at and message["role"] != "tool"]
+    for size in range(len(messages) + 1):
+        out = curated(SlidingWindowManager(size), messages)
+        start = next((at for at in begins if len(messages) - at <= size), len(messages))
+        assert out == [SYSTEM, *messages[start:]]
+        assert not violations(out)
+
+
+def test_truncator_cuts_long_results_alone_with_the_suffix_inside_the_limit():
+    messages = [
+        SYSTEM,
+        user("u" * 5000),
+        asks("a", "b", text="t" * 5000),
+        answer("a", "x" * 2001),
+        answer("b", "y" * 2000),
+    ]
+    out = curated(ToolResultTruncator(), messages)
+    assert out[:3] == messages[:3]
+    assert out[3] == answer("a", "x" * (2000 - len(SUFFIX)) + SUFFIX)
+    assert out[4] == messages[4]
+    assert curated(ToolResultTruncator(), out) == out, "once is enough"
+
+
+@pytest.mark.parametrize("limit", [0, 1, len(SUFFIX) - 1, len(SUFFIX), len(SUFFIX) + 1, 60])
+def test_truncator_keeps_any_limit(limit):
+    out = curated(ToolResultTruncator(limit), [asks("a"), answer("a", "x" * 100)])
+    assert len(out[1]["content"]) == limit
+    assert not violations(out)
+
+
+def test_truncator_lets_the_parts_of_a_result_share_the_limit_and_images_stay():
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    texts = [{"type": "text", "text": letter * 60} for letter in "xyz"]
+    out = curated(ToolResultTruncator(100), [asks("a"), {**answer("a"), "content": [texts[0], image, *texts[1:]]}])
+    cut = {"type": "text", "text": "y" * (100 - 60 - len(SUFFIX)) + SUFFIX}
+    assert out[1]["content"] == [texts[0], image, cut]
+
+
+def test_observable_tells_how_many_messages_went_and_changes_nothing():
+    messages, session = history(6), Session(UUID(int=7))
+    manager = ObservableManager(SlidingWindowManager(3), bus=session, prompt_name="debug", clock=FakeClock(start=60.0))
+    assert manager.curate(messages, session=session) == curated(SlidingWindowManager(3), messages)
+    (event,) = select_all(session, HistoryCurated)
+    assert (event.prompt_name, event.strategy, event.session_id) == ("debug", "sliding_window", UUID(int=7))
+    assert (event.original_count, event.curated_count) == (len(messages), 4)
+    assert event.created_at.isoformat() == "1970-01-01T00:01:00+00:00"
+
+
+def test_observable_goes_around_any_manager_also_a_plain_class():
+    class KeepLast:
+        def curate(self, messages, *, session):
+            return list(messages[-1:])
+
+    session = Session()
+    ObservableManager(KeepLast(), bus=session).curate(history(2), session=session)
+    ObservableManager(KeepLast(), bus=session, strategy="mine").curate(history(2), session=session)
+    assert [event.strategy for event in select_all(session, HistoryCurated)] == ["keep_last", "mine"]
+
+
+def test_engine_manager_fits_the_budget_whatever_the_list():
+    messages = history(60)
+    out = curated(EngineManager(budget=transom.Budget(context=2_000)), messages)
+    assert out == transom.fit(messages, context=2_000)
+    assert not violations(out)
+    assert len(curated(EngineManager("sliding", transom.Budget(max_messages=9)), messages)) <= 9
+    with pytest.raises(InvalidSetting, match="unknown policy"):
+        EngineManager("magic")
+    with pytest.raises(InvalidSetting, match="bytes and images"):
+        EngineManager(budget=transom.Budget(max_images=2))
+
+
+# ---- what the source design asks for, by name
+
+
+def test_orphaned_tool_results_are_removed():
+    messages = [SYSTEM, answer("gone"), user("hello"), answer("x"), asks("a"), answer("a"), answer("a", "again")]
+    for manager in (SlidingWindowManager(50), ToolResultTruncator(), ComposedManager((SlidingWindowManager(50),))):
+        assert curated(manager, messages) == [SYSTEM, user("hello"), asks("a"), answer("a")]
+    cut = curated(SlidingWindowManager(2), [SYSTEM, asks("a", "b"), answer("a"), answer("b"), says("so")])
+    assert cut == [SYSTEM, says("so")], "a result never outlives its call"
+
+
+def test_multiple_managers_chain_correctly():
+    messages = history(8, size=400)
+    chain = ComposedManager((ToolResultTruncator(1000), SlidingWindowManager(5)))
+    out = curated(chain, messages)
+    assert out == curated(SlidingWindowManager(5), curated(ToolResultTruncator(1000), messages))
+    assert len(out) == 6
+    assert max(len(message["content"] or "") for message in out) == 1000
+    seen = []
+
+    class Watch:
+        def __init__(self, name):
+            self.name = name
+
+        def curate(self, messages, *, session):
+            seen.append((self.name, len(messages), session))
+            return list(messages[1:])
+
+    ComposedManager((Watch("first"), Watch("second"))).curate(messages, session=SESSION)
+    assert seen == [("first", len(messages), SESSION), ("second", len(messages) - 1, SESSION)]
+    assert curated(ComposedManager(()), messages) == messages
+
+
+@pytest.mark.parametrize("manager", [*MANAGERS, EngineManager()], ids=lambda manager: type(manager).__name__)
+def test_empty_messages(manager):
+    assert curated(manager, []) == []
+
+
+def test_no_system_message():
+    messages = history(6, system=False)
+    assert curated(SlidingWindowManager(3), messages) == messages[-3:]
+    assert curated(SlidingWindowManager(0), messages) == []
+    for manager in MANAGERS:
+        assert not violations(curated(manager, messages))
+
+
+def test_window_of_zero():
+    assert curated(SlidingWindowManager(0), history(6)) == [SYSTEM]
+    assert curated(SlidingWindowManager(0), [SYSTEM]) == [SYSTEM]
+    assert curated(SlidingWindowManager(0), []) == []
+
+
+# ---- laws of all
+
+
+@pytest.mark.parametrize("manager", [*MANAGERS, EngineManager()], ids=lambda manager: type(manager).__name__)
+@given(DAMAGED)
+def test_input_is_not_mutated_and_the_result_is_always_the_same(manager, messages):
+    before = copy.deepcopy(messages)
+    once = curated(manager, messages)
+    assert messages == before
+    assert curated(manager, copy.deepcopy(messages)) == once
+
+
+@given(DAMAGED, st.integers(0, 12), st.integers(0, 120))
+def test_what_a_manager_makes_of_any_list_breaks_no_rule(messages, window, length):
+    for manager in (
+        SlidingWindowManager(window),
+        ToolResultTruncator(length),
+        ComposedManager((ToolResultTruncator(length), SlidingWindowManager(window))),
+    ):
+        out = curated(manager, messages)
+        assert not out or not violations(out)
+        lead = 0
+        while lead < len(out) and out[lead]["role"] in {"system", "developer"}:
+            lead += 1
+        if not isinstance(manager, ToolResultTruncator):
+            assert len(out) <= window + lead
+
+
+@given(st.integers(0, 20), st.booleans())
+def test_valid_lists_are_coherent_as_they_are(turns, system):
+    messages = history(turns, system=system)
+    assert coherent(messages) == messages
+
+
+def test_what_makes_no_sense_is_said():
+    for setting in (-1, 1.5, None, True):
+        with pytest.raises(InvalidSetting, match="window_size must be a whole number of at least 0"):
+            SlidingWindowManager(setting)
+        with pytest.raises(InvalidSetting, match="max_length"):
+            ToolResultTruncator(setting)
+    with pytest.raises(InvalidMessage, match="message 1: the message has no role"):
+        curated(SlidingWindowManager(3), [user("a"), {"content": "b"}])
+
+
+def test_a_curation_context_bundles_what_a_strategy_may_ask():
+    context = CurationContext(SESSION)
+    assert (context.session, context.preserve_system, context.preserve_last_n) == (SESSION, True, None)
+    with pytest.raises(AttributeError):
+        context.preserve_last_n = 3

@@ -1,0 +1,114 @@
+"""ReAct text: a rendering for models without tools."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+
+from hypothesis import given
+from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
+
+import transom
+from transom.history import coherent, react
+from transom.wire.openai_chat import violations
+
+
+def test_calls_and_results_become_text():
+    messages = [
+        SYSTEM,
+        user("List it."),
+        asks("a", text="I look.", args='{"path": "."}'),
+        answer("a", "x.py"),
+        says("x.py"),
+    ]
+    assert react(messages) == [
+        SYSTEM,
+        user("List it."),
+        says('I look.\nAction: sh[{"path": "."}]'),
+        user("Observation: x.py"),
+        says("x.py"),
+    ]
+
+
+def test_parallel_results_are_one_message_in_the_order_of_their_calls():
+    messages = [asks("a", "b"), answer("b", "second"), answer("a", "first")]
+    assert react(messages) == [
+        says("Action: sh[{}]\nAction: sh[{}]"),
+        user("Observation: sh: first\nObservation: sh: second"),
+    ]
+
+
+def test_images_and_names_stay_and_other_fields_go():
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    words = {"type": "text", "text": "a plot"}
+    messages = [
+        {"role": "user", "content": [words, image], "name": "ann", "odd": 1},
+        {**asks("a"), "content": [words], "reasoning_content": "hm", "refusal": None},
+        {**answer("a"), "content": [image, words]},
+        {"role": "developer", "content": "Be kind."},
+    ]
+    assert react(messages) == [
+        {"role": "user", "content": [words, image], "name": "ann"},
+        {"role": "assistant", "content": [words, {"type": "text", "text": "Action: sh[{}]"}]},
+        {"role": "user", "content": [{"type": "text", "text": "Observation:"}, image, words]},
+        {"role": "system", "content": "Be kind."},
+    ]
+
+
+def test_legacy_and_custom_calls():
+    custom = {"id": "p", "type": "custom", "custom": {"name": "patch", "input": "*** x"}}
+    messages = [
+        {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}},
+        {"role": "function", "name": "ls", "content": "ok"},
+        {"role": "assistant", "content": None, "tool_calls": [custom]},
+        answer("p", "patched"),
+    ]
+    said = ["Action: ls[{}]", "Observation: ok", "Action: patch[*** x]", "Observation: patched"]
+    assert [message["content"] for message in react(messages)] == said
+
+
+def test_what_a_tool_says_is_not_read():
+    text = 'Action: rm[{"path": "/"}]\nObservation: done'
+    assert react([asks("a"), answer("a", text)])[1] == user(f"Observation: {text}")
+
+
+def test_a_window_can_be_said_and_the_log_keeps_its_form():
+    with transom.Conversation.open("memory:", "r", budget=4_000, system="Be brief.") as conv:
+        conv.user("List it.")
+        conv.window()
+        conv.observe(asks("a"))
+        conv.tool_result("a", "x.py")
+        window = conv.window()
+        assert [message["content"] for message in react(window.openai())] == [
+            "Be brief.",
+            "List it.",
+            "Action: sh[{}]",
+            "Observation: x.py",
+        ]
+        assert window.openai()[2:] == [asks("a"), answer("a", "x.py")]
+
+
+@given(DAMAGED)
+def test_any_window_becomes_strictly_text_and_is_valid(messages):
+    window = coherent(messages)
+    before = copy.deepcopy(window)
+    out = react(window)
+    assert window == before
+    assert react(window) == out
+    assert not out or not violations(out)
+    for message in out:
+        assert message["role"] in {"system", "user", "assistant"}
+        assert set(message) <= {"role", "content", "name"}
+    told = str([message["content"] for message in out])
+    for message in window:
+        if message["role"] == "tool" and isinstance(message["content"], str):
+            assert repr(message["content"])[1:-1][:40] in told
+
+
+def test_a_prefix_of_a_window_is_said_as_a_prefix():
+    """Between edits the provider's cache holds: a longer window begins with the shorter one's words."""
+    messages = history(6)
+    ends = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
+    said = [react(messages[:end]) for end in ends]
+    for shorter, longer in pairwise(said):
+        assert longer[: len(shorter)] == shorter

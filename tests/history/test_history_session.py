@@ -1,0 +1,165 @@
+"""Sessions: events, slices, reducers; and a log in place of the slice."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from lists import answer, asks, history, says, user
+from msgspec import Struct
+
+import transom
+from transom.errors import InvalidMessage, InvalidSetting
+from transom.history import (
+    ConversationEntry,
+    ConversationRecorded,
+    MessageRole,
+    Recorder,
+    Session,
+    SlidingWindowManager,
+    entry_to_provider_message,
+    get_evaluation_history,
+    get_role_history,
+    get_run_history,
+    replace_latest,
+    select_all,
+    select_where,
+)
+from transom.testing import FakeClock
+
+ONE, TWO = UUID(int=1), UUID(int=2)
+
+
+class Noted(Struct, frozen=True):
+    text: str
+
+
+def messages_of(entries):
+    return [entry_to_provider_message(entry) for entry in entries]
+
+
+@pytest.fixture(params=["memory", "log"])
+def session(request):
+    """A session that keeps its entries itself, and one whose conversation does."""
+    if request.param == "memory":
+        yield Session(ONE)
+        return
+    with transom.Conversation.open("memory:", "s", budget=4_000) as conv:
+        yield Session(ONE, conversation=conv)
+
+
+def test_events_without_a_reducer_are_appended_to_their_own_slice():
+    session = Session()
+    for text in "abc":
+        session.dispatch(Noted(text))
+    assert session.select_all(Noted) == (Noted("a"), Noted("b"), Noted("c"))
+    assert session.select_where(Noted, lambda noted: noted.text > "a") == (Noted("b"), Noted("c"))
+    assert select_all(session, int) == ()
+
+
+def test_reducers_decide_what_a_slice_holds():
+    session = Session()
+    session.register_reducer(Noted, replace_latest)
+    session.register_reducer(Noted, lambda slice_, event, *, context: (*slice_, len(event.text)), slice_type=int)
+    for text in ("a", "bb"):
+        session.publish(Noted(text))
+    assert session.select_all(Noted) == (Noted("bb"),)
+    assert session.select_all(int) == (1, 2)
+
+
+def test_a_reducer_sees_the_session_and_one_that_raises_changes_nothing():
+    session, seen = Session(ONE), []
+
+    def fails(slice_, event, *, context):
+        seen.append(context.session.session_id)
+        raise RuntimeError("no")
+
+    session.register_reducer(Noted, replace_latest)
+    session.register_reducer(Noted, fails, slice_type=int)
+    session.subscribe(Noted, seen.append)
+    with pytest.raises(RuntimeError):
+        session.dispatch(Noted("a"))
+    assert seen == [ONE]
+    assert session.select_all(Noted) == ()
+
+
+def test_subscribers_are_told_after_the_slices_have_changed_until_they_stop():
+    session, seen = Session(), []
+    stop = session.subscribe(Noted, lambda event: seen.append((event, session.select_all(Noted))))
+    session.dispatch(Noted("a"))
+    session.dispatch("not noted")
+    stop()
+    stop()
+    session.dispatch(Noted("b"))
+    assert seen == [(Noted("a"), (Noted("a"),))]
+
+
+def test_evaluation_id_correlation(session):
+    for evaluation in (ONE, TWO):
+        recorder = Recorder(session, evaluation, clock=FakeClock())
+        for message in history(3)[1:]:
+            recorder.record(message)
+    for evaluation in (ONE, TWO):
+        entries = get_evaluation_history(session, evaluation)
+        assert {entry.evaluation_id for entry in entries} == {evaluation}
+        assert messages_of(entries) == history(3)[1:]
+    assert len(select_all(session, ConversationEntry)) == 2 * len(history(3)[1:])
+
+
+def test_sequence_ordering_within_an_evaluation(session):
+    first, second = Recorder(session, ONE), Recorder(session, TWO)
+    for n in range(6):  # two evaluations at once
+        first.record(user(f"one {n}"))
+        second.record(user(f"two {n}"))
+    for evaluation in (ONE, TWO):
+        assert [entry.sequence for entry in get_evaluation_history(session, evaluation)] == list(range(6))
+    with pytest.raises(InvalidMessage):
+        first.record({"role": "robot"})
+    assert first.record(user("next")).sequence == 6, "what was refused has no number"
+
+
+def test_queries_by_role_and_by_run(session):
+    for run in ("r1", "r2"):
+        recorder = Recorder(session, ONE, run_id=run, mode="run")
+        for message in (user(f"go {run}"), asks("a"), answer("a", run), says("done")):
+            recorder.record(message)
+    assert [entry.content for entry in get_role_history(session, MessageRole.TOOL)] == ["r1", "r2"]
+    assert [entry.content for entry in get_run_history(session, "r2")] == ["go r2", None, "r2", "done"]
+    assert {entry.mode for entry in select_all(session, ConversationEntry)} == {"run"}
+    assert select_where(session, ConversationEntry, lambda entry: entry.content == "go r1")[0].sequence == 0
+
+
+def test_session_records_complete_history_even_when_manager_curates(session):
+    recorder, sent, seen = Recorder(session, ONE), [], []
+    manager = SlidingWindowManager(2)
+    session.subscribe(ConversationRecorded, seen.append)
+    for message in history(10)[1:]:
+        recorder.record(message)
+        sent.append(message)
+        assert len(manager.curate(sent, session=session)) <= 2
+    assert messages_of(get_evaluation_history(session, ONE)) == history(10)[1:]
+    assert [event.entry.sequence for event in seen] == list(range(len(sent)))
+
+
+def test_a_log_also_holds_what_came_into_it_by_other_ways_and_nothing_is_stored_twice():
+    with transom.Conversation.open("memory:", "s", budget=4_000) as conv:
+        session = Session(conversation=conv)
+        Recorder(session, ONE, run_id="r1").record(user("first"))
+        conv.window()
+        conv.observe(says("second"))
+        assert [entry.content for entry in select_all(session, ConversationEntry)] == ["first", "second"]
+        assert session.select_all(ConversationRecorded) == ()
+        assert conv.log[0].meta.evaluation_id == str(ONE)
+        with pytest.raises(InvalidSetting, match="log holds its entries"):
+            session.register_reducer(ConversationRecorded, replace_latest, slice_type=ConversationEntry)
+
+
+def test_the_window_is_small_and_the_logged_history_whole():
+    with transom.Conversation.open("memory:", "s", budget=600) as conv:
+        session = Session(conversation=conv)
+        recorder = Recorder(session, ONE)
+        for message in history(20)[1:]:
+            if message["role"] == "assistant":
+                assert conv.window().tokens <= 600
+            recorder.record(message)
+        assert messages_of(get_evaluation_history(session, ONE)) == history(20)[1:]
