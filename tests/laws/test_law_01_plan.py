@@ -15,7 +15,7 @@ from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import plan
 from transom.core.unit import Folded
-from transom.core.window import Window
+from transom.drive.window import Window
 from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.elide import DropMedia

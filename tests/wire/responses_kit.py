@@ -6,8 +6,9 @@ import json
 
 from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.drive.conversation import Conversation
+from transom.drive.window import Window
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter

@@ -12,9 +12,10 @@ from windows import Letters
 
 from transom import Budget, fit
 from transom.core.message import Head
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.drive.conversation import Conversation
 from transom.drive.replay import split
+from transom.drive.window import Window
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.wire.openai_chat.mistral import MISTRAL, nine

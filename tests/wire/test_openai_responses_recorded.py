@@ -11,7 +11,8 @@ from windows import conversations
 
 from families import FAMILIES
 from transom.core.message import Instruction, Text
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
+from transom.drive.window import Window
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import OPENAI_CHAT
 from transom.wire.openai_responses import DEEPSEEK_RESPONSES, RESPONSES

@@ -23,8 +23,9 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.drive.conversation import Conversation
+from transom.drive.window import Window
 from transom.errors import InvalidMessage
 from transom.policies import policy_named
 from transom.stores import MemoryStore

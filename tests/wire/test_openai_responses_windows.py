@@ -15,7 +15,8 @@ from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, Reasoning, addressed
 from transom.core.plan import plan
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
+from transom.drive.window import Window
 from transom.errors import BudgetImpossible, InvalidEdit
 from transom.policies import policy_named
 from transom.testing import WordCounter

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 from msgspec import Struct
 
 from transom.core.digest import prefixes
 from transom.core.entry import Entry, Sent
-from transom.core.message import Head, Raw
 from transom.core.tokens import Size
 from transom.core.unit import Slot
 from transom.core.view import View
-
-
-class Dialect(Protocol):
-    """Turns a head and a slot into the messages of one provider API. Pure; a slot's messages depend on it alone."""
-
-    @property
-    def name(self) -> str: ...
-
-    def head(self, head: Head) -> list[Raw]: ...
-
-    def slot(self, slot: Slot) -> list[Raw]: ...
-
-    def joined(self, messages: list[Raw]) -> list[Raw]:
-        """A window's messages as one list, neighbours joined where the API wants it. It may take the list it is given,
-        but not change the messages in it; what comes out for a prefix is a prefix."""
-        ...
 
 
 class Break(Struct, frozen=True):
@@ -37,22 +20,6 @@ class Break(Struct, frozen=True):
     slot: int
     entry: int
     why: str
-
-
-class Drawn(Struct, frozen=True):
-    """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
-    begin, the messages, and those handed out.
-
-    The messages handed out are other dicts than ours. While they are equal, nobody has changed them, and they can be
-    handed out again: comparing is faster than copying.
-    """
-
-    head: Entry | None = None
-    top: list[Raw] = []
-    slots: Sequence[Slot] = []
-    starts: list[int] = []
-    messages: list[Raw] = []
-    handed: list[Raw] = []
 
 
 class Window(Struct, frozen=True, eq=False):
@@ -89,45 +56,6 @@ class Window(Struct, frozen=True, eq=False):
         assert isinstance(sent, Sent)
         broke = None if sent.breaks is None else Break(*sent.breaks)
         return cls(view, sent.digest, round(view.total.tokens * view.ratio), sent.limit, sent.kept, broke)
-
-    def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
-        """The window in a provider's words. The list is yours. Its messages are shared with windows handed out before;
-        changing one changes no window handed out after."""
-        drawn = self._draw(dialect)
-        return dialect.joined([*(message.copy() for message in drawn.top), *drawn.handed])
-
-    def _draw(self, dialect: Dialect) -> Drawn:
-        """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-        slots, cache = self.view.slots, self.view.drawn
-        last = cache.get(dialect.name) or Drawn()
-        same = _same(last.slots, slots)
-        new = [dialect.slot(slot) for slot in slots[same:]]
-        top = last.top if self.head is last.head else self._top(dialect)
-        starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
-        if same < len(starts):
-            end = starts[same]
-            del starts[same:], messages[end:], handed[end:]
-        if handed != messages:
-            handed = [message.copy() for message in messages]
-        for rendered in new:
-            starts.append(len(messages))
-            messages.extend(rendered)
-            handed.extend([message.copy() for message in rendered])
-        drawn = cache[dialect.name] = Drawn(self.head, top, slots, starts, messages, handed)
-        return drawn
-
-    def _top(self, dialect: Dialect) -> list[Raw]:
-        return dialect.head(self.head.body) if self.head is not None and isinstance(self.head.body, Head) else []
-
-
-def _same(old: Sequence[Slot], new: Sequence[Slot]) -> int:
-    """How many leading slots are the very same objects (slots are compared by identity)."""
-    if new[: len(old)] == old:
-        return len(old)
-    for at, (one, other) in enumerate(zip(old, new, strict=False)):
-        if one is not other:
-            return at
-    return min(len(old), len(new))
 
 
 W = TypeVar("W", bound=Window)

@@ -9,6 +9,7 @@ from transom.core.message import Head
 from transom.measure.explain import Row, explain
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
+from transom.wire.drawing import drawn
 from transom.wire.openai_chat import OPENAI_CHAT
 
 
@@ -19,6 +20,10 @@ class Window(core.Window, frozen=True, eq=False):
         """OpenAI chat messages. The list is yours. Its messages are shared with windows handed out before; changing one
         changes no window handed out after. What lies deeper in them is shared: replace it, do not change it."""
         return self.messages(OPENAI_CHAT)
+
+    def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
+        """The messages of any dialect; as for `openai`."""
+        return drawn(self.view, dialect)
 
     def anthropic(self) -> dict[str, Any]:
         """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`."""

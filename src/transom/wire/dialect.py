@@ -11,9 +11,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from transom.core import window
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import Measure, TokenCounter
+from transom.core.unit import Slot
 
 Placed = tuple[int, Fact]
 """A fact with its position in the list it came from."""
@@ -30,8 +30,27 @@ class Violation(Struct, frozen=True):
     why: str
 
 
-class Dialect(window.Dialect, Protocol):
-    """One provider API. `name` is what callers ask for it by. What is read raises InvalidMessage, naming the place."""
+class Dialect(Protocol):
+    """One provider API. `name` is what callers ask for it by. What is read raises InvalidMessage, naming the place.
+
+    A slot's messages depend on the slot alone.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def head(self, head: Head) -> list[Raw]:
+        """The instructions before the conversation, as far as they stand among the messages."""
+        ...
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """The messages of one slot."""
+        ...
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """A window's messages as one list, neighbours joined where the API wants it. It may take the list it is given,
+        but not change the messages in it; what comes out for a prefix is a prefix."""
+        ...
 
     @property
     def nudge(self) -> str:

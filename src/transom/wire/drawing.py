@@ -1,0 +1,71 @@
+"""From slots to messages: what a view shows, in the words of a dialect. Nothing is rendered twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from transom.core.entry import Entry
+from transom.core.message import Head, Raw
+from transom.core.unit import Slot
+from transom.core.view import View
+from transom.wire.dialect import Dialect
+
+
+def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
+    """What a view shows, in a provider's words. The list is the caller's. Its messages are shared with lists handed out
+    before; changing one changes none handed out after."""
+    now = _drawing(view, dialect)
+    return dialect.joined([*(message.copy() for message in now.top), *now.handed])
+
+
+class _Drawing(Struct, frozen=True):
+    """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
+    begin, the messages, and those handed out.
+
+    The messages handed out are other dicts than ours. While they are equal, nobody has changed them, and they can be
+    handed out again: comparing is faster than copying.
+    """
+
+    head: Entry | None = None
+    top: list[Raw] = []
+    slots: Sequence[Slot] = []
+    starts: list[int] = []
+    messages: list[Raw] = []
+    handed: list[Raw] = []
+
+
+def _drawing(view: View, dialect: Dialect) -> _Drawing:
+    """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
+    last: _Drawing = view.drawn.get(dialect.name) or _Drawing()
+    same = _same(last.slots, view.slots)
+    new = [dialect.slot(slot) for slot in view.slots[same:]]
+    top = last.top if view.head is last.head else _top(view, dialect)
+    starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
+    if same < len(starts):
+        end = starts[same]
+        del starts[same:], messages[end:], handed[end:]
+    if handed != messages:
+        handed = [message.copy() for message in messages]
+    for rendered in new:
+        starts.append(len(messages))
+        messages.extend(rendered)
+        handed.extend([message.copy() for message in rendered])
+    view.drawn[dialect.name] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
+    return now
+
+
+def _top(view: View, dialect: Dialect) -> list[Raw]:
+    return dialect.head(view.head.body) if view.head is not None and isinstance(view.head.body, Head) else []
+
+
+def _same(old: Sequence[Slot], new: Sequence[Slot]) -> int:
+    """How many leading slots are the very same objects (slots are compared by identity)."""
+    if new[: len(old)] == old:
+        return len(old)
+    for at, (one, other) in enumerate(zip(old, new, strict=False)):
+        if one is not other:
+            return at
+    return min(len(old), len(new))
