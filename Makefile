@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep histories laws bench clean
+.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench clean
 
 setup: .venv/.made
 
@@ -37,6 +37,9 @@ unit: setup
 
 sweep: setup  ## every call of every recorded conversation, judged twice
 	$(RUN) python tests/campaigns/sweep.py $(DATA)
+
+dialects: setup  ## the same in every other dialect
+	$(RUN) python tests/campaigns/dialects.py $(DATA)
 
 histories: setup  ## 4,000 generated histories, valid and damaged, at small budgets
 	$(RUN) python tests/campaigns/histories.py
