@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from math import isfinite
 from typing import Any, cast
 
 from transom.core.message import Raw
@@ -16,7 +17,7 @@ WRAPPED = "arguments"
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Raw | None:
     try:
-        value: object = json.loads(text, parse_constant=_refused)
+        value: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return cast("Raw", value) if isinstance(value, dict) and _depth(cast("Raw", value)) <= DEPTH else None
@@ -40,6 +41,12 @@ def object_text(text: str) -> str:
 
 def _refused(name: str) -> Any:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    """A number too large for a float would go out as Infinity, which is not JSON."""
+    value = float(text)
+    return value if isfinite(value) else _refused(text)
 
 
 def _depth(value: Raw) -> int:

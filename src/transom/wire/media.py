@@ -142,7 +142,8 @@ def _read_gemini(raw: Raw) -> Asset | None:
     for key in ("inlineData", "inline_data"):
         if isinstance(raw.get(key), dict):
             mime = _text(raw, key, "mimeType") or _text(raw, key, "mime_type")
-            return Asset(_kind_of(mime), mime, data=_text(raw, key, "data"))
+            data = _text(raw, key, "data").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is only Gemini's
+            return Asset(_kind_of(mime), mime, data=data)
     for key in ("fileData", "file_data"):
         if isinstance(raw.get(key), dict):
             mime = _text(raw, key, "mimeType") or _text(raw, key, "mime_type")

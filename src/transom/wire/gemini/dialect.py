@@ -1,0 +1,84 @@
+"""Google's Gemini API, generateContent, as Google AI and Vertex offer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from transom.core import texts
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.tokens import Measure, TokenCounter
+from transom.core.unit import Slot
+from transom.wire.dialect import Placed, Violation
+from transom.wire.gemini import parse, render
+from transom.wire.gemini.measure import GeminiMeasure
+from transom.wire.gemini.reply import parse_reply, plain
+from transom.wire.gemini.rules import violations
+from transom.wire.gemini.words import NAME
+from transom.wire.reading import listed
+
+
+class Gemini(Struct, frozen=True):
+    """The dialect (see `wire.dialect.Dialect`): contents of parts, the system instruction beside them.
+
+    `sign`: the first call of a turn from elsewhere gets the signature that stands for none, which Gemini 3 wants and
+    others do not mind. `strict`: the model is one that takes no call without: so do unsigned turns of Gemini's own,
+    and the check says where there is none.
+    """
+
+    name: str = NAME
+    nudge: str = texts.NUDGE
+    sign: bool = True
+    strict: bool = False
+
+    def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
+        """Nothing: instructions and tools stand beside the contents."""
+        return []
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """What a slot shows, by itself alone."""
+        return render.shown(slot, sign=self.sign, strict=self.strict)
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """Neighbours of the model joined; the user has a word before the first call."""
+        return render.joined(messages)
+
+    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        """The facts in a request's `contents`; a client library's objects are read as the dicts they dump."""
+        items = listed(messages, where or "contents")
+        return parse.parse([plain(item) for item in items], f"{where}, " if where else "")
+
+    def system(self, value: object) -> list[Instruction]:
+        """A text, or the `systemInstruction` of a request."""
+        if isinstance(value, str):
+            return [Instruction(parts=(Text(value),), dialect=NAME)]
+        return [parse.instruction(plain(value), "system")]
+
+    def user(self, content: object) -> Fact:
+        """What the user says: a text, or parts."""
+        return parse.user(content, "user")
+
+    def result(self, call: str, content: object) -> Fact:
+        """A function's response: a text, parts, or the object it is. A call without an id is named by its function."""
+        return parse.result(call, content, "tool_result")
+
+    def reply(self, reply: object) -> Assistant:
+        """The content of the first candidate, or a content of the model."""
+        return parse_reply(reply)
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        """The formula of `Measure`, and a word of the user's before the first call."""
+        return GeminiMeasure(counter)
+
+    def request(self, head: Head, messages: list[Raw]) -> Raw:
+        """The contents, and the system instruction if there is any."""
+        system = render.system(head.messages)
+        return {"contents": messages} if system is None else {"systemInstruction": system, "contents": messages}
+
+    def violations(self, request: Raw) -> list[Violation]:
+        """See `rules`."""
+        return violations(request, strict=self.strict)
+
+
+GEMINI = Gemini()
