@@ -1,0 +1,70 @@
+"""One log in every dialect: the same content in the same order, each valid by its own check."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from logs import logs
+
+from transom.core.budget import Budget
+from transom.core.entry import Entry
+from transom.core.folding import view_of
+from transom.core.frame import Frame
+from transom.core.message import Assistant, Head, Text, said
+from transom.core.plan import plan
+from transom.core.tokens import clean
+from transom.core.unit import Folded
+from transom.core.view import View
+from transom.core.window import Window
+from transom.policies import policy_named
+from transom.testing import Entries, WordCounter
+from transom.wire.dialects import DIALECTS, dialect_named
+from transom.wire.drawing import drawn
+
+
+def closed(log: list[Entry], dialect: str) -> View:
+    """The view of a log when a request for this dialect leaves: calls closed, the last word not the model's."""
+    spoken = dialect_named(dialect)
+    view = view_of(Entries(log), spoken.measure(WordCounter()))
+    head = view.head.body if view.head is not None else Head()
+    frame = Frame(head=head, nudge=spoken.nudge)
+    done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
+    return done.view
+
+
+def contents(view: View) -> list[str]:
+    """What the view says, in order: the texts that show, and the names of the calls."""
+    out: list[str] = []
+    for slot in view.slots:
+        units = slot.shown if isinstance(slot, Folded) else (slot,)
+        out += [slot.text] if isinstance(slot, Folded) else []
+        for unit in units:
+            for fact in unit.shown():
+                out += [said(fact), *(part.text for part in fact.parts if isinstance(part, Text))]
+                out += [call.name for call in fact.calls] if isinstance(fact, Assistant) else []
+    return [text for text in (clean(text).strip() for text in out) if text.strip()]
+
+
+def strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in strings(item)]
+
+
+@given(logs())
+def test_one_log_in_every_dialect(log: list[Entry]) -> None:
+    for name in DIALECTS:
+        spoken, view = dialect_named(name), closed(log, name)
+        messages = drawn(view, spoken)
+        head = view.head.body if view.head is not None else Head()
+        request = spoken.request(head, messages)
+        if messages:
+            assert spoken.violations(request) == [], name
+        everything = json.dumps(strings(messages), ensure_ascii=False)
+        at = 0
+        for text in contents(view):
+            quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+            at = everything.find(quoted, at)
+            assert at >= 0, (name, text)
