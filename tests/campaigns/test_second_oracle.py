@@ -1,4 +1,4 @@
-"""`tessera-transcript` as a second oracle: it objects to things that APIs accept, and every objection is explained here."""
+"""`tessera-transcript` as a second oracle: it objects to things that APIs accept; every objection is explained here."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from generated import GENERATORS
 
 
 def unexplained(dialect: str, messages: list[dict]) -> list[str]:
-    """Findings that are not one of: an id used again in a later turn (chat allows it, C13; Anthropic has accepted it), a
-    legacy `function_call` or a text in parts, which this oracle does not see."""
+    """Findings that are not one of: an id used again in a later turn (chat allows it, C13; Anthropic has accepted it);
+    a legacy `function_call` or a text in parts, which this oracle does not see."""
     out = []
     for finding in tessera.inspect(messages, adapter=dialect).findings:
         message = messages[finding.message_index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from transom import Conversation
 from transom.core.edit import Fold, Pin
 from transom.core.folding import view_of
 from transom.core.message import Assistant, Reasoning, Text
@@ -98,3 +99,24 @@ def work(shown):
 def test_nested_folds_cost_what_the_log_costs():
     once, twice = work(nested(100)), work(nested(200))
     assert twice < 2.2 * once
+
+
+def test_each_repair_is_said():
+    with Conversation.open("memory:", "x", budget=4_000) as conv:
+        conv.user("go")
+        calls = [{"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ("a", "a", "")]
+        conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
+        conv.tool_result("a", "1")
+        conv.user("hm")
+        conv.tool_result("a", "2")
+        conv.tool_result("nobody", "3")
+        why = {row.entry: row.why for row in conv.window().explain()}
+    assert why == {
+        0: "",
+        1: "calls without an id of their own named call_1_1, call_1_2",
+        2: "",
+        3: "",
+        4: "came later, and stands behind its call",
+        5: "answers no open call: kept in the log, not shown",
+        6: "made up, since no result had come when a request was due",
+    }

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Reasoning, Text, addressed, role_of, said
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed, role_of, said
+from transom.core.unit import Folded, Slot, Unit, labels, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 
 State = Literal["kept", "shortened", "folded", "dropped"]
@@ -21,6 +21,8 @@ DROPPED = {
     HIDDEN: "asked to be left out of context",
 }
 CARRIED = "an excerpt stands in its text"
+MADE = "made up, since no result had come when a request was due"
+MOVED = "came later, and stands behind its call"
 VOIDED = "signed reasoning hidden, since what precedes it has changed"
 
 
@@ -84,9 +86,25 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
     pins = [view.fetch(pin).body for pin in unit.pins]
     void = _void(entry, unit)
     reasons = [*(_why(cut.trim) for cut in cuts), *([VOIDED] if void else []), *map(_why, pins)]
+    reasons += _repairs(view, entry, unit)
     by = (*(cut.seq for cut in cuts), *unit.pins)
     tokens = (view.entry_tokens(unit, entry.seq)[1] if cuts else sum(entry.tokens)) - void
     return ("shortened" if cuts or void else "kept"), ", ".join(dict.fromkeys(reasons)), by, tokens
+
+
+def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
+    """What was put right so that the request is valid."""
+    fact = entry.body
+    if isinstance(fact, Assistant):
+        names = labels(fact.calls, unit.key)
+        new = [name for name, call in zip(names, fact.calls, strict=True) if name != call.id and not call.legacy]
+        return [f"calls without an id of their own named {', '.join(new)}"] if new else []
+    if not isinstance(fact, ToolResult):
+        return []
+    before = unit.seqs[unit.seqs.index(entry.seq) - 1]
+    between = {view.unit_of[at] for at in range(before + 1, entry.seq)}
+    moved = any(key >= 0 and key != unit.key for key in between)
+    return [*([MADE] if fact.made else []), *([MOVED] if moved and not fact.made else [])]
 
 
 def _void(entry: Entry, unit: Unit) -> int:

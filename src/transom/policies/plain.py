@@ -8,6 +8,7 @@ from transom.strategies.arrival import Clip
 from transom.strategies.elide import DropMedia, Elide
 from transom.strategies.keeping import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
+from transom.strategies.reasoning import DropReasoning
 from transom.strategies.stale import StubStale
 
 LADDER: tuple[Strategy, ...] = (
@@ -45,7 +46,7 @@ DEFAULT = Policy(
     name="default",
     keepers=(KeepTools(PLANS), KeepUsers()),
     arrival=(Clip(),),
-    pressure=(DropMedia(old=True), StubStale(), Omit()),
+    pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
     hard=LADDER,
     trigger=0.95,
     target=0.4,

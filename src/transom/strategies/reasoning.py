@@ -1,0 +1,37 @@
+"""Old reasoning goes first: it is the model's own, its conclusions stand in what it said and did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from transom.core.edit import Edit, Trim
+from transom.core.message import Assistant, Reasoning, addressed
+from transom.core.policy import Aim
+from transom.core.view import View
+
+
+class DropReasoning(Struct, frozen=True, kw_only=True):
+    """Drops the reasoning of turns before the newest user message, whole, in one batch; `current`: of later ones too.
+
+    A provider that wants reasoning back wants it byte for byte, and only for the turn at work: its tool calls must not
+    lose it. Not worth a break of its own below `least` of the limit.
+    """
+
+    current: bool = False
+    least: float = 0.05
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        stop = view.n if self.current or view.newest_user is None else view.newest_user
+        found: list[tuple[Trim, int]] = []
+        for unit in view.units():
+            if unit.key < stop and unit.key != aim.newest and not view.held(unit) and isinstance(unit.head, Assistant):
+                gone = unit.winning() if unit.cuts else {}
+                entry = view.entries_of(unit)[0]
+                for position, (address, part) in enumerate(addressed(unit.head), start=1):
+                    if isinstance(part, Reasoning) and (entry.seq, address) not in gone:
+                        trim = Trim(entry=entry.seq, part=address, why="old reasoning")
+                        found.append((trim, entry.tokens[position]))
+        if sum(tokens for _, tokens in found) >= self.least * aim.limit.tokens:
+            yield from (trim for trim, _ in found)

@@ -1,0 +1,42 @@
+"""Old reasoning goes first, whole and in one batch; that of the turn at work stays."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from transom import Budget, Conversation
+from transom.policies import policy_named
+from transom.strategies.reasoning import DropReasoning
+from transom.testing import WordCounter
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def thinking(context: int, strategy: DropReasoning) -> list[dict]:
+    policy = replace(policy_named("default"), pressure=(strategy,))
+    conv = Conversation.open("memory:", "x", budget=Budget(context=context), policy=policy, counter=WordCounter())
+    for question in ("first", "second", "third"):
+        conv.user(question)
+        for step in range(2):
+            conv.window()
+            thought = f"{question} {step} " + "hm " * 60
+            conv.observe({"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": thought})
+            conv.tool_result("c", "ok")
+    return conv.window().openai()
+
+
+def thoughts(window: list[dict]) -> list[str]:
+    return [" ".join(m["reasoning_content"].split()[:2]) for m in window if "reasoning_content" in m]
+
+
+def test_reasoning_before_the_newest_user_message_goes_in_one_batch():
+    assert len(thoughts(thinking(10_000, DropReasoning()))) == 6
+    assert thoughts(thinking(400, DropReasoning())) == ["third 0", "third 1"]
+
+
+def test_that_of_the_turn_at_work_goes_only_where_the_provider_does_not_want_it():
+    assert thoughts(thinking(350, DropReasoning(current=True))) == ["third 1"]
+
+
+def test_too_little_to_be_worth_a_break_is_left():
+    assert len(thoughts(thinking(500, DropReasoning(least=0.9)))) >= 5
