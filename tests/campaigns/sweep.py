@@ -71,7 +71,7 @@ def missing(messages: list[dict[str, Any]], sent: list[dict[str, Any]]) -> str:
         return "the head"
     users = [message for message in messages[len(heads) :] if message["role"] == "user" and message.get("content")]
     for name, message in zip(("first task", "newest user message"), users[:1] + users[-1:], strict=False):
-        start = words(message)[:6]
+        start = words(message).strip()[:6]
         texts = [words(shown) for shown in sent if shown["role"] == "user"]
         excerpts = [text for text in texts if "whole in entry " in text or "[entry " in text]
         if message not in sent and not any(start in text for text in excerpts):

@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
+import pytest
 from chats import chat, finish, lines, process, write
 
 from transom import Conversation
@@ -274,3 +276,31 @@ def test_a_store_that_holds_something_else_is_left_alone(run):
         assert err.startswith("transom: conversation 'one' is in the store already (")
         assert err.count("\n") == 1
     assert (run("show", "one", "--json"), lines("w.jsonl")) == before
+
+
+@pytest.mark.parametrize(
+    ("dialect", "keys"),
+    [
+        ("anthropic", {"system", "messages"}),
+        ("responses", {"input"}),
+        ("gemini", {"systemInstruction", "contents"}),
+        ("mistral", {"messages"}),
+    ],
+)
+def test_a_replay_in_another_dialect(run, dialect, keys):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    code, _, err = run("replay", "chats.jsonl", "--budget", 2_000, "--dialect", dialect, "--out", "w.jsonl")
+    assert (code, err) == (0, "")
+    lines = [json.loads(line) for line in Path("w.jsonl").read_text().splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        assert set(line) == {"conversation", "at", "tokens", "breaks", *keys}
+
+
+def test_a_replay_in_one_dialect_is_not_continued_in_another(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    store = ("--store", "sqlite:///x.db")
+    assert run("replay", "chats.jsonl", "--budget", 2_000, "--dialect", "gemini", *store)[0] == 0
+    code, _, err = run("replay", "chats.jsonl", "--budget", 2_000, *store)
+    assert code == 2
+    assert "dialect gemini" in err

@@ -19,8 +19,6 @@ from transom.history import (
     SlidingWindowManager,
     entry_to_provider_message,
     get_evaluation_history,
-    get_role_history,
-    get_run_history,
     replace_latest,
     select_all,
     select_where,
@@ -53,7 +51,7 @@ def test_events_without_a_reducer_are_appended_to_their_own_slice():
     for text in "abc":
         session.dispatch(Noted(text))
     assert session.select_all(Noted) == (Noted("a"), Noted("b"), Noted("c"))
-    assert session.select_where(Noted, lambda noted: noted.text > "a") == (Noted("b"), Noted("c"))
+    assert select_where(session, Noted, lambda noted: noted.text > "a") == (Noted("b"), Noted("c"))
     assert select_all(session, int) == ()
 
 
@@ -76,22 +74,10 @@ def test_a_reducer_sees_the_session_and_one_that_raises_changes_nothing():
 
     session.register_reducer(Noted, replace_latest)
     session.register_reducer(Noted, fails, slice_type=int)
-    session.subscribe(Noted, seen.append)
     with pytest.raises(RuntimeError):
         session.dispatch(Noted("a"))
     assert seen == [ONE]
     assert session.select_all(Noted) == ()
-
-
-def test_subscribers_are_told_after_the_slices_have_changed_until_they_stop():
-    session, seen = Session(), []
-    stop = session.subscribe(Noted, lambda event: seen.append((event, session.select_all(Noted))))
-    session.dispatch(Noted("a"))
-    session.dispatch("not noted")
-    stop()
-    stop()
-    session.dispatch(Noted("b"))
-    assert seen == [(Noted("a"), (Noted("a"),))]
 
 
 def test_evaluation_id_correlation(session):
@@ -123,22 +109,24 @@ def test_queries_by_role_and_by_run(session):
         recorder = Recorder(session, ONE, run_id=run, mode="run")
         for message in (user(f"go {run}"), asks("a"), answer("a", run), says("done")):
             recorder.record(message)
-    assert [entry.content for entry in get_role_history(session, MessageRole.TOOL)] == ["r1", "r2"]
-    assert [entry.content for entry in get_run_history(session, "r2")] == ["go r2", None, "r2", "done"]
+    tools = select_where(session, ConversationEntry, lambda entry: entry.role == MessageRole.TOOL)
+    assert [entry.content for entry in tools] == ["r1", "r2"]
+    second = select_where(session, ConversationEntry, lambda entry: entry.run_id == "r2")
+    assert [entry.content for entry in second] == ["go r2", None, "r2", "done"]
     assert {entry.mode for entry in select_all(session, ConversationEntry)} == {"run"}
     assert select_where(session, ConversationEntry, lambda entry: entry.content == "go r1")[0].sequence == 0
 
 
 def test_session_records_complete_history_even_when_manager_curates(session):
-    recorder, sent, seen = Recorder(session, ONE), [], []
+    recorder, sent = Recorder(session, ONE), []
     manager = SlidingWindowManager(2)
-    session.subscribe(ConversationRecorded, seen.append)
+    session.register_reducer(ConversationRecorded, lambda slice_, event, *, context: (*slice_, event))
     for message in history(10)[1:]:
         recorder.record(message)
         sent.append(message)
         assert len(manager.curate(sent, session=session)) <= 2
     assert messages_of(get_evaluation_history(session, ONE)) == history(10)[1:]
-    assert [event.entry.sequence for event in seen] == list(range(len(sent)))
+    assert [event.entry.sequence for event in select_all(session, ConversationRecorded)] == list(range(len(sent)))
 
 
 def test_a_log_also_holds_what_came_into_it_by_other_ways_and_nothing_is_stored_twice():

@@ -103,17 +103,17 @@ def test_a_turn_that_goes_on_in_the_next_message_is_one():
     results = said({"type": "tool_result", "tool_use_id": "a"}, {"type": "tool_result", "tool_use_id": "b"})
     facts = read(turn(text(), use()), turn(use("b")), results)
     assert [(at, type(fact)) for at, fact in facts] == [(0, Assistant), (2, ToolResult), (2, ToolResult)]
-    assert facts[0][1].extra == {"(messages)": [2, 1]}
+    assert facts[0][1].order == "pc|c"
     facts = read(turn(SERVER), turn(FOUND, text()), turn(text()))
     assert [(at, fact.apart) for at, fact in facts] == [(0, False), (2, True)]
     facts = read(turn(use()), {**turn(), "content": "so"}, turn(use("b")))
-    assert facts[0][1].extra == {"(messages)": [1, None, 1]}
+    assert facts[0][1].order == "c|p|c"
 
 
-def test_unknown_keys_of_a_message_stay_with_its_first_fact():
+def test_unknown_keys_of_a_message_stay_unless_it_holds_results():
     result = {"type": "tool_result", "tool_use_id": "a", "content": ""}
     facts = read(said(result, text(), id="m1"), said(text(), id="m2"), turn(text(), id="m3"))
-    assert [fact.extra for _, fact in facts] == [{"(message)": {"id": "m1"}}, None, {"id": "m2"}, {"id": "m3"}]
+    assert [fact.extra for _, fact in facts] == [None, None, {"id": "m2"}, {"id": "m3"}]
 
 
 def test_a_system_message_in_the_middle_is_an_instruction():

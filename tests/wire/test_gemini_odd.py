@@ -225,11 +225,10 @@ def steps(draw):
     cut = draw(st.integers(0, len(parts) - 1))
     said = draw(st.lists(SAID, max_size=2))
     model = [said + parts[:cut], parts[cut:]] if cut else [said + parts]
-    keep = draw(st.booleans())  # a client may leave the ids out of its responses
     answers = [
         {
             draw(st.sampled_from(["functionResponse", "function_response"])): {
-                **({"id": call["id"]} if labelled and keep else {}),
+                **({"id": call["id"]} if labelled else {}),
                 "name": call["name"],
                 "response": draw(CLEAN | st.builds(lambda text: {"output": text}, WORDS | st.just(""))),
                 **({"parts": [draw(FILES)]} if draw(st.booleans()) else {}),

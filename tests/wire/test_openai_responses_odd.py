@@ -48,11 +48,11 @@ def test_a_turn_ends_with_anything_that_is_not_the_models():
     assert names == ["Assistant", "Instruction", "Assistant", "User", "Assistant", "Instruction"]
 
 
-def test_an_output_for_a_built_in_call_is_the_turns():
+def test_what_a_search_for_tools_gave_back_is_the_turns():
     search = {"type": "tool_search_call", "call_id": "s", "arguments": {}}
-    answer = {"type": "function_call_output", "call_id": "s", "output": "found"}
-    (turn,) = facts(search, answer, SAID)
-    assert turn.parts[:2] == (Other(search), Other(answer))
+    found = {"type": "tool_search_output", "call_id": "s", "tools": []}
+    (turn,) = facts(search, found, SAID)
+    assert turn.parts[:2] == (Other(search), Other(found))
 
 
 def test_an_image_is_counted_as_one_wherever_it_comes():

@@ -295,7 +295,8 @@ def test_trims_stand_where_the_part_stood():
 
 def test_what_a_trimmed_search_gave_back_goes_with_it():
     search = {"type": "tool_search_call", "call_id": "s", "arguments": {"paths": ["a long path " * 3]}}
-    conversation = read({"input": [USER, search, {**OUTPUT, "call_id": "s"}, SAID]})
+    found = {"type": "tool_search_output", "call_id": "s", "tools": []}
+    conversation = read({"input": [USER, search, found, SAID]})
     conversation.edit(Trim(entry=1, part=("other", 0), note="[cut]"))
     assert request_of(conversation)["input"] == [USER, {"role": "assistant", "content": "[cut]"}, LEFT_OUT, SAID]
 
