@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from transom.cli.app import Demo, Replay
+from transom.cli.commands import Demo, Replay
 from transom.cli.explaining import explained, print_explained
 from transom.cli.places import command, found_log
 from transom.cli.replaying import Outcome, replayed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, to_builtins
 
-from transom.cli.edits import Change, Decided, Look
+from transom.cli import commands as asked
 from transom.cli.places import found_log
 from transom.cli.showing import kind_of, words
 from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
@@ -40,12 +40,12 @@ class Effect(Struct, frozen=True, kw_only=True):
     messages: tuple[int, int]
 
 
-def run(wanted: Decided | Change | Look) -> int:
+def run(wanted: asked.Log | asked.Pin | asked.Undo | asked.Window) -> int:
     """Do what was asked for."""
     with found_log(wanted.store, wanted.id) as log:
-        if isinstance(wanted, Decided):
+        if isinstance(wanted, asked.Log):
             _tell_decisions(log, decisions(log), json=wanted.json)
-        elif isinstance(wanted, Change):
+        elif isinstance(wanted, asked.Pin | asked.Undo):
             _tell_effect(log, changed(log, wanted), json=wanted.json)
         else:
             _tell_window(log, wanted)
@@ -71,11 +71,11 @@ def _decision(view: View, seq: int, edit: Edit) -> Decision:
     return Decision(seq=seq, kind=kind_of(edit), live=live, text=words(edit), saves=saves)
 
 
-def changed(log: StoredLog, wanted: Change) -> Effect:
+def changed(log: StoredLog, wanted: asked.Pin | asked.Undo) -> Effect:
     """Append a pin or an undo, or only look at what it would do."""
     conversation = _opened(log, Budget(), "passthrough", None)
     before = conversation.view.total
-    if wanted.entry is not None:
+    if isinstance(wanted, asked.Pin):
         edit: Edit = Pin(entry=wanted.entry, why=wanted.why)
     else:
         edit = Undo(edit=conversation.newest_edit() if wanted.edit is None else wanted.edit, why=wanted.why)
@@ -119,7 +119,7 @@ def _tell_effect(log: StoredLog, effect: Effect, *, json: bool) -> None:
     put_whole(terminal(), (f"the window: {before:,} → {after:,} tokens, {first:,} → {last:,} messages", ""))
 
 
-def _tell_window(log: StoredLog, wanted: Look) -> None:
+def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
     conversation = _opened(log, Budget(context=wanted.budget), wanted.policy, wanted.dialect)
     window = conversation.dry_run()
     if wanted.json:
@@ -129,7 +129,7 @@ def _tell_window(log: StoredLog, wanted: Look) -> None:
     _print_window(log, window, wanted)
 
 
-def _print_window(log: StoredLog, window: Window, wanted: Look) -> None:
+def _print_window(log: StoredLog, window: Window, wanted: asked.Window) -> None:
     console = terminal()
     put_whole(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
     put_whole(console, (f"{window.tokens:,} of {wanted.budget:,} tokens, {window.size.messages:,} messages", ""))

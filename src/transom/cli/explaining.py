@@ -7,7 +7,7 @@ from itertools import groupby
 from msgspec import Struct, to_builtins
 from rich.console import Console
 
-from transom.cli.app import Explain
+from transom.cli.commands import Explain
 from transom.cli.places import found_log
 from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
 from transom.core.entry import Sent

@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import asdict
 
+from transom.cli.commands import Grep, Listing, Read
 from transom.cli.places import found_log
-from transom.cli.recalls import Grep, Listing, Read
 from transom.cli.term import put_json
+from transom.recall import Found, grep, list_entries, read
 from transom.recall.content import escaped
-from transom.recall.finding import Found, grep
-from transom.recall.listing import list_entries
-from transom.recall.reading import read
 from transom.stores import StoredLog
 
-ALL = 1 << 60
+NO_BOUND = 1 << 60
 """No bound: a person sees what comes and can stop it."""
 
 
 def run(wanted: Read | Grep | Listing) -> int:
-    """Print what was asked for. Exit code 1 if a pattern is not found."""
+    """Print what was asked for; people see also what is kept out of every window. Exit code 1 if a pattern is not
+    found."""
     with found_log(wanted.store, wanted.id) as log:
         found = _found(log, wanted)
         if wanted.json:
@@ -31,13 +31,12 @@ def run(wanted: Read | Grep | Listing) -> int:
 
 
 def _found(log: StoredLog, wanted: Read | Grep | Listing) -> Struct:
-    """People see also what is kept out of every window."""
+    options = {key: value for key, value in asdict(wanted).items() if key not in {"id", "store", "json"}}
+    options |= {"room": NO_BOUND, "hidden": True}
     if isinstance(wanted, Read):
-        lines = ALL if wanted.lines is None else wanted.lines
-        return read(log, wanted.reference, wanted.start, wanted.column, lines, ALL, hidden=True)
-    if isinstance(wanted, Grep):
-        return grep(log, wanted.pattern, wanted.reference, wanted.start, wanted.limit, wanted.context, ALL, hidden=True)
-    return list_entries(log, wanted.first, wanted.last, wanted.limit, ALL, hidden=True)
+        options |= {"reference": " ".join(wanted.reference), "lines": wanted.lines or NO_BOUND}
+        return read(log, **options)
+    return (grep if isinstance(wanted, Grep) else list_entries)(log, **options)
 
 
 def _print(text: str) -> None:

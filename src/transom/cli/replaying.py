@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from transom.cli.app import Replay
 from transom.cli.bar import Bar
+from transom.cli.commands import Replay
 from transom.cli.places import fresh_store, remember
 from transom.cli.report import print_json, print_report
 from transom.cli.sources import Record, records

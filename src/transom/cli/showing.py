@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, to_builtins
 
-from transom.cli.app import Show
+from transom.cli.commands import Show
 from transom.cli.places import found_log
 from transom.cli.term import STYLES, one_line, put, put_json, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import typer
 
-from transom.cli import edits, recalls
+from transom.cli import commands
 from transom.cli.app import ClickException, command_line
 from transom.cli.streams import drop, say
 from transom.errors import TransomError
 
 MISUSE = 2
 
-COMMANDS = (edits, recalls)
-"""Modules that add their commands to the app's when they are imported."""
+COMMANDS = commands
+"""Importing them adds them to the command line."""
 
 
 def told(args: Sequence[str] | None) -> int:
