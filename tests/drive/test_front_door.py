@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import transom
@@ -102,3 +104,19 @@ def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, se
 def test_fit_checks_its_tools():
     with pytest.raises(InvalidMessage, match=r"window: tools must be a list of objects, not str"):
         transom.fit([], tools="x")
+
+
+def test_cache_marks_stand_behind_the_system_prompt_the_last_fold_and_the_history():
+    conv = Conversation.open("memory:", "x", budget=2_000, system="Be careful.", dialect="anthropic")
+    conv.user("first")
+    for number in range(30):
+        conv.window()
+        conv.observe({"role": "assistant", "content": [{"type": "text", "text": f"turn {number} " + "word " * 80}]})
+        conv.user(f"go on {number}")
+    window = conv.window()
+    assert "cache_control" not in json.dumps(window.anthropic())
+    request = window.anthropic(cache=True)
+    marked = [at for at, message in enumerate(request["messages"]) if "cache_control" in json.dumps(message)]
+    fold = next(at for at, message in enumerate(request["messages"]) if "are left out" in json.dumps(message))
+    assert marked == [fold, len(request["messages"]) - 1]
+    assert request["system"][-1]["cache_control"] == {"type": "ephemeral"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists import DAMAGED, SYSTEM, answer, asks, user
 
@@ -144,6 +144,7 @@ def test_the_random_managers_do_every_kind_of_thing():
     """The law says little if nothing ever happens."""
     kinds, said = set(), set()
 
+    @settings(max_examples=400)
     @given(DAMAGED, MANAGERS)
     def run(messages, manager):
         for conv, told in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):

@@ -302,3 +302,24 @@ def test_a_manager_reads_openai_messages_whatever_the_api_of_the_conversation(na
         assert seen[1] == ["user", "assistant", "tool", "user"]
         assert edits(conv, Fold)
         assert len(edits(conv, Trim)) == 5
+
+
+def test_messages_are_known_when_they_are_written_anew_or_kept_from_an_earlier_call():
+    plain, kept = [message for message in TALK if message["role"] in {"user", "assistant"} and message["content"]], []
+    plain = [message for message in plain if "tool_calls" not in message]
+    _, said, out = managed(lambda ms: [{"role": str(m["role"]), "content": m["content"]} for m in ms], plain)
+    assert (out[1:], said) == (plain, [])
+
+    def remembers(messages):
+        kept.extend(messages[len(kept) :])
+        return [{**m, "content": m["content"][:60]} if "tool_call_id" in m else m for m in kept]
+
+    conv, _, first = managed(remembers, TALK)
+    conv.observe(says("Three."))
+    conv.user("Thanks.")
+    conv.append(parse(asks("d")))
+    last = conv.append(parse(answer("d", "four\n" * 40)))
+    again = conv.window().openai()
+    assert again[: len(first)] == first
+    results = [message["content"].rpartition(" [entry ")[2] for message in again if "tool_call_id" in message]
+    assert results == ["2]", "3]", "7]", f"{last}]"]

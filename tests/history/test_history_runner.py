@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from lists import SYSTEM, answer, asks, says, user
+from lists import SYSTEM, Recorder, answer, asks, says, user
 
 import transom
 from transom.history import (
@@ -13,7 +13,6 @@ from transom.history import (
     EngineManager,
     HistoryCurated,
     ObservableManager,
-    Recorder,
     Session,
     SlidingWindowManager,
     entry_to_provider_message,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from lists import answer, asks, history, says, user
+from lists import Recorder, answer, asks, history, says, user
 from msgspec import Struct
 
 import transom
@@ -14,7 +14,6 @@ from transom.history import (
     ConversationEntry,
     ConversationRecorded,
     MessageRole,
-    Recorder,
     Session,
     SlidingWindowManager,
     entry_to_provider_message,

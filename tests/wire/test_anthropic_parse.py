@@ -96,7 +96,7 @@ def test_reasoning_is_bound_where_the_model_binds_it():
 
 def test_what_came_apart_stays_apart():
     facts = read(said(text("1")), said(text("2")), turn(text("3")), turn(text("4")), {**said(), "content": "5"}, said())
-    assert [fact.apart for _, fact in facts] == [False, True, False, True, False, False]
+    assert [fact.apart for _, fact in facts] == [False, True, False, True, False, True]
 
 
 def test_a_turn_that_goes_on_in_the_next_message_is_one():
@@ -120,7 +120,7 @@ def test_a_system_message_in_the_middle_is_an_instruction():
     facts = read({"role": "system", "content": "brief"}, {"role": "system", "content": [text(**MARK)]})
     assert [fact for _, fact in facts] == [
         Instruction(parts=(Text("brief"),), dialect="anthropic"),
-        Instruction(parts=(Text("x", MARK),), shape="parts", dialect="anthropic"),
+        Instruction(parts=(Text("x", MARK),), shape="parts", dialect="anthropic", apart=True),
     ]
 
 

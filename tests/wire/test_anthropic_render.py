@@ -108,9 +108,7 @@ def test_results_stand_together_right_behind_their_calls_whatever_came_between()
         GO,
         turn(use("a"), use("b")),
         said(got("b", content="2")),
-        said(got("a", content="1")),
-        GO,
-        said(text("wait")),
+        said(got("a", content="1"), text("go"), text("wait")),
     ]
 
 
@@ -183,7 +181,7 @@ def test_foreign_instructions_in_the_middle_where_the_model_takes_them():
 def test_a_system_message_that_would_be_the_first_is_said_by_the_user():
     facts = read({"role": "system", "content": "brief"}, said({"type": "tool_addition"}, role="system"), GO)
     assert shown(*facts) == [said(text("[system message] brief")), said({"type": "tool_addition"}, role="system"), GO]
-    assert shown(*facts[1:]) == [said(text("[system message] [part left out]")), GO]
+    assert shown(*facts[1:]) == [said(text("[system message] [part left out]"), text("go"))]
 
 
 def test_words_of_our_own():

@@ -385,10 +385,9 @@ def test_rendering_shares_nothing_with_the_log():
         user(answer(response={"x": [1]}, later={"x": [1]})),
     ]
     conversation = read(contents)
-    before = json.dumps(contents)
     for slot in conversation.view.slots:
         spoil(GEMINI.slot(slot))
-    assert json.dumps(request_of(conversation)["contents"]) == before
+    assert request_of(conversation)["contents"] == contents
 
 
 def spoil(value):

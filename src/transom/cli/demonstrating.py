@@ -30,7 +30,7 @@ NEXT = (
 
 def run(wanted: Demo) -> int:
     """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
-    outcome = replayed(Replay(files=(SESSION,), budget=wanted.budget, policy=wanted.policy))
+    outcome = replayed(Replay(files=[SESSION], budget=wanted.budget, policy=wanted.policy))
     outcome = _named(outcome)
     if wanted.json:
         print_json(outcome)

@@ -34,15 +34,6 @@ def plain(value: object) -> bytes:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")
 
 
-def has_surrogates(value: object) -> bool:
-    """Whether a lone surrogate stands anywhere in a JSON value: what UTF-8 cannot carry."""
-    try:
-        _encoder.encode(value)
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def decode(line: bytes) -> Entry:
     """The entry a line holds. An unknown kind becomes `Opaque`. Raises ValueError if the line is not an entry."""
     try:

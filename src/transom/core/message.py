@@ -94,7 +94,8 @@ class Instruction(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="inst
 class Assistant(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="assistant"):
     """One turn of the model. `answers` is the seq of the `Sent` it replies to.
 
-    `order`: how it stood on the wire, a letter for each (r reasoning, p part, c call), where not in just this order.
+    `order`: how it stood on the wire, a letter for each (r reasoning, p part, c call), where not in just this order; a
+    bar where another message of the same turn begins.
     """
 
     calls: tuple[Call, ...] = ()
@@ -182,16 +183,6 @@ def addressed(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
     """Every part of a fact in the order of `addressed`."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
-
-
-def ordered(turn: Assistant) -> Iterator[Addressed]:
-    """What a turn holds, in its order on the wire."""
-    if not turn.order:
-        yield from (*turn.reasoning, *turn.parts, *turn.calls)
-        return
-    groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
-    for letter in turn.order:
-        yield next(groups[letter])
 
 
 def said(fact: Fact) -> str:

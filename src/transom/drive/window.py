@@ -6,10 +6,11 @@ from typing import Any
 
 from transom.core import window as core
 from transom.core.message import Head
+from transom.core.unit import Folded
 from transom.measure.explain import Row, explain
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.drawing import drawn
+from transom.wire.drawing import drawn, drawn_upto
 from transom.wire.openai_chat import OPENAI_CHAT
 
 
@@ -25,9 +26,19 @@ class Window(core.Window, frozen=True, eq=False):
         """The messages of any dialect; as for `openai`."""
         return drawn(self.view, dialect)
 
-    def anthropic(self) -> dict[str, Any]:
-        """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`."""
-        return self.request("anthropic")
+    def anthropic(self, *, cache: bool = False) -> dict[str, Any]:
+        """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`.
+
+        `cache`: with cache marks at the end of the system prompt, of the last fold and of the history.
+        """
+        request = self.request("anthropic")
+        if not cache:
+            return request
+        from transom.wire.anthropic import breakpoints  # noqa: PLC0415 - loaded by who asks for it
+
+        folds = [at for at, slot in enumerate(self.slots) if isinstance(slot, Folded)]
+        before = drawn_upto(self.view, dialect_named("anthropic"), folds[-1] + 1) if folds else 0
+        return breakpoints(request, [-1, *([before - 1] if before else [])])
 
     def responses(self) -> dict[str, Any]:
         """For OpenAI's Responses API: `input`, and `instructions` if there are any; as for `request`."""

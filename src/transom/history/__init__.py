@@ -9,8 +9,7 @@ drive the engine (`managed_policy`), which keeps what it does valid, in budget a
 engine as a manager.
 """
 
-from transom.history.bridge import EngineManager, ManagedStrategy, NotCurated, managed_policy
-from transom.history.coherence import coherent
+from transom.history.bridge import EngineManager, NotCurated, managed_policy
 from transom.history.config import SummarizationConfig
 from transom.history.entries import (
     ConversationEntry,
@@ -21,27 +20,28 @@ from transom.history.entries import (
     entry_to_provider_message,
     provider_message_to_entry,
 )
-from transom.history.events import ConversationRecorded, HistoryCurated
-from transom.history.logged import entry_to_fact, entry_to_meta, evaluation_uuid, log_to_entries
 from transom.history.managers import (
     ComposedManager,
+    CurationContext,
+    HistoryCurated,
+    HistoryManager,
     ObservableManager,
     ObservableSlidingWindowManager,
     PassthroughManager,
+    SessionProtocol,
     SlidingWindowManager,
     ToolResultTruncator,
+    coherent,
 )
-from transom.history.protocol import CurationContext, HistoryManager, Publisher, SessionProtocol
 from transom.history.react import react
-from transom.history.recording import Recorder
 from transom.history.session import (
-    Reducer,
-    ReducerContext,
+    ConversationRecorded,
     Session,
-    append,
+    entry_to_fact,
+    entry_to_meta,
+    evaluation_uuid,
     get_evaluation_history,
-    get_role_history,
-    get_run_history,
+    log_to_entries,
     replace_latest,
     select_all,
     select_where,
@@ -55,23 +55,17 @@ __all__ = [
     "EngineManager",
     "HistoryCurated",
     "HistoryManager",
-    "ManagedStrategy",
     "MessageRole",
     "NotCurated",
     "ObservableManager",
     "ObservableSlidingWindowManager",
     "PassthroughManager",
-    "Publisher",
-    "Recorder",
-    "Reducer",
-    "ReducerContext",
     "Session",
     "SessionProtocol",
     "SlidingWindowManager",
     "SummarizationConfig",
     "ToolCall",
     "ToolResultTruncator",
-    "append",
     "coherent",
     "entry_from_json",
     "entry_to_fact",
@@ -80,8 +74,6 @@ __all__ = [
     "entry_to_provider_message",
     "evaluation_uuid",
     "get_evaluation_history",
-    "get_role_history",
-    "get_run_history",
     "log_to_entries",
     "managed_policy",
     "provider_message_to_entry",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit
@@ -15,12 +16,10 @@ from transom.core.policy import Aim, Policy
 from transom.core.view import View
 from transom.drive.fit import fit
 from transom.errors import InvalidSetting
-from transom.history.diffing import difference
-from transom.history.protocol import HistoryManager, SessionProtocol, strategy_name
-from transom.history.reading import shown
+from transom.history.diffing import Difference, shown
+from transom.history.managers import HistoryManager, SessionProtocol, strategy_name
 from transom.history.session import Session
 from transom.policies import policy_named
-from transom.wire.saying import copied
 
 
 class NotCurated(UserWarning):
@@ -46,13 +45,16 @@ class ManagedStrategy(Struct, frozen=True):
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         given = shown(view)
-        handed: list[Raw] = copied(given.messages)
-        session = self.session if self.session is not None else Session()
-        result = self.manager.curate(list(handed), session=session)
-        found = difference(view, aim, given, handed, result, strategy_name(self.manager))
-        for what in found.ignored:
+        session = Session() if self.session is None else self.session
+        result = cast("object", self.manager.curate([one.message for one in given], session=session))
+        if not isinstance(result, (list, tuple)):
+            self.told(f"a manager must return a list of messages, not {type(result).__name__}")
+            return
+        found = Difference(view, aim, given, cast("Sequence[object]", result), strategy_name(self.manager))
+        edits = [*found.trims(), *found.folds()]
+        for what in dict.fromkeys(found.ignored):
             self.told(what)
-        yield from found.edits
+        yield from edits
 
 
 def managed_policy(
@@ -68,15 +70,8 @@ def managed_policy(
     The manager sees the window as it stands, older cuts included. What it drops stays dropped, and can be undone.
     Raises InvalidSetting for an unknown base.
     """
-    beneath = policy_named(base)
-    return Policy(
-        name=f"managed by {strategy_name(manager)}",
-        arrival=(ManagedStrategy(manager, session, told),),
-        pressure=beneath.pressure,
-        hard=beneath.hard,
-        trigger=beneath.trigger,
-        target=beneath.target,
-    )
+    name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, told)
+    return replace(policy_named(base), name=name, arrival=(strategy,))
 
 
 class EngineManager(Struct, frozen=True):
@@ -96,11 +91,12 @@ class EngineManager(Struct, frozen=True):
             raise InvalidSetting("an EngineManager has no limits of bytes and images: open a Conversation for these")
 
     def curate(self, messages: Sequence[dict[str, Any]], *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+        room, most = self.budget, self.budget.max_messages
         return fit(
             messages,
-            context=self.budget.context,
-            reserve=self.budget.reserve,
-            max_messages=self.budget.max_messages,
+            context=room.context,
+            reserve=room.reserve,
+            max_messages=most,
             policy=self.policy,
             tools=self.tools,
         )

@@ -1,17 +1,35 @@
-"""`SummarizationConfig`: the names its users know, as a policy and a budget of today's strategies."""
+"""`SummarizationConfig`: the names its users know, as a policy and a budget."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
 
 from transom.core.budget import Budget
-from transom.core.policy import Policy, Strategy
+from transom.core.edit import Edit
+from transom.core.policy import Aim, Policy, Strategy
+from transom.core.unit import Unit
+from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.history.tail import CompactResults, KeepTail
+from transom.history.diffing import runs
 from transom.policies.plain import LADDER, PASSTHROUGH
+from transom.strategies.arrival import results_of, stubbed
+from transom.strategies.omission import left_out
 
 ENOUGH = 0.8
 """References that bring it down to this share of the trigger are enough; less is not worth a break of the cache."""
+
+PREVIEW = 40
+"""Tokens that are left of a result beside its reference."""
+
+TAIL = 0.4
+"""The most of what is usable that the preserved tokens take in small windows."""
+
+Whole = Annotated[int, Meta(ge=0)]
+Ratio = Annotated[float, Meta(gt=0, le=1)]
 
 
 class SummarizationConfig(Struct, frozen=True, kw_only=True):
@@ -34,24 +52,21 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
     """
 
     enabled: bool = False
-    max_token_context_length: int | None = None
-    context_usage_ratio: float = 0.8
-    preserve_last_messages: int = 2
-    max_preserved_tokens: int = 10_000
-    token_budget_ratio: float = 0.75
+    max_token_context_length: Annotated[int, Meta(ge=1)] | None = None
+    context_usage_ratio: Ratio = 0.8
+    preserve_last_messages: Whole = 2
+    max_preserved_tokens: Whole = 10_000
+    token_budget_ratio: Ratio = 0.75
     incremental: bool = True
     compaction_enabled: bool = True
-    compaction_token_threshold: int = 500
+    compaction_token_threshold: Whole = 500
 
     def __post_init__(self) -> None:
-        if self.max_token_context_length is not None:
-            _whole("max_token_context_length", self.max_token_context_length, 1)
-        for name in ("preserve_last_messages", "max_preserved_tokens", "compaction_token_threshold"):
-            _whole(name, getattr(self, name), 0)
-        for name in ("context_usage_ratio", "token_budget_ratio"):
-            ratio: object = getattr(self, name)
-            if not isinstance(ratio, (int, float)) or isinstance(ratio, bool) or not 0 < ratio <= 1:
-                raise InvalidSetting(f"{name} must be above 0 and at most 1, not {ratio!r}")
+        for field in msgspec.structs.fields(self):
+            try:
+                msgspec.convert(getattr(self, field.name), field.type)
+            except msgspec.ValidationError as problem:
+                raise InvalidSetting(f"{field.name}: {problem}") from problem
 
     def to_budget(self, context: int = 128_000, *, reserve: int = 0) -> Budget:
         """The limits of a model with this context window, `reserve` of it for the answer. Raises InvalidSetting."""
@@ -66,12 +81,30 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         if self.max_token_context_length is not None:
             tokens = min(tokens, self.max_token_context_length)
         trigger = min(1.0, tokens / limits.usable)
-        compact = CompactResults(threshold=self.compaction_token_threshold, messages=self.preserve_last_messages)
-        tail = KeepTail(tokens=self.max_preserved_tokens, messages=self.preserve_last_messages)
-        steps: tuple[Strategy, ...] = (compact, tail) if self.compaction_enabled else (tail,)
+        steps: tuple[Strategy, ...] = (self.compact, self.cut) if self.compaction_enabled else (self.cut,)
         return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=ENOUGH * trigger)
 
+    def compact(self, view: View, aim: Aim) -> Iterator[Edit]:
+        """A strategy: large results before the preserved messages show as a reference."""
+        for slot in view.slots[: self._preserved(view)]:
+            if isinstance(slot, Unit) and not slot.pins and not view.held(slot):
+                for spots in results_of(view, slot):
+                    if sum(spot.shown for spot in spots) > max(self.compaction_token_threshold, 4 * PREVIEW):
+                        yield from (stubbed(view, slot, aim, spot, PREVIEW, "compaction") for spot in spots)
 
-def _whole(name: str, value: object, least: int) -> None:
-    if type(value) is not int or value < least:
-        raise InvalidSetting(f"{name} must be a whole number of at least {least}, not {value!r}")
+    def cut(self, view: View, aim: Aim) -> Iterator[Edit]:
+        """A strategy: what is before the preserved tokens, the preserved messages and the newest turn is left out."""
+        stop, room = len(view.slots), aim.budget.share(self.max_preserved_tokens, TAIL)
+        while stop and view.slots[stop - 1].size.tokens <= room:
+            stop -= 1
+            room -= view.slots[stop].size.tokens
+        stop = min(stop, self._preserved(view), view.index(view.newest))
+        return (left_out(view, aim, run) for run in runs(view, lambda at: at < stop))
+
+    def _preserved(self, view: View) -> int:
+        """The slot from which on the preserved messages stand, whole turns taken."""
+        at, left = len(view.slots), self.preserve_last_messages
+        while at and left > 0:
+            at -= 1
+            left -= view.slots[at].size.messages
+        return at

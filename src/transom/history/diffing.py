@@ -7,163 +7,241 @@ edit back from stay whatever it did: the engine keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice, pairwise
 from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.core import message as m
 from transom.core import texts
-from transom.core.edit import Edit, Fold, Trim
-from transom.core.message import Raw, Text
+from transom.core.edit import Fold, Span, Trim
 from transom.core.policy import Aim
+from transom.core.tokens import part_bytes, trimmed
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.history.matching import Match, gaps_of, match
-from transom.history.reading import Shown
-from transom.history.shortening import Shortening
 from transom.strategies.omission import left_out, span
-from transom.wire.openai_chat import parse
+from transom.wire.arguments import as_object
+from transom.wire.openai_chat import OPENAI_CHAT, parse
+from transom.wire.reading import compact
+
+Change = tuple[m.Address, m.Addressed, m.Addressed | None]
+"""A part as it came, with its address, and what a manager made of it."""
 
 
-class Difference(Struct, frozen=True):
-    """The edits that do what a manager did, and what of it they do not."""
+class Role(str):
+    """A message's role that knows which entry the message shows. It comes along when a manager copies the message or
+    changes it, stays true from call to call, and is a text like any other to whoever does not ask."""
 
-    edits: tuple[Edit, ...]
-    ignored: tuple[str, ...]
-
-
-def difference(view: View, aim: Aim, given: Shown, handed: Sequence[Raw], result: object, why: str) -> Difference:
-    """The edits that lead from what a view shows to what a manager made of it. `handed` are the objects that it got.
-
-    Total: whatever the result is, the edits are sound.
-    """
-    if not isinstance(result, (list, tuple)):
-        return Difference((), (f"a manager must return a list of messages, not {type(result).__name__}",))
-    items = list(cast("Sequence[object]", result))
-    work = _Differing(view, aim, given, items, match(given.messages, handed, items), why)
-    edits = (*work.trims(), *work.folds())
-    return Difference(edits, tuple(dict.fromkeys(work.ignored)))
+    __slots__ = ("entry",)
+    entry: int
 
 
-class _Differing:
-    def __init__(self, view: View, aim: Aim, given: Shown, result: list[object], found: Match, why: str) -> None:
-        self.view, self.aim, self.given, self.result, self.found, self.why = view, aim, given, result, found, why
-        self.ignored: list[str] = ["the order of messages stays as it was"] if found.moved else []
+class Given(Struct, frozen=True):
+    """A message that a view shows, as a manager gets it, with the fact it is, its entry in the log, the slot where it
+    stands (-1: the head), and its unit, unless it is of the head or the text of a fold."""
 
-    # ---- shorter
+    message: m.Raw
+    fact: m.Fact
+    entry: int
+    slot: int
+    unit: Unit | None
+
+
+def shown(view: View) -> list[Given]:
+    """The messages a view shows, head first."""
+    head = view.head.body if view.head is not None else m.Head()
+    assert isinstance(head, m.Head)
+    rows: list[tuple[m.Raw, int, int, Unit | None]] = []
+    rows += [(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(head))]
+    for at, slot in enumerate(view.slots):
+        folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.shown)
+        owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
+        rows += [(said, seq, at, unit) for said, (seq, unit) in zip(OPENAI_CHAT.slot(slot), owners, strict=True)]
+    out: list[Given] = []
+    for message, entry, at, unit in rows:
+        role = Role(message["role"])
+        role.entry = entry
+        out.append(Given({**message, "role": role}, parse(message), entry, at, unit))
+    return out
+
+
+def runs(view: View, goes: Callable[[int], bool]) -> Iterator[list[Slot]]:
+    """The neighbours worth a fold among the slots that are to go, named by index. What somebody took back is left
+    alone, and what must stay is not at the ends: it would show beside the fold."""
+
+    def stays(slot: Slot) -> bool:
+        return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in {view.first_task, view.newest_user})
+
+    for going, at in groupby(range(len(view.slots)), lambda at: goes(at) and not view.held(view.slots[at])):
+        run = [view.slots[index] for index in at] if going else []
+        inner = [index for index, slot in enumerate(run) if not stays(slot)]
+        if any(isinstance(run[index], Unit) for index in inner):
+            yield run[inner[0] : inner[-1] + 1]
+
+
+class Difference:
+    """The edits that lead from what a view shows to the list that a manager made of it; `ignored` says what of it they
+    do not do. Total: whatever the list holds, the edits are sound."""
+
+    def __init__(self, view: View, aim: Aim, given: list[Given], result: Sequence[object], why: str) -> None:
+        self.view, self.aim, self.given, self.why = view, aim, given, why
+        self.facts = [_read(item) for item in result]
+        self.source = _sources(given, result, self.facts)
+        self.ignored: list[str] = []
+        if any(a > b for a, b in pairwise(self.source[index] for index in sorted(self.source))):
+            self.ignored.append("the order of messages stays as it was")
 
     def trims(self) -> Iterator[Trim]:
-        """For every message that is still there, or whose turn is."""
-        for at, place in enumerate(self.given.places):
-            if place.unit is None:
-                self._unchanged(at)
-            elif at in self.found.found:
-                was, now = self.given.messages[at], cast("Raw", self.result[self.found.found[at]])
-                if was != now:
-                    yield from self._shortening(at).between(was, now)
-            elif self._kept_beside(at):
-                if place.entry == place.unit.seqs[0]:
-                    self.ignored.append(f"{self.aim.ref(place.entry)} stays: results without their calls are refused")
-                else:
-                    yield from self._shortening(at).dropped()
+        """What is shorter: of every message that is still there, or whose turn is."""
+        now = {at: self.facts[index] for index, at in self.source.items()}
+        standing = {unit.key for at in now if (unit := self.given[at].unit) is not None}
+        for at, one in enumerate(self.given):
+            ref, there = self.aim.ref(one.entry), at in now
+            fact = now[at] if there else replace(one.fact, parts=())  # a result then shows its reference alone
+            if (there and fact == one.fact) or not (there or one.slot < 0 or (one.unit and one.unit.key in standing)):
+                continue
+            if one.unit is None:
+                self.ignored.append(f"the {'system message' if one.slot < 0 else 'text of a fold'} stays")
+            elif fact is None:
+                self.ignored.append(f"{ref} stays: what it became is no message")
+            elif not there and one.entry == one.unit.seqs[0]:
+                self.ignored.append(f"{ref} stays: results without their calls are refused")
+            else:
+                yield from self._shorter(one, one.unit, fact, ref)
 
-    def _shortening(self, at: int) -> Shortening:
-        place = self.given.places[at]
-        assert place.unit is not None
-        return Shortening(self.view, place.unit, place.entry, self.aim.ref, self.ignored.append, self.why)
+    def _shorter(self, one: Given, unit: Unit, now: m.Fact, ref: str) -> Iterator[Trim]:
+        """The trims that lead from a message as it shows to the message as it should, where these show less."""
+        fact, cuts = self.view.fetch(one.entry).body, unit.winning()
+        assert isinstance(fact, m.Fact)
+        for address, part, new in self._changes(fact, one.fact, now, ref):
+            keep, note = _form(part, new, ref)
+            trim = Trim(entry=one.entry, part=address, keep=keep, note=note, why=self.why)
+            form, cut = trimmed(part, trim), cuts.get((one.entry, address))
+            if cut is not None and (form is None or part_bytes(form) >= cut.bytes):
+                continue  # it was cut so before
+            if (refused := self.view.refusal(trim)) is None:
+                yield trim
+            else:
+                self.ignored.append(f"{ref}: {address[0]}[{address[1]}] stays as it was: {refused}")
 
-    def _kept_beside(self, at: int) -> bool:
-        """Whether anything else of the message's unit is still there."""
-        place = self.given.places[at]
-        return any(
-            other in self.found.found
-            for other in self.given.slots[place.slot]
-            if self.given.places[other].unit is place.unit
-        )
-
-    def _unchanged(self, at: int) -> None:
-        """The head and the texts of folds are said as they are."""
-        now = self.found.found.get(at)
-        head = self.given.places[at].slot < 0
-        if now is None and head:
-            self.ignored.append("the system message stays")
-        elif now is not None and self.result[now] != self.given.messages[at]:
-            self.ignored.append(f"the {'system message' if head else 'text of a fold'} stays as it was")
-
-    # ---- gone
+    def _changes(self, fact: m.Fact, was: m.Fact, now: m.Fact, ref: str) -> Iterator[Change]:
+        places = m.addressed(fact)
+        for name, called in (("parts", "parts"), ("calls", "calls"), ("reasoning", "thoughts")):
+            whole, old, new = (getattr(each, name, ()) for each in (fact, was, now))
+            here, left = list(islice(places, len(whole))), _aligned(old, new)
+            if left is not None and len(here) == len(old):
+                for (address, part), before, after in zip(here, old, left, strict=True):
+                    if before != after:
+                        yield address, part, after
+            elif old != new:
+                self.ignored.append(f"{ref}: its {called} stay as they were")
+        if was.extra != now.extra:
+            self.ignored.append(f"{ref}: its other fields stay as they were")
 
     def folds(self) -> Iterator[Fold]:
         """A fold for every run of slots of which nothing is left, with the words that stand in its place, if any."""
-        runs = [run for run in self._runs() if any(self._counts(slot) for slot in run)]
-        words = self._words([self.given.slots[self.view.index(run[0].first)][0] for run in runs])
-        for run, said in zip(runs, words, strict=True):
+        slots = {index: self.given[at].slot for index, at in self.source.items()}
+        there = {*slots.values(), self.view.index(self.view.newest)}
+        lost = len(self.facts) - len(slots)
+        for run in runs(self.view, lambda at: at not in there):
+            start, where = self.view.index(run[0].first), span(self.view, self.aim, run)
+            first = max((index for index, slot in slots.items() if slot < start), default=-1)
+            stop = min((index for index, slot in slots.items() if slot > start), default=len(self.facts))
+            new = [self.facts[index] for index in range(first + 1, stop) if index not in slots]
+            said = [text for fact in new if (text := _text(fact))]
+            lost -= len(said)
             fold = replace(left_out(self.view, self.aim, run), why=self.why)
-            if said:
-                where = texts.bare(span(self.view, self.aim, run))
-                told = replace(fold, text=said if where in said else f"{said}\n{where}")
-                if self.view.refusal(told) is None:
-                    fold = told
-                else:
-                    self.ignored.append("words in place of what is gone are left out: they are longer")
+            told = replace(fold, text="\n".join([*said, texts.bare(where)]))
+            if said and self.view.refusal(told) is None:
+                fold = told
+            elif said:
+                self.ignored.append("words in place of what is gone are left out: they are longer")
             if (refused := self.view.refusal(fold)) is None:
                 yield fold
             else:
-                self.ignored.append(f"{span(self.view, self.aim, run)} stays: {refused}")
-
-    def _runs(self) -> list[list[Slot]]:
-        """Neighbours that are gone and may go; what must stay anyway is not at their ends."""
-        runs: list[list[Slot]] = [[]]
-        for at, slot in enumerate(self.view.slots):
-            if self._may_go(at, slot):
-                if runs[-1] or not self._stays(slot):
-                    runs[-1].append(slot)
-            elif runs[-1]:
-                runs.append([])
-        for run in runs:
-            while run and self._stays(run[-1]):
-                run.pop()
-        return [run for run in runs if run]
-
-    def _may_go(self, at: int, slot: Slot) -> bool:
-        if any(message in self.found.found for message in self.given.slots[at]):
-            return False
-        if not slot.first <= self.view.newest <= slot.last:
-            return self.aim.hard or not self.view.held(slot)
-        return False
-
-    def _stays(self, slot: Slot) -> bool:
-        """Whether the engine would show it beside a fold that covers it."""
-        return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in {self.view.first_task, self.view.newest_user})
-
-    def _counts(self, slot: Slot) -> bool:
-        """Whether folding it leaves out anything that shows."""
-        return isinstance(slot, Unit) and not self._stays(slot)
-
-    # ---- new
-
-    def _words(self, starts: list[int]) -> list[str]:
-        """For each run of gone slots (by its first message) what the manager says in its place."""
-        words: list[list[str]] = [[] for _ in starts]
-        source = {at: place for place, at in self.found.found.items()}
-        gaps = gaps_of(source, len(self.result), len(self.given.messages))
-        for at in self.found.invented:
-            low, high = gaps[at]
-            run = next((run for run, start in enumerate(starts) if low < start < high), None)
-            text = _text_of(self.result[at])
-            if run is None or not text:
-                self.ignored.append("messages that nothing is the source of are left out")
-            else:
-                words[run].append(text)
-        return ["\n".join(said) for said in words]
+                self.ignored.append(f"{where} stays: {refused}")
+        if lost:
+            self.ignored.append("messages that nothing is the source of are left out")
 
 
-def _text_of(item: object) -> str:
-    """What a message says, if it says it in words alone."""
+def _sources(given: list[Given], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
+    """The positions of a result's messages, each with that of the given one it was: by its role or, if a manager wrote
+    it anew, by its calls or what it says. Of equal ones the last stay, since it is the old that goes."""
+    places = {one.entry: at for at, one in enumerate(given)}
+    roles = [cast("m.Raw", item).get("role") if isinstance(item, dict) else None for item in result]
+    found = {places.get(role.entry): index for index, role in enumerate(roles) if isinstance(role, Role)}
+    source = {index: at for at, index in found.items() if at is not None}
+    free: dict[str, list[int]] = {}
+    for at, one in enumerate(given):
+        if at not in found:
+            free.setdefault(_label(one.fact), []).append(at)
+    bound = len(given)
+    for index in range(len(facts) - 1, -1, -1):
+        fact = facts[index]
+        if index not in source and fact is not None and (like := free.get(_label(fact))):
+            source[index] = like.pop(bisect_left(like, bound) - 1)
+        bound = min(bound, source.get(index, bound))
+    return source
+
+
+def _label(fact: m.Fact) -> str:
+    """The same for messages that are like each other."""
+    ids = [call.id for call in fact.calls] if isinstance(fact, m.Assistant) else ()
+    call = fact.call if isinstance(fact, m.ToolResult) else ""
+    return repr((type(fact), ids or call or fact.parts))
+
+
+def _read(item: object) -> m.Fact | None:
     try:
-        fact = parse(item)
+        return parse(item)
     except InvalidMessage:
-        return ""
-    pieces = [part.text for part in fact.parts if isinstance(part, Text)]
-    return "\n".join(pieces).strip() if len(pieces) == len(fact.parts) else ""
+        if not isinstance(item, dict) or "tool_calls" not in item:
+            return None
+        return _read({key: value for key, value in cast("m.Raw", item).items() if key != "tool_calls"})
+
+
+def _text(fact: m.Fact | None) -> str:
+    """What a message says, if it says it in words alone."""
+    parts = fact.parts if fact is not None else ()
+    pieces = [part.text for part in parts if isinstance(part, m.Text)]
+    return "\n".join(pieces).strip() if len(pieces) == len(parts) else ""
+
+
+def _aligned(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
+    """What each part became, in order, None where it is gone; None for all if that is nothing they may become."""
+    even, rest = len(before) == len(after), list(reversed(after))
+    left = [rest.pop() if rest and (even or type(rest[-1]) is type(part)) else None for part in before]
+    return None if rest or not all(map(_may_become, before, left)) else left
+
+
+def _may_become(old: m.Addressed, new: m.Addressed | None) -> bool:
+    """Calls keep their names, reasoning is kept whole or dropped, and of the rest there may be another text."""
+    if isinstance(old, m.Call):
+        return isinstance(new, m.Call) and new.name == old.name
+    return new is None or isinstance(new, m.Text) or new == old
+
+
+def _form(part: m.Addressed, new: m.Addressed | None, ref: str) -> tuple[tuple[Span, ...], str]:
+    """The spans that stay of a part, and a note that names where the whole is, except of reasoning."""
+    if isinstance(part, m.Reasoning):
+        return (), ""
+    if isinstance(new, m.Call):
+        return (), compact({**as_object(new.args), "whole_in": ref})
+    text, keep = new.text if isinstance(new, m.Text) else "", ()
+    if isinstance(part, m.Text) and len(text) < (size := len(part.text)):
+        start = _common(part.text, text)
+        end = _common(part.text[start:][::-1], text[start:][::-1])
+        keep = tuple(piece for piece in ((0, start), (size - end, size)) if piece[0] < piece[1])
+        text = text[start : len(text) - end]
+    mark = texts.media(ref, part.media) if isinstance(part, m.Media) else texts.bare(ref)
+    note = text if mark in text else f"{text} {mark}" if text.strip() or keep else mark
+    return keep, note
+
+
+def _common(a: str, b: str) -> int:
+    """How many characters two texts share at their start."""
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -1,6 +1,6 @@
 """Conversation entries: the messages of a list, typed, with the evaluation they belong to and their place in it.
 
-They are a form of what the log holds, not a second home for it: see `logged` for the way there and back.
+They are a form of what the log holds, not a second home for it: see `recording` for the way there and back.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.codec import plain
-from transom.core.message import Raw
+from transom.core.message import Assistant, Raw, ToolResult
 from transom.wire.openai_chat import parse
 from transom.wire.openai_chat.reply import as_message
-from transom.wire.reading import compact, owned
+from transom.wire.reading import owned
 from transom.wire.saying import copied
 
 
@@ -32,15 +33,11 @@ class MessageRole(StrEnum):
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A tool invocation that the assistant asked for: the provider's id, the tool, its arguments as JSON text.
-
-    `raw`: the call as it came, where there is more to it than that.
-    """
+    """A tool invocation that the assistant asked for: the provider's id, the tool, its arguments as JSON text."""
 
     id: str
     name: str
     arguments: str
-    raw: Raw | None = None
 
 
 class ConversationEntry(Struct, frozen=True, omit_defaults=True):
@@ -48,7 +45,8 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
 
     `content` is a text, content parts, or None. `evaluation_id` is shared by all entries of one run of the runner,
     `sequence` counts them from 0. `tool_calls` only for the assistant; `tool_call_id` and `tool_name` only for tools.
-    `extra` holds the fields of the message that have no place here. The rest is where the entry belongs, as in a log.
+    `extra` holds the message's fields that the others do not give back as they came. The rest is where the entry
+    belongs, as in a log.
     """
 
     role: MessageRole
@@ -81,27 +79,23 @@ def provider_message_to_entry(
     InvalidMessage.
     """
     message = as_message(msg)
-    parse(message)  # one set of rules for what a message is
+    fact = parse(message)  # one set of rules for what a message is
     fields = owned(cast("dict[object, object]", message), "message")
-    role = _ROLES.get(fields["role"])
-    if role is None:
-        role = MessageRole(fields.pop("role"))
-    calls, answers = None, None
-    if role is MessageRole.ASSISTANT and fields.get("tool_calls"):
-        calls = tuple(_call(call) for call in fields.pop("tool_calls"))
-    if role is MessageRole.TOOL and isinstance(fields.get("tool_call_id"), str):
-        answers = fields.pop("tool_call_id")
-    return ConversationEntry(
-        role=role,
-        content=fields.pop("content", None),
+    calls = fact.calls if isinstance(fact, Assistant) else ()
+    tool = isinstance(fact, ToolResult)
+    entry = ConversationEntry(
+        role=_ROLES.get(fields["role"]) or MessageRole(fields["role"]),
+        content=fields.get("content"),
         evaluation_id=evaluation_id,
         sequence=sequence,
         created_at=created_at,
-        tool_calls=calls,
-        tool_call_id=answers,
-        tool_name=fields.get("name") if role is MessageRole.TOOL else None,
-        extra=fields or None,
+        tool_calls=tuple(ToolCall(call.id, call.name, call.args) for call in calls if not call.legacy) or None,
+        tool_call_id=(fact.call or None) if tool else None,
+        tool_name=fields.get("name") if tool else None,
     )
+    said = entry_to_provider_message(entry)
+    extra = {key: value for key, value in fields.items() if key not in said or said[key] != value}
+    return replace(entry, extra=extra) if extra else entry
 
 
 def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
@@ -109,7 +103,8 @@ def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
     message: Raw = {"role": entry.role.value, "content": copied(entry.content)}
     if entry.tool_calls:
         message["tool_calls"] = [
-            copied(call.raw) if call.raw is not None else _regular(call) for call in entry.tool_calls
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in entry.tool_calls
         ]
     if entry.tool_call_id is not None:
         message["tool_call_id"] = entry.tool_call_id
@@ -123,20 +118,4 @@ def entry_to_json(entry: ConversationEntry) -> bytes:
 
 def entry_from_json(data: bytes) -> ConversationEntry:
     """The entry that `entry_to_json` wrote. Raises ValueError for anything else."""
-    try:
-        return msgspec.json.decode(data, type=ConversationEntry)
-    except (msgspec.MsgspecError, UnicodeError):  # it may hold what only the standard library reads
-        return msgspec.convert(json.loads(data), ConversationEntry)
-
-
-def _call(call: Raw) -> ToolCall:
-    kind = "custom" if call.get("type") == "custom" else "function"
-    body: Raw = call[kind]
-    arguments: Any = body.get("input" if kind == "custom" else "arguments")
-    text = arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
-    found = ToolCall(call.get("id") or "", body.get("name") or "", text)
-    return found if _regular(found) == call else ToolCall(found.id, found.name, found.arguments, call)
-
-
-def _regular(call: ToolCall) -> Raw:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    return msgspec.convert(json.loads(data), ConversationEntry)

@@ -1,24 +1,82 @@
-"""The managers that come with the library. None changes its input; each gives the same for the same.
+"""What a history manager is: messages in, messages out; and the managers that come with the library.
 
-What they return is a new list that shares nothing with what came in, calls and results together whatever stood in it.
-`PassthroughManager` alone hands on what it was given.
+None of these changes its input; each gives the same for the same. What they return is a new list that shares nothing
+with what came in, calls and results together whatever stood in it; `PassthroughManager` alone hands on what it got.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from itertools import chain, takewhile
+from typing import Any, Protocol, TypeVar, cast
+from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
+from transom.core.budget import UNLIMITED, Budget
+from transom.core.message import Fact, Instruction, Part, Raw, Text, ToolResult
+from transom.drive.conversation import Conversation
 from transom.errors import InvalidSetting
-from transom.history.coherence import coherent, turns
-from transom.history.events import HistoryCurated
-from transom.history.protocol import HistoryManager, Publisher, SessionProtocol, strategy_name
+from transom.policies.plain import PASSTHROUGH
+from transom.stores import MemoryStore
+from transom.wire.openai_chat import OPENAI_CHAT
 
+T = TypeVar("T")
 Messages = Sequence[dict[str, Any]]
+
+
+class SessionProtocol(Protocol):
+    """What a manager may ask of a session: who it is, and the values of one of its slices, oldest first."""
+
+    @property
+    def session_id(self) -> UUID | None: ...
+
+    def select_all(self, kind: type[T], /) -> tuple[T, ...]: ...
+
+
+class Publisher(Protocol):
+    """Where events go: a session, or anybody's event bus."""
+
+    def publish(self, event: object, /) -> None: ...
+
+
+class HistoryManager(Protocol):
+    """Curates what the provider sees of a conversation.
+
+    `curate` gets the whole list, the system message first, and returns a new one: a part of it, a transformation, or
+    the same. It returns at least the system message if there is one, keeps calls and results together, does not change
+    its input, and gives the same for the same input.
+    """
+
+    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]: ...
+
+
+class CurationContext(Struct, frozen=True):
+    """What a strategy may want to know beside the messages: the session, whether the system message must stay, and how
+    many of the last messages must."""
+
+    session: SessionProtocol
+    preserve_system: bool = True
+    preserve_last_n: int | None = None
+
+
+def strategy_name(manager: object) -> str:
+    """How events and policies name a manager: SlidingWindowManager is "sliding_window"."""
+    name = type(manager).__name__.removesuffix("Manager") or "manager"
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def coherent(messages: Sequence[object]) -> list[Raw]:
+    """The messages, every result behind its call: equal to the input if that was a valid request.
+
+    A result without a call is left out, a call without a result gets a made one, a result that stands elsewhere comes
+    to its call, an empty message goes. Nothing is shared with the input. Raises InvalidMessage for what is no message.
+    """
+    return [*chain.from_iterable(_turns(messages))]
 
 
 class PassthroughManager(Struct, frozen=True):
@@ -39,15 +97,15 @@ class SlidingWindowManager(Struct, frozen=True):
     window_size: int
 
     def __post_init__(self) -> None:
-        _not_negative("window_size", self.window_size)
+        _check("window_size", self.window_size)
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        head, rest = turns(messages)
-        start, room = len(rest), self.window_size
-        while start and len(rest[start - 1]) <= room:
+        head, *turns = _turns(messages)
+        start, room = len(turns), self.window_size
+        while start and len(turns[start - 1]) <= room:
             start -= 1
-            room -= len(rest[start])
-        return [*head, *(message for turn in rest[start:] for message in turn)]
+            room -= len(turns[start])
+        return [*head, *chain.from_iterable(turns[start:])]
 
 
 class ToolResultTruncator(Struct, frozen=True):
@@ -61,36 +119,27 @@ class ToolResultTruncator(Struct, frozen=True):
     suffix: str = "\n... [truncated]"
 
     def __post_init__(self) -> None:
-        _not_negative("max_length", self.max_length)
+        _check("max_length", self.max_length)
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        return [self._truncated(message) for message in coherent(messages)]
+        return [*chain.from_iterable(_turns(messages, self._cut))]
 
-    def _truncated(self, message: dict[str, Any]) -> dict[str, Any]:
-        content: object = message.get("content")
-        if message["role"] not in {"tool", "function"}:
-            return message
-        if isinstance(content, str):
-            return {**message, "content": self._cut([content])[0]}
-        if not isinstance(content, list):
-            return message
-        parts = cast("list[dict[str, Any]]", content)
-        left = iter(self._cut([part["text"] for part in parts if part.get("type") == "text"]))
-        shown = [{**part, "text": next(left)} if part.get("type") == "text" else part for part in parts]
-        return {**message, "content": [part for part in shown if part.get("type") != "text" or part["text"]] or ""}
-
-    def _cut(self, texts: list[str]) -> list[str]:
-        """The texts within the limit; behind the cut, which the suffix marks, they are empty."""
-        if sum(map(len, texts)) <= self.max_length:
-            return texts
-        out, room, mark = list[str](), max(0, self.max_length - len(self.suffix)), self.suffix[: self.max_length]
-        for text in texts:
-            shown = text[:room]
-            room -= len(shown)
-            if len(shown) < len(text):
-                shown, mark = shown + mark, ""
-            out.append(shown)
-        return out
+    def _cut(self, fact: Fact) -> Fact:
+        """A result within the limit; of its texts behind the cut, which the suffix marks, nothing stays."""
+        size = sum(len(part.text) for part in fact.parts if isinstance(part, Text))
+        if not isinstance(fact, ToolResult) or size <= self.max_length:
+            return fact
+        parts: list[Part] = []
+        room, mark = max(0, self.max_length - len(self.suffix)), self.suffix[: self.max_length]
+        for part in fact.parts:
+            if isinstance(part, Text):
+                shown, whole = part.text[:room], len(part.text) <= room
+                room -= len(shown)
+                part = Text(shown if whole else shown + mark, part.extra)  # noqa: PLW2901 - the part as it shows
+                mark = mark if whole else ""
+            if not isinstance(part, Text) or part.text:
+                parts.append(part)
+        return replace(fact, parts=tuple(parts))
 
 
 class ComposedManager(Struct, frozen=True):
@@ -103,6 +152,17 @@ class ComposedManager(Struct, frozen=True):
         for manager in self.managers:
             result = manager.curate(result, session=session)
         return result
+
+
+class HistoryCurated(Struct, frozen=True):
+    """A manager decided what a provider sees: how many messages there were, and how many it left."""
+
+    prompt_name: str
+    original_count: int
+    curated_count: int
+    strategy: str
+    session_id: UUID | None
+    created_at: datetime
 
 
 class ObservableManager(Struct, frozen=True):
@@ -136,6 +196,28 @@ ObservableSlidingWindowManager = ObservableManager
 """The name under which one manager could be observed before any could."""
 
 
-def _not_negative(name: str, value: object) -> None:
+class _Uncounted:
+    """Nothing is cut for its size here, so nothing need be counted."""
+
+    name = "uncounted"
+
+    def count(self, text: str) -> int:  # noqa: ARG002 - as a counter is asked
+        return 0
+
+
+def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
+    """The system messages that lead, then the turns: each a message with all the answers to its calls. The engine says
+    what stands together; nothing here pairs by itself."""
+    facts = [change(fact) for _, fact in OPENAI_CHAT.read(messages)]
+    head = list(takewhile(lambda fact: isinstance(fact, Instruction), facts))
+    log, budget, system = MemoryStore().open("turns"), Budget(context=UNLIMITED), cast("list[Instruction]", head)
+    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_Uncounted(), system=system)
+    for fact in facts[len(head) :]:
+        conversation.append(fact)
+    conversation.window()
+    return [OPENAI_CHAT.head(conversation.head), *map(OPENAI_CHAT.slot, conversation.view.slots)]
+
+
+def _check(name: str, value: object) -> None:
     if type(value) is not int or value < 0:
         raise InvalidSetting(f"{name} must be a whole number of at least 0, not {value!r}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
 
-from transom.core.message import Raw
-from transom.wire.openai_chat.parse import body_keys
-from transom.wire.reading import compact
-from transom.wire.saying import copied
+from transom.core.message import Assistant, Call, Fact, Instruction, Part, Raw, Text, ToolResult, User
+from transom.wire.openai_chat import message, parse
 
 ACTION = "Action: "
 OBSERVATION = "Observation: "
@@ -21,86 +20,51 @@ def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     user message, each behind `Observation: `, in the order of their calls, named where there is more than one. Text,
     images and names stay; reasoning and other fields go. What a tool said stays data: nothing in it is read. Pure: the
     same list gives the same result, and shares nothing with it. The words that are added count towards no budget: a few
-    tokens a call, less the ids that go.
+    tokens a call, less the ids that go. Raises InvalidMessage.
     """
     out: list[Raw] = []
-    at = 0
-    while at < len(messages):
-        role = messages[at].get("role")
-        if role in {"tool", "function"}:
-            stop = at
-            while stop < len(messages) and messages[stop].get("role") in {"tool", "function"}:
-                stop += 1
-            out.append(_observed(messages[at - 1] if at else {}, messages[at:stop]))
-            at = stop
+    calls: tuple[Call, ...] = ()
+    for observed, facts in groupby(map(parse, messages), lambda fact: isinstance(fact, ToolResult)):
+        if observed:
+            out.append(_observed(calls, facts))
             continue
-        said = _said(messages[at])
-        if said is not None:
-            out.append(said)
-        at += 1
+        for fact in facts:
+            calls = fact.calls if isinstance(fact, Assistant) else ()
+            out += _said(fact, calls)
     return out
 
 
-def _said(message: Raw) -> Raw | None:
-    role = "system" if message.get("role") == "developer" else message.get("role")
-    content: Any = copied(message.get("content"))
-    refusal: Any = message.get("refusal")
-    lines = [refusal] if isinstance(refusal, str) and refusal else []
-    lines += [f"{ACTION}{name}[{args}]" for _, name, args in _calls(message)]
-    if lines:
-        added = "\n".join(lines)
-        if isinstance(content, list) and content:
-            content = [*cast("list[Raw]", content), {"type": "text", "text": added}]
-        else:
-            content = f"{content}\n{added}" if content else added
+def _said(fact: Fact, calls: tuple[Call, ...]) -> list[Raw]:
+    """What a fact says in words; nothing of a turn without any."""
+    role = "system" if isinstance(fact, Instruction) else "user" if isinstance(fact, User) else "assistant"
+    extra = fact.extra or {}
+    refusal = [extra["refusal"]] if extra.get("refusal") else []
+    added = "\n".join([*refusal, *(f"{ACTION}{call.name}[{call.args}]" for call in calls)])
+    parts = (*fact.parts, Text(added)) if added else fact.parts
+    content = _content(parts, listed=fact.shape == "parts" and bool(fact.parts))
     if not content and role == "assistant":
-        return None  # it said nothing in words
-    name: object = message.get("name")
-    return {"role": role, "content": content or ""} | ({"name": name} if isinstance(name, str) and name else {})
+        return []
+    return [{"role": role, "content": content} | ({"name": extra["name"]} if extra.get("name") else {})]
 
 
-def _observed(turn: Raw, results: Sequence[Raw]) -> Raw:
+def _observed(calls: tuple[Call, ...], facts: Iterable[Fact]) -> Raw:
     """The results of a turn as one user message."""
-    calls = _calls(turn)
-    rank = {label: at for at, (label, _, _) in enumerate(calls)}
-    ordered = sorted(results, key=lambda result: rank.get(str(result.get("tool_call_id")), len(rank)))
-    names = {label: name for label, name, _ in calls}
-    pieces: list[Raw] = []
-    for result in ordered:
-        name = names.get(str(result.get("tool_call_id"))) if len(ordered) > 1 else None
-        pieces.extend(_observation(result, f"{name}: " if name else ""))
-    if any(piece.get("type") != "text" for piece in pieces):
-        return {"role": "user", "content": pieces}
-    return {"role": "user", "content": "\n".join(piece["text"] for piece in pieces)}
-
-
-def _observation(result: Raw, name: str) -> list[Raw]:
-    """One result as content parts, its first words behind the marker."""
-    content: Any = copied(result.get("content"))
-    parts: list[Raw] = (
-        cast("list[Raw]", content)
-        if isinstance(content, list)
-        else [{"type": "text", "text": content if isinstance(content, str) else ""}]
+    names = {call.id: call.name for call in calls}
+    rank = {label: at for at, label in enumerate(names)}
+    results = sorted(
+        (fact for fact in facts if isinstance(fact, ToolResult)), key=lambda fact: rank.get(fact.call, len(rank))
     )
-    marker = OBSERVATION + name
-    if parts and parts[0].get("type") == "text":
-        return [{"type": "text", "text": f"{marker}{parts[0].get('text', '')}"}, *parts[1:]]
-    return [{"type": "text", "text": marker.rstrip()}, *parts]
+    pieces: list[Part] = []
+    for result in results:
+        name = names.get(result.call) if len(results) > 1 else None
+        marker = OBSERVATION + (f"{name}: " if name else "")
+        first, *rest = result.parts or (Text(""),)
+        pieces += [Text(marker + first.text)] if isinstance(first, Text) else [Text(marker.rstrip()), first]
+        pieces += rest
+    return {"role": "user", "content": _content(pieces, listed=not all(isinstance(piece, Text) for piece in pieces))}
 
 
-def _calls(message: Raw) -> list[tuple[str, str, str]]:
-    """Id, name and arguments of each call."""
-    found: list[tuple[str, str, str]] = []
-    for call in cast("list[Raw]", message.get("tool_calls") or []):
-        kind, field = body_keys(call)
-        body: Raw = call.get(kind) or {}
-        found.append((str(call.get("id")), str(body.get("name")), _text(body.get(field))))
-    legacy: Any = message.get("function_call")
-    if isinstance(legacy, dict):
-        body = cast("Raw", legacy)
-        found.append(("", str(body.get("name")), _text(body.get("arguments"))))
-    return found
-
-
-def _text(arguments: object) -> str:
-    return arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
+def _content(parts: Sequence[Part], *, listed: bool) -> str | list[Raw]:
+    if listed:
+        return message(User(parts=tuple(parts), shape="parts"))["content"]
+    return "\n".join(part.text for part in parts if isinstance(part, Text) and part.text)

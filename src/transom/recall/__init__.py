@@ -1,26 +1,10 @@
 """Reading back what the log holds and a window does not show: read, grep, list; as functions and as a model's tools."""
 
-from __future__ import annotations
-
-from transom.recall.finding import Found, Match, grep
-from transom.recall.listing import Listing, list_entries
+from transom.recall.finding import Found, grep
+from transom.recall.listing import list_entries
 from transom.recall.mirror import mirror
 from transom.recall.reading import Page, read
 from transom.recall.references import Reference, parse
 from transom.recall.tools import TOOLS, answer, bound
 
-__all__ = [
-    "TOOLS",
-    "Found",
-    "Listing",
-    "Match",
-    "Page",
-    "Reference",
-    "answer",
-    "bound",
-    "grep",
-    "list_entries",
-    "mirror",
-    "parse",
-    "read",
-]
+__all__ = ["TOOLS", "Found", "Page", "Reference", "answer", "bound", "grep", "list_entries", "mirror", "parse", "read"]

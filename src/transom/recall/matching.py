@@ -6,11 +6,10 @@ does; without it a pattern is taken as the words it is made of, letter for lette
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from transom.core.tokens import clean
 from transom.errors import InvalidSetting
@@ -22,26 +21,22 @@ LARGEST = 1_000
 MEMORY = 1 << 20
 """Bytes that a compiled pattern may use."""
 
-Span = tuple[int, int]
-Find = Callable[[bytes, int], Span | None]
-"""The first place from a start on, within one line."""
 
+class Pattern(NamedTuple):
+    """How to find a pattern, from a place on and within one line. `literal`: it is taken letter for letter, since there
+    is no engine for more."""
 
-class Pattern(Struct, frozen=True):
-    """How to find a pattern. `literal`: it is taken letter for letter, since there is no engine for more."""
-
-    source: str
-    find: Find
+    search: Callable[[bytes, int], re.Match[bytes] | None]
     literal: bool = False
 
 
-class Hit(Struct, frozen=True):
-    """A line that matches: its number from 1, where it stands, and where in it the first match."""
+class Hit(NamedTuple):
+    """A line that matches: its number from 1, where it stands, and where in it the first match begins."""
 
     line: int
     begin: int
     end: int
-    span: Span
+    at: int
 
 
 def compiled(pattern: str) -> Pattern:
@@ -51,30 +46,10 @@ def compiled(pattern: str) -> Pattern:
         raise InvalidSetting(f"a pattern has 1 to {LONGEST:,} characters, not {len(source):,}")
     if "\n" in source:
         raise InvalidSetting("a pattern is looked for within each line: it cannot hold a line end")
-    engine = _engine()
-    if engine is None:
-        word = source.encode("utf-8")
-        return Pattern(source, lambda data, at: _literally(word, data, at), literal=True)
-    return Pattern(source, _regular(engine, source))
-
-
-def hits(data: bytes, pattern: Pattern, line: int = 1, at: int = 0) -> Iterator[Hit]:
-    """The lines that match, each once, from `line`, which begins at `at`, on. Linear in the data."""
-    while at <= len(data) and (span := pattern.find(data, at)) is not None:
-        begin = data.rfind(b"\n", at, span[0]) + 1 or at
-        end = data.find(b"\n", span[1])
-        end = len(data) if end < 0 else end
-        line += data.count(b"\n", at, begin)
-        yield Hit(line, begin, end, span)
-        line, at = line + 1, end + 1
-
-
-def _literally(word: bytes, data: bytes, at: int) -> Span | None:
-    found = data.find(word, at)
-    return None if found < 0 else (found, found + len(word))
-
-
-def _regular(engine: Any, source: str) -> Find:
+    try:
+        engine: Any = import_module("re2")
+    except ImportError:
+        return Pattern(re.compile(re.escape(source.encode("utf-8"))).search, literal=True)
     options = engine.Options()
     options.log_errors = False
     options.never_nl = True  # no match goes on in the next line: so a search ends where its line does
@@ -89,17 +64,15 @@ def _regular(engine: Any, source: str) -> Find:
         raise InvalidSetting(f"pattern {source[:100]!r}: {said.replace('(?m)', '', 1)[:200]} ({hint})") from None
     if found.programsize > LARGEST:
         raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are written out")
-
-    def find(data: bytes, at: int) -> Span | None:
-        match = found.search(data, at)
-        return None if match is None else match.span()
-
-    return find
+    return Pattern(found.search)
 
 
-def _engine() -> Any:
-    """RE2, if it is installed."""
-    try:
-        return import_module("re2")
-    except ImportError:
-        return None
+def hits(data: bytes, pattern: Pattern, line: int = 1, at: int = 0) -> Iterator[Hit]:
+    """The lines that match, each once, from `line`, which begins at `at`, on. Linear in the data."""
+    while at <= len(data) and (match := pattern.search(data, at)) is not None:
+        begin = data.rfind(b"\n", at, match.start()) + 1 or at
+        end = data.find(b"\n", match.end())
+        end = len(data) if end < 0 else end
+        line += data.count(b"\n", at, begin)
+        yield Hit(line, begin, end, match.start())
+        line, at = line + 1, end + 1

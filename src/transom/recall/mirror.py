@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from transom.core.codec import plain
-from transom.core.entry import Entry
 from transom.core.log import Log
 from transom.core.message import Text, ToolResult
-from transom.recall.content import is_hidden, walk
-from transom.recall.references import Reference
+from transom.recall.content import is_hidden, tool_of
 
 _SAFE = re.compile(
     r"(?!entry-\d+$|con$|prn$|aux$|nul$|com\d$|lpt\d$)[a-z0-9_][a-z0-9_-]{0,99}", re.ASCII | re.IGNORECASE
@@ -31,35 +28,24 @@ def mirror(log: Log, folder: Path, first: int = 0) -> list[Path]:
     never changed, and writing again finds it. What is kept out of context is left out. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return [_kept(folder, entry, tool) for entry, tool in _results(log, first)]
+    entries = (log[seq] for seq in range(first, len(log)))
+    return [
+        _kept(folder, entry.seq, entry.body, tool_of(log, entry))
+        for entry in entries
+        if isinstance(entry.body, ToolResult) and not is_hidden(entry)
+    ]
 
 
-def _results(log: Log, first: int) -> Iterator[tuple[Entry, str]]:
-    for entry, tool in walk(log, Reference(first, len(log) - 1)):
-        if isinstance(entry.body, ToolResult) and not is_hidden(entry):
-            yield entry, tool
-
-
-def _kept(folder: Path, entry: Entry, tool: str) -> Path:
-    result = entry.body
-    assert isinstance(result, ToolResult)
-    data = plain(_shown(entry.seq, result, tool))
-    own = folder / f"entry-{entry.seq}.json"
-    wanted = folder / f"{result.call}.json" if _SAFE.fullmatch(result.call) else own
-    if (there := _read(wanted)) is None:
+def _kept(folder: Path, seq: int, result: ToolResult, tool: str) -> Path:
+    texts = [part.text for part in result.parts if isinstance(part, Text)]
+    content = "".join(texts) if len(texts) == len(result.parts) <= 1 else list(result.parts)
+    shown = {"entry": seq, "tool": tool, "call": result.call, "failed": result.failed, "content": content}
+    data, own = plain(shown), folder / f"entry-{seq}.json"
+    named = folder / f"{result.call}.json" if _SAFE.fullmatch(result.call) else own
+    wanted = named if _read(named) in {None, data} else own
+    if _read(wanted) != data:
         _write(wanted, data)
-    elif there != data:
-        wanted = own
-        if _read(own) != data:
-            _write(own, data)
     return wanted
-
-
-def _shown(seq: int, result: ToolResult, tool: str) -> dict[str, object]:
-    parts = result.parts
-    texts = [part.text for part in parts if isinstance(part, Text)]
-    content = "".join(texts) if len(texts) == len(parts) <= 1 else list(parts)
-    return {"entry": seq, "tool": tool, "call": result.call, "failed": result.failed, "content": content}
 
 
 def _read(path: Path) -> bytes | None:

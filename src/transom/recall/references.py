@@ -14,10 +14,10 @@ from transom.core.log import Log
 from transom.core.message import Address
 from transom.errors import InvalidSetting
 
-FORMS = '"entry 412", a part of it as "entry 412 text 0", or "entries 10-20"'
-
 _LONGEST = 100
 """Characters of the longest text that is looked at as a reference."""
+
+FORMS = '"entry 412", a part of it as "entry 412 text 0", or several as "entries 10-20"'
 
 _FORM = re.compile(
     r"(?:entry|entries) (?P<first>\d{1,15})"
@@ -52,18 +52,13 @@ def parse(reference: str) -> Reference:
     words = " ".join(reference.split()) if len(reference) <= _LONGEST else ""
     if words.startswith("[") and words.endswith("]"):
         words = words[1:-1].strip()
-    found = _FORM.fullmatch(words)
-    if found is None:
-        raise _invalid(reference, f"must be {FORMS}")
-    first = int(found["first"])
-    last = first if found["last"] is None else int(found["last"])
-    if last < first:
-        raise _invalid(reference, f"{last} comes before {first}")
-    if found["kind"] is None:
-        return Reference(first, last)
-    if last != first:
-        raise _invalid(reference, "a part is named of one entry, not of several")
-    return Reference(first, last, (found["kind"].lower(), int(found["at"] or found["index"])))
+    if found := _FORM.fullmatch(words):
+        first, last = int(found["first"]), int(found["last"] or found["first"])
+        part = (found["kind"].lower(), int(found["at"] or found["index"])) if found["kind"] else None
+        if first == last or (first < last and part is None):
+            return Reference(first, last, part)
+    shown = reference if len(reference) <= _LONGEST else reference[: _LONGEST - 1] + "…"
+    raise InvalidSetting(f"reference {shown!r}: must be {FORMS}")
 
 
 def within(log: Log, reference: Reference | str) -> Reference:
@@ -76,8 +71,3 @@ def within(log: Log, reference: Reference | str) -> Reference:
         there = f"its entries are 0 to {len(log) - 1}" if len(log) else "it is empty"
         raise InvalidSetting(f"there is no entry {wanted.first} in this log: {there}")
     return Reference(wanted.first, min(wanted.last, len(log) - 1), wanted.part)
-
-
-def _invalid(reference: str, why: str) -> InvalidSetting:
-    shown = reference if len(reference) <= _LONGEST else reference[: _LONGEST - 1] + "…"
-    return InvalidSetting(f"reference {shown!r}: {why}")

@@ -20,6 +20,7 @@ from transom.recall.content import escaped
 from transom.recall.finding import CONTEXT, MATCHES, grep
 from transom.recall.listing import ENTRIES, list_entries
 from transom.recall.reading import LINES, ROOM, prefix, read
+from transom.recall.references import FORMS
 from transom.strategies.cutting import GREP, LIST, READ
 
 SHARE = 0.5
@@ -27,14 +28,20 @@ SHARE = 0.5
 HEAD = 400
 """Bytes that are kept for an answer's first line."""
 
-Ref = Annotated[
-    str,
-    Meta(description='What to read: "entry 412", one part of it as "entry 412 text 0", or several as "entries 10-20".'),
-]
+Ref = Annotated[str, Meta(description=f"What to read: {FORMS}.")]
 Line = Annotated[int, Meta(ge=1, le=1_000_000_000, description="Line of the (first) entry to begin at, from 1.")]
 
 
-class ReadBack(Struct, kw_only=True, forbid_unknown_fields=True):
+class _Tool(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a tool is asked with, and so its schema."""
+
+    tool: ClassVar[str]
+
+    def answer(self, log: Log, room: int) -> object:
+        raise NotImplementedError
+
+
+class ReadBack(_Tool, kw_only=True):
     """Read what a marker such as [entry 412] stands for, exactly as it was: long tool output, left-out turns. A page
     begins with a line that says how to get the next one."""
 
@@ -48,19 +55,12 @@ class ReadBack(Struct, kw_only=True, forbid_unknown_fields=True):
         return read(log, self.ref, self.start, self.column, self.lines, room)
 
 
-class GrepBack(Struct, kw_only=True, forbid_unknown_fields=True):
+class GrepBack(_Tool, kw_only=True):
     """Find lines in everything this conversation ever held, also where it is no longer shown. Each match names its
     entry and line, for transom_read."""
 
     tool: ClassVar[str] = GREP
-    pattern: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="Regular expression (RE2: no look-around, no back-references), matched within each line; "
-            "(?i) in front ignores case.",
-        ),
-    ]
+    pattern: Annotated[str, Meta(min_length=1, description="Regular expression (RE2), within a line; (?i): any case.")]
     ref: Annotated[str, Meta(description="Where to look, as for transom_read. Default: everywhere.")] = ""
     start: Line = 1
     limit: Annotated[int, Meta(ge=1, le=500, description="The most matches to show.")] = MATCHES
@@ -70,7 +70,7 @@ class GrepBack(Struct, kw_only=True, forbid_unknown_fields=True):
         return grep(log, self.pattern, self.ref or None, self.start, self.limit, self.context, room)
 
 
-class ListBack(Struct, kw_only=True, forbid_unknown_fields=True):
+class ListBack(_Tool, kw_only=True):
     """List the entries of this conversation, a line each: number, role, tool, tokens, first words."""
 
     tool: ClassVar[str] = LIST
@@ -82,13 +82,10 @@ class ListBack(Struct, kw_only=True, forbid_unknown_fields=True):
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, room)
 
 
-_Asked = type[ReadBack] | type[GrepBack] | type[ListBack]
-
-ASKED: dict[str, _Asked] = {kind.tool: kind for kind in (ReadBack, GrepBack, ListBack)}
-"""What each tool is asked with, by its name."""
+ASKED: dict[str, type[_Tool]] = {kind.tool: kind for kind in (ReadBack, GrepBack, ListBack)}
 
 
-def _schema(kind: _Asked) -> Raw:
+def _schema(kind: type[_Tool]) -> Raw:
     """The tool as OpenAI's chat API describes it; other dialects translate it as they do all tools."""
     _, found = msgspec.json.schema_components((kind,))
     parameters: Raw = {key: found[kind.__name__][key] for key in ("type", "properties", "required")}
@@ -111,16 +108,11 @@ def answer(log: Log, name: str, arguments: object, most: int = ROOM) -> str:
 
     `arguments`: JSON text, or the object itself where a provider gives one.
     """
-    most = max(1_000, most)
-    return prefix(_answer(log, name, arguments, most - HEAD), most)
-
-
-def _answer(log: Log, name: str, arguments: object, room: int) -> str:
-    kind = ASKED.get(name)
+    most, kind = max(1_000, most), ASKED.get(name)
     if kind is None:
         return f"[error: there is no tool {escaped(name[:80])!r} here: there are {', '.join(ASKED)}]"
     try:
-        return str(_asked(kind, arguments).answer(log, room))
+        return prefix(str(_asked(kind, arguments).answer(log, most - HEAD)), most)
     except InvalidSetting as problem:
         why = str(problem)
     except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
@@ -128,7 +120,7 @@ def _answer(log: Log, name: str, arguments: object, room: int) -> str:
     return f"[error: {escaped(why[:500])}]"
 
 
-def _asked(kind: _Asked, arguments: object) -> ReadBack | GrepBack | ListBack:
+def _asked(kind: type[_Tool], arguments: object) -> _Tool:
     """Numbers may come as texts, what is not meant as null, and no arguments at all as nothing: models do all three."""
     given: Any = arguments
     if isinstance(given, str):

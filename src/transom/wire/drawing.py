@@ -21,6 +21,12 @@ def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     return dialect.joined([*(message.copy() for message in now.top), *now.handed])
 
 
+def drawn_upto(view: View, dialect: Dialect, slots: int) -> int:
+    """How many messages the head and the first so many slots come to."""
+    messages = [message for slot in view.slots[:slots] for message in dialect.slot(slot)]
+    return len(dialect.joined([*_top(view, dialect), *messages]))
+
+
 class _Drawing(Struct, frozen=True):
     """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
     begin, the messages, and those handed out.

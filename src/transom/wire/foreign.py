@@ -37,9 +37,8 @@ def adopted(fact: Fact, target: str) -> Fact:
     shape = "text" if plain or (not parts and not isinstance(fact, Assistant)) else "parts" if parts else "null"
     changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "apart": False}
     if isinstance(fact, Assistant):
-        changed |= {"reasoning": (), "order": fact.order.replace("r", "")}
-        if len(parts) != len(fact.parts):
-            changed["order"] = ""
+        order = "".join(letter for letter in fact.order if letter in "pc")
+        changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, ToolResult):
         changed["legacy"] = False
     elif isinstance(fact, Instruction) and target != "responses":
@@ -48,8 +47,8 @@ def adopted(fact: Fact, target: str) -> Fact:
 
 
 def placed(turn: Assistant, key: int) -> tuple[Call, ...]:
-    """The calls of another dialect's turn, under the labels of their places."""
-    return tuple(Call(place_label(key, i), call.name, call.args) for i, call in enumerate(turn.calls))
+    """The calls of another dialect's turn, under the labels of their places and names that every API takes."""
+    return tuple(Call(place_label(key, i), safe_name(call.name), call.args) for i, call in enumerate(turn.calls))
 
 
 def _parts(fact: Fact, target: str) -> tuple[Part, ...]:
@@ -69,10 +68,6 @@ def _part(part: Part, source: str, target: str) -> Part:
     return Text(texts.left_out("part"))
 
 
-_PLACEHOLDER = 8
-"""No placeholder for a part costs more tokens."""
-
-
 class Adopting(Measure):
     """Counts never less than a dialect sends when it names foreign calls by their places and leaves parts out.
 
@@ -81,24 +76,28 @@ class Adopting(Measure):
 
     def __init__(self, counter: TokenCounter, dialect: str, *, objects: bool, name: str = "") -> None:
         super().__init__(counter, dialect, name)
-        self._objects = objects
+        self._objects, self._place = objects, self.count(PLACE_LABEL)
+        self.left_out = self.count(texts.left_out("image"))
+        """No placeholder for a part costs more."""
+
+    def takes(self, label: str) -> bool:  # noqa: ARG002 - a dialect may mind
+        """Whether the id of a call goes out as it came in the dialect itself."""
+        return True
 
     def part(self, part: Addressed) -> int:
         """As it will be said."""
         if self._objects and isinstance(part, Call):
             return self.count(object_text(part.args))
         tokens = super().part(part)
-        return max(_PLACEHOLDER, tokens) if self.dialect and isinstance(part, Other) else tokens
+        return max(self.left_out, tokens) if self.dialect and isinstance(part, Other) else tokens
 
     def envelope(self, fact: Fact) -> int:
-        """Of a foreign fact with the longest label there is."""
-        tokens, count = super().envelope(fact), self.count
-        if fact.dialect == self.dialect:
-            return tokens
-        place = count(PLACE_LABEL)
+        """With the longest label there is for one that will be mended, or is another dialect's."""
+        tokens, count, own = super().envelope(fact), self.count, fact.dialect == self.dialect
         if isinstance(fact, Assistant):
             for call in fact.calls:
-                tokens += max(0, place - count(call.id)) + max(0, count(safe_name(call.name)) - count(call.name))
+                tokens += 0 if own and self.takes(call.id) else max(0, self._place - count(call.id))
+                tokens += 0 if own else max(0, count(safe_name(call.name)) - count(call.name))
         elif isinstance(fact, ToolResult):
-            tokens += max(0, place - count(fact.call))
+            tokens += 0 if own and self.takes(fact.call) else max(0, self._place - count(fact.call))
         return tokens

@@ -1,11 +1,114 @@
-"""What every dialect does on the way out."""
+"""What dialects do alike: a turn from its pieces and back, and the last touch to what goes out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, cast
 
-from transom.core.message import Raw
+import msgspec
+from msgspec.structs import replace
+
+from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import clean
+from transom.core.unit import Slot, Unit
+
+_encoder = msgspec.json.Encoder()
+
+# ---- a turn
+
+
+def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
+    """A turn of these pieces, which remembers their order if it is not reasoning, then content, then calls."""
+    order = "".join("r" if isinstance(i, Reasoning) else "c" if isinstance(i, Call) else "p" for i in items)
+    return Assistant(
+        parts=tuple(i for i in items if not isinstance(i, (Reasoning, Call))),
+        calls=tuple(i for i in items if isinstance(i, Call)),
+        reasoning=tuple(i for i in items if isinstance(i, Reasoning)),
+        order="" if order == "".join(sorted(order, key="rpc".index)) else order,
+        **rest,
+    )
+
+
+def continued(turn: Assistant, more: Assistant) -> Assistant:
+    """A turn that goes on in another message: one fact, in whose order a bar says where the message begins."""
+    return replace(
+        turn,
+        parts=turn.parts + more.parts,
+        calls=turn.calls + more.calls,
+        reasoning=turn.reasoning + more.reasoning,
+        order=f"{_letters(turn)}|{_letters(more)}",
+        shape="parts",
+    )
+
+
+def _letters(turn: Assistant) -> str:
+    return turn.order or "r" * len(turn.reasoning) + "p" * len(turn.parts) + "c" * len(turn.calls)
+
+
+def runs(turn: Assistant) -> list[list[Addressed]]:
+    """What a turn holds, in its order on the wire, by the messages it came in."""
+    groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
+    return [[next(groups[letter]) for letter in run] for run in _letters(turn).split("|")]
+
+
+def ordered(turn: Assistant) -> Iterator[Addressed]:
+    """What a turn holds, in its order on the wire."""
+    return chain.from_iterable(runs(turn))
+
+
+# ---- a slot
+
+
+class Apart(dict[str, Any]):
+    """A message that came by itself though its neighbour has the same role: it is not joined to the one before it."""
+
+    def copy(self) -> Apart:
+        return Apart(self)
+
+
+def messages_of(slot: Slot, words: Callable[[str], Raw], unit: Callable[[Unit], list[Raw]]) -> list[Raw]:
+    """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
+
+    A call still open gets no answer here: the planner closes calls by facts before a request.
+    """
+    if isinstance(slot, Unit):
+        return [sendable(message) for message in unit(slot)]
+    return [sendable(words(slot.text)), *(sendable(message) for kid in slot.shown for message in unit(kid))]
+
+
+def joined(messages: list[Raw], content: str) -> list[Raw]:
+    """Neighbours of one role as one message, what stands under the key `content` put together; `Apart` ones stand.
+
+    Both must hold nothing but role and content. No message is changed: a joined one is new.
+    """
+    out: list[Raw] = []
+    ours = False  # whether the last one is new
+    for message in messages:
+        if not out or not _joins(out[-1], message, content):
+            out.append(message)
+            ours = False
+            continue
+        if not ours:
+            out[-1] = type(out[-1])({**out[-1], content: list(_pieces(out[-1][content]))})
+            ours = True
+        out[-1][content].extend(_pieces(message[content]))
+    return out
+
+
+def _joins(last: Raw, message: Raw, content: str) -> bool:
+    return (
+        not isinstance(message, Apart)
+        and last.get("role") == message.get("role")
+        and {*last, *message} == {"role", content}
+    )
+
+
+def _pieces(content: str | list[Raw]) -> list[Raw]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+# ---- JSON
 
 
 def copied(value: Any) -> Any:
@@ -24,31 +127,15 @@ def cleaned(value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-class Apart(dict[str, Any]):
-    """A message that came by itself though its neighbour has the same role: it is not joined to the one before it."""
+def has_surrogates(value: object) -> bool:
+    """Whether a lone surrogate stands anywhere in a JSON value: what UTF-8 cannot carry."""
+    try:
+        _encoder.encode(value)
+    except UnicodeEncodeError:
+        return True
+    return False
 
-    def copy(self) -> Apart:
-        return Apart(self)
 
-
-def joined(messages: list[Raw], content: str) -> list[Raw]:
-    """Neighbours of one role as one message, their lists under the key `content` put together; `Apart` ones stand.
-
-    Both must hold nothing but role and content. No message is changed: a joined one is new.
-    """
-    out: list[Raw] = []
-    for message in messages:
-        last = out[-1] if out else None
-        if (
-            last is None
-            or isinstance(message, Apart)
-            or last.get("role") != message.get("role")
-            or not (isinstance(last.get(content), list) and isinstance(message.get(content), list))
-            or {*last, *message} - {"role", content}
-        ):
-            out.append(message)
-        else:
-            out[-1] = {**last, content: [*last[content], *message[content]]}
-            if isinstance(last, Apart):
-                out[-1] = Apart(out[-1])
-    return out
+def sendable(message: Raw) -> Raw:
+    """The message as it may leave."""
+    return type(message)(cleaned(message)) if has_surrogates(message) else message

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 from msgspec import Struct
 
@@ -15,13 +16,10 @@ from transom.errors import InvalidMessage
 from transom.wire import saying
 from transom.wire.anthropic.caching import unmarked
 from transom.wire.anthropic.measure import Counting
-from transom.wire.anthropic.parse import parse
-from transom.wire.anthropic.read import read_messages
-from transom.wire.anthropic.render import by_user, shown
+from transom.wire.anthropic.parse import NAME, parse, read
+from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.anthropic.rules import violations
-from transom.wire.anthropic.system import system_of
-from transom.wire.anthropic.words import NAME
 from transom.wire.dialect import Placed, Violation
 from transom.wire.reading import kind_of
 
@@ -39,12 +37,10 @@ class AnthropicMessages(Struct, frozen=True):
     mid_system: bool = False
 
     def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
-        """Nothing: the system prompt stands beside the messages."""
         return []
 
     def slot(self, slot: Slot) -> list[Raw]:
-        """What a slot shows, by itself alone."""
-        return shown(slot, mid_system=self.mid_system)
+        return saying.messages_of(slot, words, partial(unit_messages, mid_system=self.mid_system))
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         """Neighbours of one role as one message, so that all results of a turn stand in one, before any text (A3).
@@ -56,11 +52,9 @@ class AnthropicMessages(Struct, frozen=True):
         return saying.joined(messages, "content")
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
-        """See `read.read_messages`."""
-        return read_messages(messages, where, bound=self.bound)
+        return read(messages, where, bound=self.bound)
 
     def system(self, value: object) -> list[Instruction]:
-        """A system prompt: a text, or a list of text blocks."""
         if not isinstance(value, (str, list)):
             raise InvalidMessage("system", f"must be a string or a list of text blocks, not {kind_of(value)}")
         message: Raw = {"role": "system", "content": value}
@@ -68,32 +62,28 @@ class AnthropicMessages(Struct, frozen=True):
 
     def user(self, content: object) -> Fact:
         """What the user says: a text or a list of blocks. Results are said by `result`."""
-        facts = parse({"role": "user", "content": content}, "user")
-        if not isinstance(facts[0], User):
+        fact = parse({"role": "user", "content": content}, "user")[0]
+        if not isinstance(fact, User):
             raise InvalidMessage("user", "a tool_result is no part of what the user says")
-        return facts[0]
+        return fact
 
     def result(self, call: str, content: object) -> Fact:
-        """A tool's answer: a text, or a list of blocks."""
         block = {"type": "tool_result", "tool_use_id": call, "content": content}
         return parse({"role": "user", "content": [block]}, "tool_result")[0]
 
     def reply(self, reply: object) -> Assistant:
-        """A Message, or an assistant message of a request."""
         return parse_reply(reply, bound=self.bound)
 
     def measure(self, counter: TokenCounter) -> Measure:
-        """See `measure.Counting`."""
         return Counting(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
         system = system_of(head.messages)
-        fields: dict[str, Any] = {} if not system else {"system": system}
+        fields: Raw = {"system": system} if system else {}
         return {**fields, "messages": unmarked(system, messages)}
 
     def violations(self, request: Raw) -> list[Violation]:
-        """See `rules`."""
         return violations(request)
 
 

@@ -5,200 +5,176 @@ A slot's messages depend on it alone. `joined`, in the dialect, puts neighbours 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from msgspec.structs import replace
 
+from transom.core import message as m
 from transom.core import texts
-from transom.core.codec import has_surrogates
-from transom.core.message import (
-    Addressed,
-    Assistant,
-    Call,
-    Fact,
-    Failure,
-    Handoff,
-    Instruction,
-    Media,
-    Note,
-    Part,
-    Raw,
-    Recalled,
-    Text,
-    ToolResult,
-    ordered,
-    said,
-)
-from transom.core.unit import Slot, Unit, labels
-from transom.wire.anthropic.blocks import content, filled, said_block, text_block
-from transom.wire.anthropic.words import EMPTY, MESSAGE, MESSAGES, NAME, is_blank, is_label, is_name
+from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.unit import Unit, labels
+from transom.wire.anthropic.parse import NAME, SIGNED
+from transom.wire.arguments import as_object
 from transom.wire.foreign import adopted, placed
-from transom.wire.naming import place_label, safe_name
-from transom.wire.saying import Apart, cleaned, copied
+from transom.wire.naming import safe_name
+from transom.wire.reading import is_text
+from transom.wire.saying import Apart, cleaned, copied, runs
 
-_OWN = frozenset({Note, Recalled, Handoff, Failure})
+EMPTY = texts.left_out("text")
+"""Where the API wants words and there are none (A10)."""
 
+is_label = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
+"""Whether the API takes it as a call's id (A6)."""
 
-def shown(slot: Slot, *, mid_system: bool) -> list[Raw]:
-    """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
-
-    A call still open gets no answer here: the planner closes calls by facts before a request.
-    """
-    if isinstance(slot, Unit):
-        out = _unit(slot, mid_system=mid_system)
-    else:
-        out = [_words("user", slot.text)]
-        for unit in slot.shown:
-            out.extend(_unit(unit, mid_system=mid_system))
-    return [_clean(message) for message in out]
+_is_name = re.compile(r"[a-zA-Z0-9_-]{1,128}").fullmatch
 
 
-def _clean(message: Raw) -> Raw:
-    if not has_surrogates(message):
-        return message
-    fields = cleaned(message)
-    return Apart(fields) if isinstance(message, Apart) else fields
+def sent_name(name: str) -> str:
+    """A tool's name as the API takes it."""
+    return name if _is_name(name) else safe_name(name)
 
 
-def _unit(unit: Unit, *, mid_system: bool) -> list[Raw]:
-    facts = unit.shown()
-    head = facts[0]
-    if isinstance(head, Instruction):
-        return [_instruction(head, mid_system=mid_system)]
-    if not isinstance(head, Assistant):
-        return [_apart(_message(fact), fact) for fact in facts]
-    turn = adopted(head, NAME)
-    assert isinstance(turn, Assistant)
-    calls = _named(_labelled(turn.calls, unit.key) if head.dialect == NAME else placed(turn, unit.key))
-    out = list(_turn(replace(turn, calls=calls), own=head.dialect == NAME))
-    out[0] = _apart(out[0], head)
-    for fact, index in zip(facts[1:], unit.answers, strict=True):
-        assert isinstance(fact, ToolResult)
-        answer = adopted(fact, NAME)
-        assert isinstance(answer, ToolResult)
-        out.append(_apart(_answer(answer, calls[index].id), fact))
-    return out
+def is_blank(text: str) -> bool:
+    """Whether the API takes it for no text (A10)."""
+    return not text.strip()
 
 
-def _apart(message: Raw, fact: Fact) -> Raw:
-    return Apart(message) if fact.apart and fact.dialect == NAME else message
-
-
-# ---- what is not a turn
-
-
-def _words(role: str, text: str) -> Raw:
+def words(text: str, role: str = "user") -> Raw:
     """Words of our own."""
-    return {"role": role, "content": [text_block(EMPTY if is_blank(text) else text)]}
+    return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 
-def _message(fact: Fact) -> Raw:
-    if type(fact) in _OWN:
-        return _words("assistant" if isinstance(fact, Failure) else "user", said(fact))
-    return _plain("user", fact)
+def unit_messages(unit: Unit, *, mid_system: bool) -> list[Raw]:
+    """What a unit shows. `mid_system`: an instruction of another dialect is the system's, and not said by the user
+    (A9)."""
+    head, *answers = unit.shown()
+    if isinstance(head, m.Instruction):
+        as_it_is = mid_system or head.dialect == NAME
+        return [_plain("system", head) if as_it_is else by_user(head.role, _plain("user", head))]
+    if not isinstance(head, Assistant):
+        own = m.said(head)
+        return [words(own, "assistant" if isinstance(head, m.Failure) else "user") if own else _plain("user", head)]
+    turn = cast("Assistant", _adopted(head))
+    calls = _labelled(turn.calls, unit.key) if head.dialect == NAME else placed(turn, unit.key)
+    pairs = zip(answers, unit.answers, strict=True)
+    return [*_turn(replace(turn, calls=calls)), *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs)]
 
 
-def _plain(role: str, fact: Fact) -> Raw:
-    """A message that is nothing but content."""
-    fact = fact if fact.dialect == NAME else replace(adopted(fact, NAME), shape="parts")
-    return {**copied(fact.extra or {}), "role": role, "content": content(fact) or [text_block(EMPTY)]}
-
-
-def _instruction(fact: Instruction, *, mid_system: bool) -> Raw:
-    """In its place. Where it came in another dialect the user says it, since few models take the role there (A9)."""
-    if fact.dialect == NAME:
-        return _apart(_plain("system", fact), fact)
-    if mid_system:
-        return _plain("system", replace(fact, parts=_without_media(fact.parts)))
-    return by_user(fact.role, _plain("user", fact))
+def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
+    """The system prompt: as it came, a string or a list of blocks. Several become one list; nothing but texts stands in
+    it, and what is blank is left out."""
+    contents = [_content(adopted(fact, NAME), "prompt") for fact in instructions]
+    whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
+    sent: str | list[Raw] = cleaned(whole)
+    return sent
 
 
 def by_user(role: str, message: Raw) -> Raw:
     """An instruction as the user says it: marked as what it is. What only the system may say is left out."""
-    said_before = message["content"]
-    blocks = [text_block(said_before)] if isinstance(said_before, str) else cast("list[Raw]", said_before)
-    out = [block if block["type"] in _SAID_BY_USER else text_block(texts.left_out("part")) for block in blocks]
-    first = next((i for i, block in enumerate(out) if block["type"] == "text"), None)
-    if first is None:
-        out.insert(0, text_block(texts.instruction(role, "").rstrip()))
+    blocks = [each if each["type"] in _SAID_BY_USER else _left_out("part") for each in _listed(message["content"])]
+    at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
+    if at is None:
+        blocks.insert(0, _text(texts.instruction(role, "").rstrip()))
     else:
-        out[first] = {**out[first], "text": texts.instruction(role, out[first]["text"])}
-    said_so = {**message, "role": "user", "content": out}
-    return Apart(said_so) if isinstance(message, Apart) else said_so
+        blocks[at] = {**blocks[at], "text": texts.instruction(role, blocks[at]["text"])}
+    return type(message)({**message, "role": "user", "content": blocks})
 
 
-_SAID_BY_USER = frozenset({"text", "image", "document", "search_result", "container_upload"})
+_SAID_BY_USER = {"text", "image", "document", "search_result", "container_upload"}
+_MISPLACED = {"tool_use", "tool_result", *SIGNED}
+"""What reads as a fact or a part of its own wherever the API takes it."""
 
 
-def _without_media(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts where no image or file may stand."""
-    return tuple([Text(texts.left_out(part.media)) if isinstance(part, Media) else part for part in parts])
+def _adopted(fact: Fact) -> Fact:
+    """A fact of this dialect. What came from elsewhere stands in blocks, which can be joined."""
+    return fact if fact.dialect == NAME else replace(adopted(fact, NAME), shape="parts")
 
 
-# ---- turns
+def _plain(role: str, fact: Fact) -> Raw:
+    """A message that is nothing but content."""
+    own = _adopted(fact)
+    return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, apart=own.apart)
 
 
-def _turn(turn: Assistant, *, own: bool) -> Iterator[Raw]:
+def _message(role: str, content: str | list[Raw], extra: Raw | None, *, apart: bool) -> Raw:
+    message = {**copied(extra or {}), "role": role, "content": content}
+    return Apart(message) if apart else message
+
+
+def _turn(turn: Assistant) -> list[Raw]:
     """The messages of a turn: one, or as many as it came in. Never nothing: what answers it needs it."""
-    extra = copied({key: value for key, value in (turn.extra or {}).items() if key != MESSAGES})
-    alone = turn.shape == "text" and not turn.calls and not turn.reasoning
-    if own and alone and (words := content(turn)):
-        yield {**extra, "role": "assistant", "content": words}
-        return
-    items = list(ordered(turn if own else replace(turn, parts=_without_media(turn.parts))))
-    said_any = False
-    for size, run in _runs(items, (turn.extra or {}).get(MESSAGES)):
-        blocks = [block for item in run for block in said_block(item)]
-        if blocks:
-            plain = size is None and set(blocks[0]) == {"type", "text"}
-            message: Raw = {**extra, "role": "assistant", "content": blocks[0]["text"] if plain else blocks}
-            yield Apart(message) if said_any else message
-            said_any, extra = True, {}
-    if not said_any:
-        yield {**extra, **_words("assistant", "")}
+    if turn.shape == "text":
+        contents = [_content(turn, "assistant")]
+    else:
+        contents = [[block for item in run for block in _block(item, "assistant")] for run in runs(turn)]
+    first, *more = [each for each in contents if each] or [[_text(EMPTY)]]
+    out = [_message("assistant", first, turn.extra, apart=turn.apart)]
+    return out + [_message("assistant", content, None, apart=True) for content in more]
 
 
-def _runs(items: list[Addressed], sizes: list[int | None] | None) -> Iterator[tuple[int | None, list[Addressed]]]:
-    """The items by the messages they came in; all in one, if some are gone."""
-    if not sizes or sum(1 if size is None else size for size in sizes) != len(items):
-        yield len(items), items
-        return
-    at = 0
-    for size in sizes:
-        end = at + (1 if size is None else size)
-        yield size, items[at:end]
-        at = end
-
-
-def _labelled(calls: tuple[Call, ...], key: int) -> tuple[Call, ...]:
+def _labelled(calls: tuple[Call, ...], key: int) -> list[Call]:
     """The calls under ids and names that the API takes; those that it does stay as received."""
-    given = labels(calls, key)
-    taken, out = set(given), list[Call]()
-    for index, (call, label) in enumerate(zip(calls, given, strict=True)):
-        fresh = label
-        if not is_label(label):
-            fresh = place_label(key, index)
-            while fresh in taken:
-                fresh += "x"
-            taken.add(fresh)
-        out.append(call if call.id == fresh else replace(call, id=fresh))
-    return tuple(out)
+    known = [replace(call, id=call.id if is_label(call.id) else "", name=sent_name(call.name)) for call in calls]
+    return [replace(call, id=label) for call, label in zip(known, labels(tuple(known), key), strict=True)]
 
 
-def _named(calls: tuple[Call, ...]) -> tuple[Call, ...]:
-    """The calls under names that the API takes."""
-    return tuple(call if is_name(call.name) else replace(call, name=safe_name(call.name)) for call in calls)
-
-
-def _answer(fact: ToolResult, label: str) -> Raw:
+def _answer(fact: m.ToolResult, call: Call) -> Raw:
     """A result under its call's label. Empty it may be, unless it says that the tool failed (A18)."""
-    extra = dict(fact.extra or {})
-    fields: Raw = extra.pop(MESSAGE, None) or {}
-    block: Raw = {"type": "tool_result", "tool_use_id": label}
-    answer = content(fact)
-    if answer or fact.shape in {"text", "parts"}:
-        block["content"] = answer
+    own = adopted(fact, NAME)
+    block: Raw = {"type": "tool_result", "tool_use_id": call.id}
+    content = _content(own, "user")
+    if own.shape != "absent" or content:
+        block["content"] = content
     if fact.failed:
-        block |= {"is_error": True, "content": answer or EMPTY}
-    return {**copied(fields), "role": "user", "content": [filled(block, extra)]}
+        block |= {"is_error": True, "content": content or EMPTY}
+    return _message("user", [_filled(block, own.extra)], None, apart=own.apart)
+
+
+# ---- blocks
+
+
+def _content(fact: Fact, role: str) -> str | list[Raw]:
+    """A string stays a string. Nothing blank is in it."""
+    if fact.shape == "text":
+        text = "".join(part.text for part in fact.parts if isinstance(part, Text))
+        return "" if is_blank(text) else text
+    return [block for part in fact.parts for block in _block(part, role)]
+
+
+def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
+    """What one item says: a block, or nothing."""
+    if isinstance(item, Text):
+        if not is_blank(item.text):
+            yield _filled(_text(item.text), item.extra)
+    elif isinstance(item, Call):
+        given = copied(as_object(item.args))
+        yield _filled({"type": "tool_use", "id": item.id, "name": item.name, "input": given}, item.extra)
+    elif isinstance(item, m.Reasoning):  # taken back only encrypted, or with its signature
+        extra = item.extra or {}
+        if item.field == "redacted_thinking" or (item.field in SIGNED and is_text(extra.get("signature"))):
+            yield _filled({"type": item.field, SIGNED[item.field]: item.text}, extra)
+    elif isinstance(item, m.Media) and role != "user":
+        yield _left_out(item.media)
+    elif isinstance(item, m.Other) and (role == "prompt" or item.raw["type"] in _MISPLACED):
+        yield _left_out("part")
+    else:
+        yield copied(item.raw)
+
+
+def _listed(content: str | list[Raw]) -> list[Raw]:
+    return content if isinstance(content, list) else [_text(content)] if content else []
+
+
+def _text(text: str) -> Raw:
+    return {"type": "text", "text": text}
+
+
+def _left_out(kind: str) -> Raw:
+    return _text(texts.left_out(kind))
+
+
+def _filled(block: Raw, extra: Raw | None) -> Raw:
+    """The block with what else came with it; what we know wins."""
+    return {**block, **copied(extra or {}), **block}

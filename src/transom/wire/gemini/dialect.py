@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from transom.core import texts
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult, User
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.wire.dialect import Placed, Violation
@@ -17,6 +18,7 @@ from transom.wire.gemini.reply import parse_reply, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.words import NAME
 from transom.wire.reading import listed
+from transom.wire.saying import messages_of
 
 
 class Gemini(Struct, frozen=True):
@@ -33,15 +35,13 @@ class Gemini(Struct, frozen=True):
     strict: bool = False
 
     def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
-        """Nothing: instructions and tools stand beside the contents."""
         return []
 
     def slot(self, slot: Slot) -> list[Raw]:
-        """What a slot shows, by itself alone."""
-        return render.shown(slot, sign=self.sign, strict=self.strict)
+        unit = partial(render.unit_contents, sign=self.sign, strict=self.strict)
+        return messages_of(slot, lambda text: render.by_user({"text": text}), unit)
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
-        """Neighbours of the model joined; the user has a word before the first call."""
         return render.joined(messages)
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
@@ -51,24 +51,19 @@ class Gemini(Struct, frozen=True):
 
     def system(self, value: object) -> list[Instruction]:
         """A text, or the `systemInstruction` of a request."""
-        if isinstance(value, str):
-            return [Instruction(parts=(Text(value),), dialect=NAME)]
         return [parse.instruction(plain(value), "system")]
 
     def user(self, content: object) -> Fact:
-        """What the user says: a text, or parts."""
-        return parse.user(content, "user")
+        return User(parts=parse.content(content, "user"), dialect=NAME)
 
     def result(self, call: str, content: object) -> Fact:
         """A function's response: a text, parts, or the object it is. A call without an id is named by its function."""
-        return parse.result(call, content, "tool_result")
+        return ToolResult(call=call, parts=parse.responded(content, "tool_result"), dialect=NAME)
 
     def reply(self, reply: object) -> Assistant:
-        """The content of the first candidate, or a content of the model."""
         return parse_reply(reply)
 
     def measure(self, counter: TokenCounter) -> Measure:
-        """The formula of `Measure`, and a word of the user's before the first call."""
         return GeminiMeasure(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
@@ -77,7 +72,6 @@ class Gemini(Struct, frozen=True):
         return {"contents": messages} if system is None else {"systemInstruction": system, "contents": messages}
 
     def violations(self, request: Raw) -> list[Violation]:
-        """See `rules`."""
         return violations(request, strict=self.strict)
 
 

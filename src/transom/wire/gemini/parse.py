@@ -1,23 +1,24 @@
 """Gemini's contents to facts: a model's turn, a user's words, and each response of a tool by itself.
 
-Input is copied: what the caller does to it afterwards never reaches the log.
+Input is copied: what the caller does to it afterwards never reaches the log. A part that is several things at once,
+which the API refuses, is read as several parts; one that is nothing, as an empty text: so it comes when a signature has
+nothing else to stand on.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import cast
 
 from msgspec.structs import replace
 
-from transom.core.message import Addressed, Assistant, Call, Instruction, Part, Raw, Reasoning, Text, ToolResult, User
+from transom.core import message as m
+from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.gemini.parts import answer, model_part, response, single, user_part
-from transom.wire.gemini.words import CALL, CONTENT, CONTENTS, NAME, RESPONSE, ROLELESS, spelt
-from transom.wire.reading import kind_of, owned
-
-_USERS = frozenset({"user", "function"})
-"""Who speaks to the model. `function`: whose the responses of tools once were."""
+from transom.wire.gemini.words import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
+from transom.wire.reading import a_text, an_object, compact, kind_of, owned
+from transom.wire.saying import continued, turn_of
 
 
 def parse(contents: list[object], where: str) -> list[Placed]:
@@ -25,151 +26,177 @@ def parse(contents: list[object], where: str) -> list[Placed]:
 
     Contents of the model behind its own open calls belong to the same turn: together they are answered.
     """
-    reader = _Reader()
+    out: list[Placed] = []
+    calls, before = list[Call](), ""  # those that no response has come to yet; who spoke last
     for at, item in enumerate(contents):
-        reader.take(at, item, f"{where}content {at}")
-    return reader.out
+        here = f"{where}content {at}"
+        fields, role = _opened(item, here)
+        last = out[-1][1] if out else None
+        if role == "user":
+            facts = _heard(fields, calls, here)
+            if isinstance(facts[0], ToolResult) and isinstance(last, ToolResult):
+                facts[0] = replace(facts[0], apart=True)
+            out.extend((at, fact) for fact in facts)
+        else:
+            said, again = _turn(fields, here), before == "model"
+            if again and isinstance(last, Assistant) and last.calls:
+                out[-1], calls = (out[-1][0], continued(last, said)), [*calls, *said.calls]
+            else:
+                out.append((at, replace(said, apart=again)))
+                calls = list(said.calls)
+        before = role
+    return out
 
 
-def turn(content: object, where: str) -> Assistant:
+def turn(value: object, where: str) -> Assistant:
     """One content of the model by itself. Raises InvalidMessage."""
-    fields, role = _opened(content, where)
-    if role not in {"model", None}:
-        raise InvalidMessage(where, f"role must be model, not {role!r}")
-    return _turn(_items(fields, where), fields)
+    fields, _ = _opened(value, where)
+    if fields.get("role") == "user":
+        raise InvalidMessage(where, "role must be model, not 'user'")
+    return _turn(fields, where)
 
 
-def instruction(content: object, where: str) -> Instruction:
-    """What stands as a system instruction: a content, whatever its role. Raises InvalidMessage."""
-    if not isinstance(content, dict):
-        raise InvalidMessage(where, f"must be a text or an object with parts, not {kind_of(content)}")
-    fields = owned(cast("dict[object, object]", content), where)
-    parts = tuple(user_part(raw, where, path) for raw, path in single(fields.pop("parts", None), where, "parts"))
-    return Instruction(parts=parts, shape="parts", extra={CONTENT: fields} if fields else None, dialect=NAME)
+def instruction(value: object, where: str) -> m.Instruction:
+    """What stands as a system instruction: a text, or a content, whatever its role. Raises InvalidMessage."""
+    if isinstance(value, str):
+        return m.Instruction(parts=(Text(value),), dialect=NAME)
+    if not isinstance(value, dict):
+        raise InvalidMessage(where, f"must be a text or an object with parts, not {kind_of(value)}")
+    fields = owned(cast("dict[object, object]", value), where)
+    return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=NAME)
 
 
-def user(content: object, where: str) -> User:
-    """What the user says: a text, or a list of parts. Raises InvalidMessage."""
-    return User(parts=_content(content, where), dialect=NAME)
-
-
-def result(call: str, content: object, where: str) -> ToolResult:
-    """A tool's answer: a text, a list of texts and files, or the response object. Raises InvalidMessage."""
-    if isinstance(content, dict):
-        parts = answer(owned(cast("dict[object, object]", content), where), where, "response")
-    else:
-        parts = _content(content, where)
-    return ToolResult(call=call, parts=parts, dialect=NAME)
-
-
-def _content(content: object, where: str) -> tuple[Part, ...]:
-    if isinstance(content, str):
-        return (Text(content),)
-    parts: list[Part] = []
-    for raw, path in single(owned({"parts": content}, where)["parts"], where, "content"):
+def content(value: object, where: str) -> tuple[Part, ...]:
+    """What the user says or a tool answers: a text, or a list of parts. Raises InvalidMessage."""
+    if isinstance(value, str):
+        return (Text(value),)
+    listed = list(_single(owned({"parts": value}, where)["parts"], where, "content"))
+    for raw, path in listed:
         if spelt(raw, (*CALL, *RESPONSE)):
             raise InvalidMessage(where, f"{path} is a part of its own kind: hand over what it holds")
-        parts.append(user_part(raw, where, path))
-    return tuple(parts)
+    return tuple(_part(raw, where, path) for raw, path in listed)
 
 
-class _Reader:
-    """Reads content after content. What a content is can depend on the one before it."""
-
-    def __init__(self) -> None:
-        self.out: list[Placed] = []
-        self.calls: list[Call] = []
-        """Those of the last turn that no response has come to yet."""
-        self.role = ""
-
-    def take(self, at: int, content: object, where: str) -> None:
-        fields, role = _opened(content, where)
-        if role == "model":
-            self._model(at, fields, where)
-        else:
-            self._user(at, fields, where, roleless=role is None)
-        self.role = "model" if role == "model" else "user"
-
-    def _model(self, at: int, fields: Raw, where: str) -> None:
-        items = _items(fields, where)
-        said = _turn(items, fields)
-        last = self.out[-1][1] if self.role == "model" else None
-        if not items:  # says nothing, and takes nobody's place
-            self.out.append((at, said))
-        elif isinstance(last, Assistant) and last.calls:
-            self.out[-1] = (self.out[-1][0], _longer(last, said, fields))
-            self.calls += said.calls
-        else:
-            self.out.append((at, replace(said, apart=self.role == "model")))
-            self.calls = list(said.calls)
-
-    def _user(self, at: int, fields: Raw, where: str, *, roleless: bool) -> None:
-        parts: list[Part] = []
-        results: list[ToolResult] = []
-        for raw, path in single(fields.pop("parts", None), where, "parts"):
-            if (key := spelt(raw, RESPONSE)) is not None:
-                results.append(response(raw, key, self.calls, where, path))
-            else:
-                parts.append(user_part(raw, where, path))
-        extra: Raw = ({CONTENT: fields} if fields else {}) | ({ROLELESS: True} if roleless else {})
-        if results:
-            follows = bool(self.out) and isinstance(self.out[-1][1], ToolResult)
-            first = results[0]
-            results[0] = replace(first, apart=follows, extra={**(first.extra or {}), **extra} or None)
-            self.out.extend((at, result) for result in results)
-            extra = {}
-        if parts or not results:
-            self.out.append((at, User(parts=tuple(parts), shape="parts", extra=extra or None, dialect=NAME)))
+def responded(value: object, where: str) -> tuple[Part, ...]:
+    """A tool's answer: the object that it is, or as `content`. Raises InvalidMessage."""
+    if not isinstance(value, dict):
+        return content(value, where)
+    return _answer(owned(cast("dict[object, object]", value), where), where, "response")
 
 
-def _opened(content: object, where: str) -> tuple[Raw, str | None]:
-    """A content's fields without its role, and the role."""
-    if not isinstance(content, dict):
-        raise InvalidMessage(where, f"a content must be an object, not {kind_of(content)}")
-    fields = owned(cast("dict[object, object]", content), where)
-    role = fields.pop("role", None)
-    if role not in (None, "model", *_USERS):
+# ---- contents
+
+
+def _opened(value: object, where: str) -> tuple[Raw, str]:
+    """A content's fields, and who speaks: the user, if it does not say. `function` was once the role of responses."""
+    if not isinstance(value, dict):
+        raise InvalidMessage(where, f"a content must be an object, not {kind_of(value)}")
+    fields = owned(cast("dict[object, object]", value), where)
+    role = fields.get("role")
+    if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
         raise InvalidMessage(where, f"role must be user or model, not {shown}")
-    return fields, role
+    if role == "function":
+        fields["role"] = "user"
+    return fields, "model" if role == "model" else "user"
 
 
-def _items(fields: Raw, where: str) -> list[Addressed]:
-    return [model_part(raw, where, path) for raw, path in single(fields.pop("parts", None), where, "parts")]
+def _turn(fields: Raw, where: str) -> Assistant:
+    items = [_item(raw, where, path) for raw, path in _single(fields.get("parts"), where, "parts")]
+    return turn_of(items, shape="parts", dialect=NAME)
 
 
-def _turn(items: list[Addressed], rest: Raw) -> Assistant:
-    thoughts = tuple(item for item in items if isinstance(item, Reasoning))
-    calls = tuple(item for item in items if isinstance(item, Call))
-    parts = tuple(item for item in items if not isinstance(item, (Reasoning, Call)))
-    extra: Raw | None = {CONTENTS: [[len(items), rest]]} if rest else None
-    return Assistant(
-        parts=parts, calls=calls, reasoning=thoughts, order=_order(items), shape="parts", extra=extra, dialect=NAME
-    )
+def _heard(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
+    """Results first, each taking its call off the list; then what the user says."""
+    listed = list(_single(fields.pop("parts", None), where, "parts"))
+    facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if spelt(raw, RESPONSE)]
+    parts = tuple(_part(raw, where, path) for raw, path in listed if not spelt(raw, RESPONSE))
+    if parts or not facts:
+        extra = None if facts or fields == {"role": "user"} else fields
+        facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=NAME))
+    return facts
 
 
-def _longer(turn: Assistant, more: Assistant, rest: Raw) -> Assistant:
-    """A turn and another content of it."""
-    known: list[Any] = (turn.extra or {}).get(CONTENTS) or [[_length(turn), {}]]
-    return replace(
-        turn,
-        parts=turn.parts + more.parts,
-        calls=turn.calls + more.calls,
-        reasoning=turn.reasoning + more.reasoning,
-        order=_letters(turn) + _letters(more),
-        extra={CONTENTS: [*known, [_length(more), rest]]},
-    )
+# ---- parts
 
 
-def _length(turn: Assistant) -> int:
-    return len(turn.parts) + len(turn.calls) + len(turn.reasoning)
+def _parts(fields: Raw, where: str, path: str = "parts") -> tuple[Part, ...]:
+    """The parts taken out of an object."""
+    return tuple(_part(raw, where, at) for raw, at in _single(fields.pop("parts", None), where, path))
 
 
-def _letters(turn: Assistant) -> str:
-    return turn.order or "r" * len(turn.reasoning) + "p" * len(turn.parts) + "c" * len(turn.calls)
+def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
+    """The parts in a list, each being one thing, with their paths. No list at all is an empty one."""
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise InvalidMessage(where, f"{path} must be a list of parts, not {kind_of(items)}")
+    for at, item in enumerate(cast("list[object]", items)):
+        raw, here = an_object(item, where, f"{path}[{at}]"), f"{path}[{at}]"
+        if any(value is not None for value in raw.values()):
+            others = kinds_of(raw)[1:]
+            yield ({key: value for key, value in raw.items() if key not in others} if others else raw), here
+            yield from (({key: raw[key]}, here) for key in others)
 
 
-def _order(items: list[Addressed]) -> str:
-    """How a turn stood on the wire; empty if thoughts, then parts, then calls."""
-    letters = "".join("r" if isinstance(i, Reasoning) else "c" if isinstance(i, Call) else "p" for i in items)
-    return "" if letters == "".join(sorted(letters, key="rpc".index)) else letters
+def _part(raw: Raw, where: str, path: str) -> Part:
+    """A part of what anybody says."""
+    kind = next(iter(kinds_of(raw)), "text")
+    if kind == "text":
+        if not isinstance(raw.get("text"), (str, type(None))):
+            raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw['text'])}")
+        return Text(raw.get("text") or "", {key: value for key, value in raw.items() if key != "text"} or None)
+    body = an_object(raw[kind], where, f"{path}.{kind}")
+    if kind in FILES:
+        mime = body.get("mimeType") or body.get("mime_type")
+        return m.Media("image" if isinstance(mime, str) and mime.startswith("image/") else "file", raw)
+    # a call by the user, a response by the model: words about one
+    return Text(compact(raw)) if kind in (*CALL, *RESPONSE) else m.Other(raw)
+
+
+def _item(raw: Raw, where: str, path: str) -> m.Addressed:
+    """A part of what the model says, calls and thoughts among them."""
+    if raw.get("thought") is True and isinstance(raw.get("text"), str):
+        rest = {key: value for key, value in raw.items() if key not in {"thought", "text"}}
+        return m.Reasoning(raw["text"], "thought", extra=rest or None)
+    key = spelt(raw, CALL)
+    if key is None:
+        return _part(raw, where, path)
+    body, label, name = _named(raw, key, where, path)
+    args = "" if body.get("args") is None else compact(an_object(body.pop("args"), where, f"{path}.{key}.args"))
+    return Call(label, name, args, None if raw == {CALL[0]: {}} else raw)
+
+
+def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
+    """A call or a response, and its id and name, taken out of it."""
+    body, path = an_object(raw[key], where, f"{path}.{key}"), f"{path}.{key}."
+    return body, a_text(body, "id", where, path), a_text(body, "name", where, path)
+
+
+def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
+    """A tool's answer, to the open call that it means. What has no field of its own stays in `extra` where it stood."""
+    key = spelt(raw, RESPONSE) or RESPONSE[0]
+    body, label, name = _named(raw, key, where, path)
+    path = f"{path}.{key}"
+    parts = _answer(body.pop("response", None), where, f"{path}.response")
+    parts += _parts(body, where, f"{path}.parts") if body.get("parts") else ()
+    extra: Raw = {} if raw == {RESPONSE[0]: {}} else raw
+    extra |= {"name": name} if name else {}
+    # by its id; where one of the two has none, by its name
+    met = (call for call in calls if (call.id == label if call.id and label else call.name == name))
+    if (call := next(met, None)) is not None:
+        calls.remove(call)
+        label = call.id
+    failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
+    return ToolResult(parts=parts, call=label, extra=extra or None, shape="parts", failed=failed, dialect=NAME)
+
+
+def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
+    """What a tool responded, as a text: the text under its only key, or all of it as JSON."""
+    if value is None:
+        return ()
+    held = an_object(value, where, path)
+    key, text = next(iter(held.items())) if len(held) == 1 else (None, None)
+    if isinstance(text, str):
+        return (Text(text, None if key == "output" else {UNDER: key}),)
+    return (Text(compact(held), {UNDER: None}),)

@@ -5,143 +5,92 @@ All by what stands in the slot alone, so that its bytes never change. What was v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from msgspec.structs import replace
 
+from transom.core import message as m
 from transom.core import texts
-from transom.core.codec import has_surrogates
-from transom.core.message import Assistant, Call, Fact, Failure, Instruction, Raw, ToolResult, ordered, said
-from transom.core.tokens import clean
-from transom.core.unit import Slot, Unit, labels
+from transom.core.message import Assistant, Call, Raw, Text, ToolResult
+from transom.core.unit import Unit, labels
+from transom.wire import saying
+from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.foreign import adopted, placed
-from transom.wire.gemini.response import responses
-from transom.wire.gemini.words import CALL, CONTENT, CONTENTS, ESCAPE, NAME, ROLELESS, SIGNATURE, spelt
-from transom.wire.gemini.write import call_part, kept, part, user_parts
-from transom.wire.naming import safe_name
+from transom.wire.gemini.words import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
+from transom.wire.reading import compact
 from transom.wire.saying import Apart, cleaned, copied
 
-_MODEL = ("role", "parts")
+ESCAPE = "skip_thought_signature_validator"
+"""The signature of a call that another model made, for models which take none without."""
 
 
-def shown(slot: Slot, *, sign: bool, strict: bool) -> list[Raw]:
-    """A unit: its head, then the answers to its calls, in one content if they did not come in several. A fold: its
-    text, then the units pinned out of it. `sign`, `strict`: see the dialect.
+def by_user(*parts: Raw, beside: Raw | None = None) -> Raw:
+    """A content of the user's. It stands by itself: so the API takes it, and responses stand by themselves (G4)."""
+    return Apart({**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))})
 
-    A call still open gets no answer here: the planner closes calls by facts before a request, so a window of a view
-    that was not planned may break rule G3.
-    """
-    if isinstance(slot, Unit):
-        return _sent(_unit(slot, sign, strict))
-    out = _sent([{"role": "user", "parts": kept([{"text": clean(slot.text)}])}])
-    for unit in slot.shown:
-        out.extend(_sent(_unit(unit, sign, strict)))
+
+def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
+    """A unit: its head, then the answers to its calls, in one content if they did not come in several. `sign`,
+    `strict`: see the dialect."""
+    head, *answers = unit.shown()
+    if not isinstance(head, Assistant):
+        return [_said(head)]
+    own, turn = head.dialect == NAME, cast("Assistant", adopted(head, NAME))
+    if own:  # under ids unique in the turn; one that came without an id has none
+        pairs = zip(turn.calls, labels(turn.calls, unit.key), strict=True)
+        calls = [replace(call, id=label if call.id else "") for call, label in pairs]
+    else:
+        calls = [replace(call, args=call.args or "{}") for call in placed(turn, unit.key)]
+    out = _turn(replace(turn, calls=calls), own=own)
+    if calls and (strict if own else sign):
+        _sign(out)
+    many = len(out)
+    for answer, index in zip(answers, unit.answers, strict=True):
+        if len(out) == many or (answer.apart and answer.dialect == NAME):
+            out.append(Apart({"role": "user", "parts": []}))
+        out[-1]["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
 
 
 def joined(contents: list[Raw]) -> list[Raw]:
     """A call must follow the user (G1): neighbours of the model are one content, unless they came apart; and a word of
-    the user's goes before a call that would have none before it.
-
-    Contents of the user stand as they are: this API takes them so, and responses stand by themselves (G4).
-    """
-    out: list[Raw] = []
-    spoken = ours = False  # whether the user has spoken; whether the last content is a new one
-    for content in contents:
-        last = out[-1] if out else None
+    the user's goes before a call that would have none before it."""
+    for at, content in enumerate(contents):
         if content.get("role") != "model":
-            spoken = True
-        elif not spoken and any(spelt(each, CALL) for each in content["parts"]):
-            out.append({"role": "user", "parts": [{"text": texts.NUDGE}]})
-            spoken = True
-        elif last is not None and _merges(last, content):
-            if not ours:
-                last = out[-1] = type(last)({**last, "parts": list(last["parts"])})
-            last["parts"].extend(content["parts"])
-            ours = True
-            continue
-        out.append(content)
-        ours = False
-    return out
+            break
+        if any(spelt(each, CALL) for each in content["parts"]):
+            contents = [*contents[:at], by_user({"text": texts.NUDGE}), *contents[at:]]
+            break
+    return saying.joined(contents, "parts")
 
 
-def system(instructions: tuple[Instruction, ...]) -> Raw | None:
-    """The system instruction of a request, if it says anything: as it came if there is one and it is Gemini's."""
-    parts = [part for each in instructions for part in user_parts(each)]
+def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
+    """The system instruction of a request, if it says anything: as it came if there is one and it is Gemini's. Nothing
+    but texts stands in it."""
+    parts = [part for each in instructions for part in _parts(each)]
     if all(part == {"text": ""} for part in parts):
         return None
-    beside: Raw = {}
-    if [each.dialect for each in instructions] == [NAME]:
-        beside = copied((instructions[0].extra or {}).get(CONTENT) or {})
-    else:
-        parts = [part if "text" in part else {"text": texts.left_out("part")} for part in parts]
-    return _sent([{**beside, "parts": parts}])[0]
-
-
-def _merges(last: Raw, content: Raw) -> bool:
-    return last.get("role") == "model" and not isinstance(content, Apart) and tuple({**last, **content}) == _MODEL
-
-
-def _sent(contents: list[Raw]) -> list[Raw]:
-    """As they may leave: a lone surrogate has no UTF-8."""
-    return [type(each)(cleaned(each)) if has_surrogates(each) else each for each in contents]
-
-
-def _unit(unit: Unit, sign: bool, strict: bool) -> list[Raw]:
-    head, *answers = unit.shown()
-    if not isinstance(head, Assistant):
-        return [_said(head)]
-    own = head.dialect == NAME
-    calls = _named(head, unit.key) if own else _placed(head, unit.key)
-    turn = head if own else cast("Assistant", adopted(head, NAME))
-    out = _turn(replace(turn, calls=calls), own=own)
-    if calls and (strict if own else sign):
-        _sign(out)
-    if answers:
-        pairs = [(answer, calls[at]) for answer, at in zip(answers, unit.answers, strict=True)]
-        out.extend(responses(cast("list[tuple[ToolResult, Call]]", pairs)))
+    beside = instructions[0].extra if [each.dialect for each in instructions] == [NAME] else None
+    parts = [part if "text" in part else {"text": texts.left_out("part")} for part in parts]
+    out: Raw = cleaned({**(beside or {}), "parts": parts})
     return out
 
 
-# ---- heads
-
-
-def _said(fact: Fact) -> Raw:
+def _said(fact: m.Fact) -> Raw:
     """What is no turn of the model: the user's words, or our own."""
-    if isinstance(fact, Failure):
-        return {"role": "model", "parts": kept([{"text": said(fact)}])}
-    if own := said(fact):
-        return {"role": "user", "parts": [{"text": own}]}
-    parts = user_parts(fact)
-    if isinstance(fact, Instruction):  # the API knows none in the middle
-        return {"role": "user", "parts": [{"text": texts.instruction(fact.role, "")}, *kept(parts)]}
-    extra: Raw = (fact.extra or {}) if fact.dialect == NAME else {}
-    content: Raw = {} if extra.get(ROLELESS) else {"role": "user"}
-    return {**content, **copied(extra.get(CONTENT) or {}), "parts": kept(parts)}
-
-
-def _named(head: Assistant, key: int) -> tuple[Call, ...]:
-    """The calls under ids unique in the turn; one that came without an id has none."""
-    pairs = zip(head.calls, labels(head.calls, key), strict=True)
-    return tuple(replace(c, id=label) if c.id and c.id != label else c for c, label in pairs)
-
-
-def _placed(head: Assistant, key: int) -> tuple[Call, ...]:
-    return tuple(replace(c, name=safe_name(c.name), args=c.args or "{}") for c in placed(head, key))
+    if isinstance(fact, m.Failure):
+        return {"role": "model", "parts": _kept([{"text": m.said(fact)}])}
+    if own := m.said(fact):
+        return by_user({"text": own})
+    if isinstance(fact, m.Instruction):  # the API knows none in the middle
+        return by_user({"text": texts.instruction(fact.role, "")}, *_kept(_parts(fact)))
+    return by_user(*_parts(fact), beside=fact.extra if fact.dialect == NAME else None)
 
 
 def _turn(turn: Assistant, *, own: bool) -> list[Raw]:
-    """A turn's contents: those it came in, as long as all that was in them shows."""
-    items = [call_part(i) if isinstance(i, Call) else part(i, own=own) for i in ordered(turn)]
-    came: list[Any] = ((turn.extra or {}).get(CONTENTS) if own else None) or [[len(items), {}]]
-    if sum(size for size, _ in came) != len(items):
-        came = [[len(items), came[0][1]]]
-    out: list[Raw] = []
-    rest: Iterator[Raw | None] = iter(items)
-    for size, beside in came:
-        parts = [each for _, each in zip(range(size), rest, strict=False) if each is not None]
-        out.append({"role": "model", **copied(beside), "parts": kept(parts)})
+    """A turn's contents: those it came in, as long as something in them shows."""
+    contents = [[_part(item) for item in run if own or item != Text("")] for run in saying.runs(turn)]
+    out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
     return [Apart(content) if at or turn.apart else content for at, content in enumerate(out)]
 
 
@@ -149,4 +98,64 @@ def _sign(contents: list[Raw]) -> None:
     """Give the first call of a turn the signature that stands for none, unless it has one (G5)."""
     call = next(each for content in contents for each in content["parts"] if spelt(each, CALL))
     if spelt(call, SIGNATURE) is None:
-        call[SIGNATURE[1] if CALL[1] in call else SIGNATURE[0]] = ESCAPE
+        call[SIGNATURE[CALL[1] in call]] = ESCAPE
+
+
+# ---- parts
+
+
+def _parts(fact: m.Fact) -> list[Raw]:
+    """This API takes an empty text among others; one from elsewhere says nothing."""
+    own = fact.dialect == NAME
+    return [_part(each) for each in adopted(fact, NAME).parts if own or each != Text("")]
+
+
+def _kept(parts: list[Raw]) -> list[Raw]:
+    """The parts of a content, which has some, and says something (G7)."""
+    return parts if any(each != {"text": ""} for each in parts) else [{"text": texts.left_out("part")}]
+
+
+def _part(item: m.Addressed) -> Raw:
+    """As it came, or as it was trimmed."""
+    if isinstance(item, Text):
+        return {"text": item.text, **copied(item.extra or {})}
+    if isinstance(item, m.Reasoning):
+        return {"text": item.text, "thought": True, **copied(item.extra or {})}
+    if not isinstance(item, Call):
+        return copied(item.raw)
+    out: Raw = copied(item.extra or {CALL[0]: {}})
+    body: Raw = out[spelt(out, CALL) or CALL[0]]
+    body |= {"id": item.id} if item.id else {}
+    body["name"] = item.name or texts.UNNAMED
+    body |= {"args": copied(as_object(item.args))} if item.args else {}
+    return out
+
+
+def _response(fact: ToolResult, call: Call) -> Raw:
+    """One response, by the name and under the id of its call."""
+    came = fact.extra if fact.dialect == NAME else None
+    out: Raw = {key: value for key, value in copied(came or {}).items() if key != "name"}
+    snake = not came and spelt(call.extra or {}, CALL) == CALL[1]
+    body: Raw = out.setdefault(spelt(out, RESPONSE) or RESPONSE[snake], {})
+    body |= {"id": call.id} if call.id else {}
+    body["name"] = call.name or texts.UNNAMED
+    body["response"] = _answer(fact)
+    if fact.dialect == NAME and (files := [each.raw for each in fact.parts if not isinstance(each, Text)]):
+        body["parts"] = copied(files)
+    return out
+
+
+def _answer(fact: ToolResult) -> Raw:
+    """What a tool responded, each text by itself, as it is counted. Files of other dialects have no place beside it."""
+    if fact.dialect != NAME:
+        parts, under = adopted(fact, NAME).parts, "error" if fact.failed else "output"
+        lines = [texts.left_out(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts]
+    else:
+        found = [each for each in fact.parts if isinstance(each, Text)]
+        under = (found[0].extra or {}).get(UNDER, "output") if found else "output"
+        lines = [each.text for each in found]
+        if under is None and len(lines) == 1:
+            held = as_object(lines[0])
+            if held.get(WRAPPED) != lines[0] and compact(held) == lines[0]:  # not trimmed since
+                return copied(held)
+    return {under or "output": lines if len(lines) > 1 else "".join(lines)}

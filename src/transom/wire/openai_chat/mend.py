@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import cast
 
 from transom.core import texts
-from transom.core.codec import has_surrogates
 from transom.core.message import Raw
 from transom.wire.naming import safe_name
 from transom.wire.openai_chat.parse import FILES, body_keys
 from transom.wire.reading import compact
-from transom.wire.saying import cleaned
+from transom.wire.saying import cleaned, has_surrogates
 
 
 def mended(message: Raw) -> Raw:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import string
-from typing import Any, cast
+from collections.abc import Iterator
+from itertools import pairwise
 
 from transom.core import texts
 from transom.core.message import Assistant, Fact, Head, Raw, ToolResult
@@ -18,11 +19,11 @@ from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.wire.dialect import Violation
 from transom.wire.foreign import Adopting
+from transom.wire.judging import Finding, Must, dicts, judged, shape, shown
 from transom.wire.openai_chat.dialect import OpenAIChat
 
 _LETTERS = string.digits + string.ascii_letters
 _LABEL = re.compile(r"[a-zA-Z0-9]{9}")
-_ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 
 def nine(label: str) -> str:
@@ -62,10 +63,11 @@ class Mistral(OpenAIChat, frozen=True):
 
     def violations(self, request: Raw) -> list[Violation]:
         """Those of OpenAI's API, and M1 to M4."""
-        listed = request.get("messages")
-        messages = cast("list[Any]", listed) if isinstance(listed, list) else []
-        found = [*super().violations(request), *_violations([m if isinstance(m, dict) else {} for m in messages])]
-        return sorted(found, key=lambda violation: violation.index)
+        messages = dicts(request.get("messages"))
+        each = [list(_of_message(message, before)) for before, message in pairwise([{}, *messages])]
+        if messages and messages[-1].get("role") == "assistant" and not messages[-1].get("prefix"):
+            each[-1].append(("M3", "the last message is the assistant's"))
+        return judged((), each, super().violations(request))
 
 
 class _Measure(Adopting):
@@ -87,32 +89,23 @@ def _strict(message: Raw) -> Raw:
         message["tool_calls"] = [{"id": nine(legacy["name"]), "type": "function", "function": legacy}]
     elif message["role"] == "function":
         message["role"], message["tool_call_id"] = "tool", nine(message.get("name", ""))
-    for call in cast("list[Raw]", message.get("tool_calls") or []):
+    for call in dicts(message.get("tool_calls")):
         call["id"] = nine(call.get("id") or "")
     if message["role"] == "tool":
         message["tool_call_id"] = nine(message.get("tool_call_id") or "")
     return message
 
 
-def _violations(messages: list[Raw]) -> list[Violation]:
-    found: list[Violation] = []
-    before = None
-    for index, message in enumerate(messages):
-        role = message.get("role")
-        if role not in _ROLES:
-            found.append(Violation("M4", index, f"role {role!r:.40}"))
-        if role == "user" and before == "tool":
-            found.append(Violation("M2", index, "a user message right after a tool's answer"))
-        listed = message.get("tool_calls")
-        calls = cast("list[Any]", listed) if isinstance(listed, list) else []
-        labels: list[Any] = [cast("Raw", call).get("id") for call in calls if isinstance(call, dict)]
-        for label in [*labels, message.get("tool_call_id")] if role in {"assistant", "tool"} else []:
-            if label is not None and not (isinstance(label, str) and _LABEL.fullmatch(label)):
-                found.append(Violation("M1", index, f"id {label!r:.60} is not nine letters and digits"))
-        before = role
-    if messages and before == "assistant" and not messages[-1].get("prefix"):
-        found.append(Violation("M3", len(messages) - 1, "the last message is the assistant's"))
-    return found
+def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
+    role = message.get("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        yield "M4", f"role {shown(role)}"
+    if role == "user" and before.get("role") == "tool":
+        yield "M2", "a user message right after a tool's answer"
+    for call in dicts(message.get("tool_calls")) if role == "assistant" else ():
+        yield from shape("tool_calls", call, {"id": Must("M1", _LABEL)})
+    if role == "tool":
+        yield from shape("", message, {"tool_call_id": Must("M1", _LABEL)})
 
 
 MISTRAL = Mistral()

@@ -13,58 +13,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from types import NoneType
 
 from transom.wire.dialect import Violation
+from transom.wire.judging import SOME, TEXT, TYPED, Finding, Json, Must, as_dict, dicts, judged, shape, shown, unsayable
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-
-
-Finding = tuple[str, str]
-Json = dict[str, Any]
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+"""D; R: `Unsupported value: 'messages[0].role'`."""
+_NAMED = {"name": Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
+"""C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`; mcp-use#90 for calls and tools)."""
+_FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string; it need not be JSON)
+_CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": Must("call", str)}}
+_LABELLED = {"id": Must("call", SOME)}
+_CALLS = {"tool_calls": Must("call", (list, NoneType))}
+_NO_CONTENT = "content is neither a string nor a list of parts"
+_CONTENT = {"content": Must("content", (str, list), _NO_CONTENT)}
+_CONTENT_OF_FUNCTION = {"content": Must("content", str, _NO_CONTENT)}  # D: or null
 
 
 def violations(messages: Sequence[object], tools: Sequence[object] | None = None) -> list[Violation]:
     """Everything in a request that the API would refuse, in the order of its messages; none for a valid one."""
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
-    found = [Violation(rule, -1, why) for rule, why in _of_tools(tools or ())]
-    for index, message in enumerate(messages):
-        found.extend(Violation(rule, index, why) for rule, why in _of_message(message))
-    found.extend(_of_pairs([_json(message) for message in messages]))
-    return sorted(found, key=lambda violation: violation.index)
+    return judged(_of_tools(tools), map(_of_message, messages), _of_pairs([as_dict(each) for each in messages]))
 
 
-def _json(value: object) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-# ---- one message by itself
+def _of_tools(tools: object) -> Iterator[Finding]:
+    for at, tool in enumerate(dicts(tools)):
+        if tool.get("function") is not None:  # R: a provider's own tools have none; Mistral's have no type
+            yield from shape(f"tools[{at}].function", tool["function"], _NAMED)
 
 
 def _of_message(message: object) -> Iterator[Finding]:
+    fields = as_dict(message)
+    role = fields.get("role")
     if not isinstance(message, dict):
         yield "message", "not an object"
-        return
-    fields = _json(cast("object", message))
-    role = fields.get("role")
-    if not isinstance(role, str) or role not in _ROLES:  # D; R: `Unsupported value: 'messages[0].role'`
-        yield "role", f"no such role: {role!r}"
-        return
-    if _has_surrogate(fields):  # a request is UTF-8, which has no lone surrogates
-        yield "text", "a lone surrogate"
-    name = fields.get("name")
-    # C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`); R: null is accepted
-    if (name is not None or role == "function") and not _is_name(name):
-        yield "C7", f"name {name!r}"
-    yield from _of_content(role, fields)
-    if role == "assistant":
-        yield from _of_calls(fields)
+    elif role not in _ROLES:
+        yield "role", f"no such role: {shown(role)}"
+    else:
+        yield from unsayable(fields)
+        if role == "function" or fields.get("name") is not None:  # R: null is accepted
+            yield from shape("", fields, _NAMED)
+        yield from _of_content(role, fields)
+        if role == "assistant":
+            yield from _of_calls(fields)
 
 
 def _of_content(role: str, fields: Json) -> Iterator[Finding]:
@@ -72,92 +65,32 @@ def _of_content(role: str, fields: Json) -> Iterator[Finding]:
     if content is None or content == []:
         # C8 (D: "required unless tool_calls or function_call is specified"; an audio id stands for content too).
         # R: Mistral accepts [] beside tool_calls. D: a function's content may be null.
-        spoken = bool(_json(fields.get("audio")).get("id"))
-        if role == "assistant" and not (fields.get("tool_calls") or fields.get("function_call") or spoken):
-            yield "C8", "neither content nor calls"
-        elif role in {"system", "developer", "user", "tool"} or (role == "function" and content == []):
+        if role == "assistant":
+            if not (fields.get("tool_calls") or fields.get("function_call") or as_dict(fields.get("audio")).get("id")):
+                yield "C8", "neither content nor calls"
+        elif role != "function" or content == []:
             yield "content", "no content"
-    elif isinstance(content, list) and role != "function":  # D: a function's content is a string or null
-        for at, part in enumerate(cast("list[object]", content)):
-            yield from _of_part(role, at, part)
-    elif not isinstance(content, str):
-        yield "content", "content is neither a string nor a list of parts"
-
-
-def _of_part(role: str, at: int, part: object) -> Iterator[Finding]:
-    kind = _json(part).get("type")
-    if not isinstance(kind, str):
-        yield "content", f"content[{at}] has no type"
-    elif kind == "text" and not isinstance(_json(part).get("text"), str):
-        yield "content", f"content[{at}] has no text"
-    # C11 (D for tool messages; the text `Content blocks are expected to be either text or image_url type` is R)
-    elif role == "tool" and kind not in {"text", "image_url"}:
-        yield "C11", f"content[{at}] is {kind!r}"
+    else:
+        yield from shape("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
+    for at, part in enumerate(dicts(content) if role != "function" else ()):
+        kind, where = part.get("type"), f"content[{at}]"
+        yield from shape(where, part, TEXT if kind == "text" else TYPED)
+        # C11 (D for tool messages; the text `Content blocks are expected to be either text or image_url type` is R)
+        if role == "tool" and isinstance(kind, str) and kind not in {"text", "image_url"}:
+            yield "C11", f"{where} is {shown(kind)}"
 
 
 def _of_calls(fields: Json) -> Iterator[Finding]:
-    calls: object = fields.get("tool_calls")
-    if calls is not None and not isinstance(calls, list):
-        yield "call", "tool_calls is not a list"
-    for at, call in enumerate(_list(fields.get("tool_calls"))):
-        yield from _of_call(at, _json(call))
-    legacy = fields.get("function_call")
-    if legacy is not None:
-        yield from _of_function("function_call", legacy)
-
-
-def _of_call(at: int, call: Json) -> Iterator[Finding]:
-    label, kind = call.get("id"), call.get("type")
-    if not isinstance(label, str) or not label:  # D: required
-        yield "call", f"tool_calls[{at}] has no id"
-    if kind == "custom":
-        body = _json(call.get("custom"))
-        if not _is_name(body.get("name")):
-            yield "C7", f"tool_calls[{at}].custom.name {body.get('name')!r}"
-        if not isinstance(body.get("input"), str):
-            yield "call", f"tool_calls[{at}].custom.input is not a string"
-    elif kind == "function":
-        yield from _of_function(f"tool_calls[{at}].function", call.get("function"))
-    else:  # D: "function" or "custom"
-        yield "call", f"tool_calls[{at}].type is {kind!r}"
-
-
-def _of_function(where: str, function: object) -> Iterator[Finding]:
-    body = _json(function)
-    if not _is_name(body.get("name")):  # C7 (E: mcp-use#90, `messages[i].tool_calls[j].function.name`)
-        yield "C7", f"{where}.name {body.get('name')!r}"
-    if not isinstance(body.get("arguments"), str):  # C12 (D: a string; it need not be JSON)
-        yield "C12", f"{where}.arguments is not a string"
-
-
-def _of_tools(tools: Sequence[object]) -> Iterator[Finding]:
-    for at, tool in enumerate(tools):
-        function = _json(tool).get("function")  # R: a provider's own tools have none; Mistral's have no type
-        if function is not None and not _is_name(_json(function).get("name")):
-            yield "C7", f"tools[{at}].function.name {_json(function).get('name')!r}"  # E: as for messages
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None
-
-
-def _has_surrogate(value: object) -> bool:
-    stack: list[object] = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            if not item.isascii() and any("\ud800" <= char <= "\udfff" for char in item):
-                return True
-        elif isinstance(item, dict):
-            members = cast("Json", item)
-            stack.extend(members)
-            stack.extend(members.values())
-        elif isinstance(item, list):
-            stack.extend(cast("list[object]", item))
-    return False
-
-
-# ---- messages together
+    yield from shape("", fields, _CALLS)
+    for at, call in enumerate(dicts(fields.get("tool_calls"))):
+        kind, where = call.get("type"), f"tool_calls[{at}]"
+        yield from shape(where, call, _LABELLED)
+        if kind in ("function", "custom"):  # D
+            yield from shape(f"{where}.{kind}", call.get(kind), _CALLED[kind])
+        else:
+            yield "call", f"{where}.type is {shown(kind)}"
+    if fields.get("function_call") is not None:
+        yield from shape("function_call", fields["function_call"], _FUNCTION)
 
 
 def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
@@ -165,42 +98,28 @@ def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
 
     Any other role closes it.
     """
-    at, called, waiting = -1, frozenset[str](), set[str]()
-    legacy = False
-    for index, fields in enumerate(messages):
-        role = fields.get("role")
-        if role == "tool":
-            yield from _of_answer(index, fields.get("tool_call_id"), called, waiting)
-        else:
-            # C1 (D; E: warp#14129, "An assistant message with 'tool_calls' must be followed by tool messages")
-            yield from _unanswered(at, waiting)
-            labels = _labels(fields) if role == "assistant" else []
-            at, called, waiting = index, frozenset(labels), set(labels)
+    at, called, waiting, legacy = -1, set[str](), set[str](), False
+    for index, fields in enumerate([*messages, {}]):
+        role, label = fields.get("role"), fields.get("tool_call_id")
+        if role != "tool":
+            if waiting:
+                # C1 (D; E: warp#14129, "An assistant message with 'tool_calls' must be followed by tool messages")
+                yield Violation("C1", at, f"no answer to {', '.join(sorted(waiting))}")
+            calls = dicts(fields.get("tool_calls")) if role == "assistant" else []
+            labels = [call["id"] for call in calls if isinstance(call.get("id"), str)]
+            at, called, waiting = index, set(labels), set(labels)
             if len(called) < len(labels):  # C4 (D: "Duplicate value for 'tool_call_id'"): one of them has no answer
                 yield Violation("C4", index, "two calls share an id")
+        # C2 (D: "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'")
+        elif not called:
+            yield Violation("C2", index, "a tool message without calls before it")
+        # C3 (D: "'tool_call_id' of '…' not found in 'tool_calls' of previous message")
+        elif not isinstance(label, str) or label not in called:
+            yield Violation("C3", index, f"no call {shown(label)} in the assistant message before it")
+        elif label in waiting:
+            waiting.discard(label)
+        else:  # C4 (D: "Duplicate value for 'tool_call_id' of '…'")
+            yield Violation("C4", index, f"a second answer to {shown(label)}")
         if role == "function" and not legacy:  # D: the answer to the `function_call` before it
             yield Violation("legacy", index, "a function message without a function_call before it")
         legacy = role == "assistant" and isinstance(fields.get("function_call"), dict)
-    yield from _unanswered(at, waiting)
-
-
-def _labels(fields: Json) -> list[str]:
-    labels = [_json(call).get("id") for call in _list(fields.get("tool_calls"))]
-    return [label for label in labels if isinstance(label, str)]
-
-
-def _of_answer(index: int, label: object, called: frozenset[str], waiting: set[str]) -> Iterator[Violation]:
-    if not called:  # C2 (D: "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'")
-        yield Violation("C2", index, "a tool message without calls before it")
-    elif not isinstance(label, str) or label not in called:
-        # C3 (D: "'tool_call_id' of '…' not found in 'tool_calls' of previous message")
-        yield Violation("C3", index, f"no call {label!r} in the assistant message before it")
-    elif label not in waiting:  # C4 (D: "Duplicate value for 'tool_call_id' of '…'")
-        yield Violation("C4", index, f"a second answer to {label!r}")
-    else:
-        waiting.discard(label)
-
-
-def _unanswered(at: int, waiting: set[str]) -> Iterator[Violation]:
-    if waiting:
-        yield Violation("C1", at, f"no answer to {', '.join(sorted(waiting))}")

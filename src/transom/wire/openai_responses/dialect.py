@@ -6,20 +6,24 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw, Reasoning, Text
 from transom.core.tokens import Measure, TokenCounter, clean
 from transom.core.unit import Slot
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed, Violation
-from transom.wire.foreign import adopted
+from transom.wire.foreign import Adopting, adopted
+from transom.wire.naming import safe_name
 from transom.wire.openai_responses.items import INSTRUCTIONS, NAME
-from transom.wire.openai_responses.measure import ResponsesMeasure
-from transom.wire.openai_responses.mend import distinct, mended
+from transom.wire.openai_responses.mend import LONGEST_LABEL, distinct, mended
 from transom.wire.openai_responses.read import read
 from transom.wire.openai_responses.render import item, shown
 from transom.wire.openai_responses.reply import as_item, parse_reply
 from transom.wire.openai_responses.rules import violations
 from transom.wire.reading import kind_of, listed
+from transom.wire.saying import sendable
+
+_SEALED = 5
+"""Characters of sealed reasoning to a token: four of base64 are three bytes, and a token is about four bytes."""
 
 
 class OpenAIResponses(Struct, frozen=True):
@@ -28,20 +32,14 @@ class OpenAIResponses(Struct, frozen=True):
     `strict`: as DeepSeek has it, nothing may stand between the calls of a turn and their outputs (R4).
     """
 
+    name: str = NAME
     strict: bool = False
     nudge: str = ""
 
-    @property
-    def name(self) -> str:
-        """Two names, since windows are remembered by them."""
-        return f"deepseek_{NAME}" if self.strict else NAME
-
     def head(self, head: Head) -> list[Raw]:
-        """The instructions that stand among the items, in front of them."""
-        return [mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)]
+        return [sendable(mended(item(adopted(each, NAME)))) for each in head.messages if not _is_beside(each)]
 
     def slot(self, slot: Slot) -> list[Raw]:
-        """What a slot shows, by itself alone."""
         return shown(slot, strict=self.strict)
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
@@ -58,28 +56,22 @@ class OpenAIResponses(Struct, frozen=True):
 
     def system(self, value: object) -> list[Instruction]:
         """A request's `instructions`, which come out beside the items again; null is none. Raises InvalidMessage."""
-        if value is None:
-            return []
-        if not isinstance(value, str):
+        if not isinstance(value, (str, type(None))):
             raise InvalidMessage("instructions", f"must be a text, not {kind_of(value)}")
-        return [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
+        return [] if value is None else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
 
     def user(self, content: object) -> Fact:
-        """A user message."""
         return read([{"role": "user", "content": content}], "user, ")[0][1]
 
     def result(self, call: str, content: object) -> Fact:
         """The output of a function call; that of a custom tool's call comes out as such."""
-        answer = {"type": "function_call_output", "call_id": call, "output": content}
-        return read([answer], "tool_result, ")[0][1]
+        return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
 
     def reply(self, reply: object) -> Assistant:
-        """The output of a response, or the items of one turn."""
         return parse_reply(reply)
 
     def measure(self, counter: TokenCounter) -> Measure:
-        """See `ResponsesMeasure`."""
-        return ResponsesMeasure(counter)
+        return _Measure(counter, NAME, objects=False)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """`instructions`, if the head came with any, and `input`."""
@@ -88,15 +80,34 @@ class OpenAIResponses(Struct, frozen=True):
         return {**({"instructions": clean("\n\n".join(words))} if words else {}), "input": messages}
 
     def violations(self, request: Raw) -> list[Violation]:
-        """See `rules`."""
         return violations(request, strict=self.strict)
 
 
 def _is_beside(instruction: Instruction) -> bool:
-    return instruction.dialect == NAME and bool(instruction.extra) and INSTRUCTIONS in (instruction.extra or {})
+    return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
+
+
+class _Measure(Adopting):
+    """Reasoning weighs what it says in the clear and what it holds sealed."""
+
+    def takes(self, label: str) -> bool:
+        return len(label) <= LONGEST_LABEL
+
+    def part(self, part: Addressed) -> int:
+        sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
+        return super().part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
+
+    def envelope(self, fact: Fact) -> int:
+        tokens, count = super().envelope(fact), self.count
+        if not isinstance(fact, Assistant):
+            return tokens
+        if not fact.parts and not fact.calls:  # only a placeholder can say that it spoke
+            return tokens + self.left_out
+        own = fact.calls if fact.dialect == NAME else ()
+        return tokens + sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in own)
 
 
 RESPONSES = OpenAIResponses()
 
-DEEPSEEK_RESPONSES = OpenAIResponses(strict=True)
+DEEPSEEK_RESPONSES = OpenAIResponses(f"deepseek_{NAME}", strict=True)
 """DeepSeek's Responses API: facts are the same, requests stricter."""

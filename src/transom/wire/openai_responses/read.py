@@ -1,4 +1,4 @@
-"""A list of items to facts.
+"""A list of items to facts. Nothing is lost that the API takes: what has no field of its own stays in an `extra`.
 
 The items of the model that follow one another (reasoning, messages, calls, what it did with built-in tools and what
 those gave back) are one turn, which remembers their order; a message of anybody else or the answer to a call ends it.
@@ -7,93 +7,153 @@ those gave back) are one turn, which remembers their order; a message of anybody
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, cast
 
-from transom.core.message import Assistant, Call, Part, Raw, Reasoning, Text
+from msgspec.structs import replace
+
+from transom.core import message as m
+from transom.core.message import Part, Raw
+from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.openai_responses import parse
-from transom.wire.openai_responses.items import CALLS, NAME, OUTPUTS, SAID, Group, kept
+from transom.wire.openai_responses.items import ANSWERS, CALLS, HEARD, ITEMS, NAME, SAID, TEXTS, TOOLS, is_models, kind
+from transom.wire.reading import a_text, an_object, compact, kind_of, owned
+from transom.wire.saying import turn_of
 
-_ANSWERS = frozenset(OUTPUTS.values())
+_FILES = frozenset({"input_file", "input_audio"})
+_IMAGES = frozenset({"input_image", "computer_screenshot", "image_generation_call", "computer_call_output"})
+"""Content parts and items that carry an image: its base64 is no text."""
+
+_ROLES = ("user", "assistant", "system", "developer")
+
+_Item = tuple[int, str, Raw]
+"""An item: its index, what errors call it, its fields."""
 
 
 def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
     """The facts of a list of items, each with the index of its first item. Raises InvalidMessage, naming the item."""
+    known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     out: list[Placed] = []
-    turn: _Turn | None = None
-    for at, item in enumerate(items):
-        where = f"{prefix}item {at}"
-        kind, fields = parse.fields_of(item, where)
-        speaker = parse.role(fields, where) if kind == "message" else ""
-        if speaker == "assistant" or not (speaker or _ends(kind, fields, turn)):
-            turn = turn or _Turn(at)
-            turn.add(kind, fields, where)
-            continue
-        if turn is not None:
-            out.append((turn.at, turn.fact()))
-            turn = None
-        if speaker:
-            out.append((at, parse.message(speaker, fields, where)))
-        elif kind in _ANSWERS:
-            out.append((at, parse.output(kind, fields, where)))
+    for models, run in groupby(known, lambda item: is_models(item[2])):
+        if models:
+            out.append(_turn(list(run)))
         else:
-            out.append((at, parse.more_tools(fields)))
-    return out if turn is None else [*out, (turn.at, turn.fact())]
+            out += [(at, _others(fields, where)) for at, where, fields in run]
+    return out
 
 
-class _Turn:
-    """A turn in the making, from the item at `at` on."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-        self.own: set[object] = set()
-        """The call ids of searches for tools: an output may answer one of them, and is the turn's too."""
-        self._parts: list[Part] = []
-        self._calls: list[Call] = []
-        self._reasoning: list[Reasoning] = []
-        self._groups: list[Group] = []
-        self._order = ""
-
-    def add(self, kind: str, fields: Raw, where: str) -> None:
-        """One more item."""
-        if kind == "reasoning":
-            self._reasoning.append(parse.thought(fields, where))
-            self._order += "r"
-        elif kind in CALLS:
-            self._calls.append(parse.call(kind, fields, where))
-            self._order += "c"
-        elif kind == "message":
-            parts, shape = parse.content(fields, "content", where, SAID)
-            stood = shape if parts or shape != "parts" else "empty"
-            self._say(parts or (Text(""),), Group(len(parts) or 1, stood, fields or None))
-        else:
-            if kind == "tool_search_call":
-                self.own.add(fields.get("call_id"))
-            self._say((parse.built_in(kind, fields),), Group(shape="item"))
-
-    def fact(self) -> Assistant:
-        """The turn."""
-        only = self._groups[0].shape if len(self._groups) == 1 else "parts"
-        shape = "absent" if not self._groups else "text" if only == "text" else "parts"
-        regular = "".join(sorted(self._order, key="rpc".index))
-        return Assistant(
-            parts=tuple(self._parts),
-            shape=shape,
-            calls=tuple(self._calls),
-            reasoning=tuple(self._reasoning),
-            order="" if self._order == regular else self._order,
-            extra=kept(self._groups),
-            dialect=NAME,
+def _fields_of(item: object, where: str) -> Raw:
+    """A copy of an item's fields, sure to have a type or the role of a message."""
+    if not isinstance(item, dict):
+        raise InvalidMessage(where, f"an item must be an object, not {kind_of(item)}")
+    fields = owned(cast("dict[object, object]", item), where)
+    type_, role = fields.get("type"), fields.get("role")
+    if not (type_ and isinstance(type_, str)) and (type_ is not None or "role" not in fields):
+        raise InvalidMessage(
+            where, f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
         )
+    if kind(fields) == "message" and role not in _ROLES:
+        shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
+        raise InvalidMessage(where, f"role must be one of {', '.join(_ROLES)}, not {shown}")
+    return fields
 
-    def _say(self, parts: tuple[Part, ...], group: Group) -> None:
-        self._parts.extend(parts)
-        self._order += "p" * len(parts)
-        self._groups.append(group)
+
+def _others(fields: Raw, where: str) -> m.Fact:
+    """What is not the model's."""
+    if kind(fields) == TOOLS:
+        return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
+    if kind(fields) in ANSWERS:
+        del fields["type"]  # its call says it
+        return m.ToolResult(call=a_text(fields, "call_id", where, ""), **_heard(fields, "output", where))
+    role = fields.pop("role")
+    heard = _heard(fields, "content", where)
+    return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)
 
 
-def _ends(kind: str, fields: Raw, turn: _Turn | None) -> bool:
-    """Whether an item that is no message stands outside the model's turn."""
-    if kind in _ANSWERS:
-        label = fields.get("call_id")
-        return turn is None or not isinstance(label, str) or label not in turn.own
-    return kind == "additional_tools"
+def _heard(fields: Raw, key: str, where: str) -> dict[str, Any]:
+    parts, shape = _content(fields, key, where, HEARD)
+    return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
+
+
+def _turn(items: list[_Item]) -> Placed:
+    pieces: list[m.Addressed] = []
+    messages: list[Raw | None] = []
+    order = ""  # with a bar before each message
+    for _, where, fields in items:
+        if kind(fields) == "reasoning":
+            pieces.append(_thought(fields, where))
+            order += "r"
+        elif kind(fields) in CALLS:
+            pieces.append(_call(fields, where))
+            order += "c"
+        else:
+            said = _message(fields, where) if kind(fields) == "message" else (_raw(fields),)
+            pieces += said
+            order += "|" + "p" * len(said)
+            messages.append(fields if kind(fields) == "message" else None)
+    shape = "parts" if messages else "absent"
+    turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=NAME)
+    return items[0][0], replace(turn, order=order) if len(messages) > 1 else turn
+
+
+def _message(fields: Raw, where: str) -> tuple[Part, ...]:
+    """What a message of the model says, taken out of its fields: see `ITEMS`."""
+    parts, shape = _content(fields, "content", where, SAID)
+    if shape != "parts" or not parts:
+        fields["content"] = [] if shape == "parts" else ""
+    return parts or (m.Text(""),)
+
+
+def _call(fields: Raw, where: str) -> m.Call:
+    """A call; one of a custom tool keeps its type in `extra`. Arguments that are no text become one."""
+    label, name = (a_text(fields, key, where, "") for key in ("call_id", "name"))
+    value: Any = fields.pop(CALLS[kind(fields)], None)
+    if kind(fields) == "function_call":
+        del fields["type"]
+    given = value if isinstance(value, str) else "" if value is None else compact(value)
+    return m.Call(label, name, given, fields or None)
+
+
+def _thought(fields: Raw, where: str) -> m.Reasoning:
+    """A reasoning item, whole in `extra`; its text is what it holds in the clear."""
+    words: list[str] = []
+    for key in ("summary", "content"):
+        listed: Any = fields.get(key) or []
+        if not isinstance(listed, list):
+            raise InvalidMessage(where, f"{key} must be a list, not {kind_of(listed)}")
+        parts = [an_object(part, where, f"{key}[{at}]") for at, part in enumerate(cast("list[object]", listed))]
+        words += [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    return m.Reasoning("\n".join(words), "reasoning", extra=fields)
+
+
+def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part, ...], m.Shape]:
+    """Content taken out of an item. `plain`: what a text part is called here when that need not be remembered."""
+    value: object = fields.pop(key, None)
+    if value is None:
+        return (), "null"
+    if isinstance(value, str):
+        return (m.Text(value),), "text"
+    if not isinstance(value, list):
+        raise InvalidMessage(where, f"{key} must be a string or a list of parts, not {kind_of(value)}")
+    items = cast("list[object]", value)
+    return tuple(_part(item, where, f"{key}[{i}]", plain) for i, item in enumerate(items)), "parts"
+
+
+def _part(item: object, where: str, path: str, plain: str) -> Part:
+    raw = an_object(item, where, path)
+    type_: object = raw.get("type")
+    if not isinstance(type_, str) or type_ not in TEXTS:
+        return _raw(raw)
+    words: object = raw.get(TEXTS[type_])
+    if not isinstance(words, str):
+        raise InvalidMessage(where, f"{path}.{TEXTS[type_]} must be a string, not {kind_of(words)}")
+    left = {TEXTS[type_], "type"} if type_ == plain else {TEXTS[type_]}
+    return m.Text(words, {name: field for name, field in raw.items() if name not in left} or None)
+
+
+def _raw(raw: Raw) -> Part:
+    """A part we have no noun for, or what the model did with the provider's own tools."""
+    type_: object = raw.get("type")
+    if not isinstance(type_, str) or type_ not in _FILES | _IMAGES:
+        return m.Other(raw)
+    return m.Media("file" if type_ in _FILES else "image", raw)
