@@ -230,6 +230,8 @@ def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
     """What the label of the call it answers adds to the size of a result."""
     turn, count = unit.head, view.counter.count
     assert isinstance(turn, Assistant)
+    if turn.dialect != view.counter.dialect == body.dialect:  # it goes out under the label of its call's place
+        return Size(max(0, view.counter.place - count(body.call)))
     call, label = turn.calls[index], labels(turn.calls, unit.key)[index]
     if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
         return Size(count(call.name), text_bytes(call.name))

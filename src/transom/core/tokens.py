@@ -126,10 +126,11 @@ class Measure:
     """How a dialect counts: what texts, parts and messages cost, given a tokenizer. This one is OpenAI chat's.
 
     `name` goes with every stored count: counts of another name are made again. `dialect`: whose facts are its own.
-    `request`: what a request costs beside its messages.
+    `request`: what a request costs beside its messages. `place`: the most that the label of a foreign call costs.
     """
 
     request = REQUEST_TOKENS
+    place = 0
 
     def __init__(self, counter: TokenCounter, dialect: str = "", name: str = "") -> None:
         variant = name or dialect

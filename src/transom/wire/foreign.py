@@ -24,7 +24,7 @@ from transom.core.message import (
 )
 from transom.core.tokens import Measure, TokenCounter
 from transom.wire.arguments import object_text
-from transom.wire.media import translated
+from transom.wire.media import pixels, translated
 from transom.wire.naming import PLACE_LABEL, place_label, safe_name
 
 
@@ -76,7 +76,7 @@ class Adopting(Measure):
 
     def __init__(self, counter: TokenCounter, dialect: str, *, objects: bool, name: str = "") -> None:
         super().__init__(counter, dialect, name)
-        self._objects, self._place = objects, self.count(PLACE_LABEL)
+        self._objects, self.place = objects, self.count(PLACE_LABEL)
         self.left_out = self.count(texts.left_out("image"))
         """No placeholder for a part costs more."""
 
@@ -84,11 +84,17 @@ class Adopting(Measure):
         """Whether the id of a call goes out as it came in the dialect itself."""
         return True
 
+    def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
+        """What an image costs beyond the flat 1,000, by its size in pixels."""
+        return 0
+
     def part(self, part: Addressed) -> int:
         """As it will be said."""
         if self._objects and isinstance(part, Call):
             return self.count(object_text(part.args))
         tokens = super().part(part)
+        if self.dialect and isinstance(part, Media) and part.media == "image" and (size := pixels(part)):
+            return max(tokens, self.image(*size))
         return max(self.left_out, tokens) if self.dialect and isinstance(part, Other) else tokens
 
     def envelope(self, fact: Fact) -> int:
@@ -96,8 +102,8 @@ class Adopting(Measure):
         tokens, count, own = super().envelope(fact), self.count, fact.dialect == self.dialect
         if isinstance(fact, Assistant):
             for call in fact.calls:
-                tokens += 0 if own and self.takes(call.id) else max(0, self._place - count(call.id))
+                tokens += 0 if own and self.takes(call.id) else max(0, self.place - count(call.id))
                 tokens += 0 if own else max(0, count(safe_name(call.name)) - count(call.name))
         elif isinstance(fact, ToolResult):
-            tokens += 0 if own and self.takes(fact.call) else max(0, self._place - count(fact.call))
+            tokens += 0 if own and self.takes(fact.call) else max(0, self.place - count(fact.call))
         return tokens

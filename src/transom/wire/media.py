@@ -7,12 +7,20 @@ caller's placeholder.
 from __future__ import annotations
 
 import re
+import struct
+from base64 import b64decode
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any, cast
 
+import imagesize  # type: ignore[reportMissingTypeStubs]
 from msgspec import Struct
 
 from transom.core.message import Media, MediaKind, Raw
+
+_HEADER = 128 * 1024
+"""Letters of base64 within which the size of an image stands, behind whatever a camera put before it."""
+_PICTURES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF")
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.ASCII)
 
@@ -31,6 +39,18 @@ def translated(media: Media, source: str, target: str) -> Raw | None:
     """The part as the dialect `target` says what `source` said; None if it cannot. Names: "", "responses", …"""
     asset = _READ[source](media.raw) if source in _READ else None
     return _WRITE[target](asset) if asset is not None and (asset.data or asset.url) else None
+
+
+def pixels(media: Media) -> tuple[int, int] | None:
+    """Width and height of an image whose data is here; None if it is not, or is of no kind that models see."""
+    assets = (read(media.raw) for read in _READ.values())
+    data = next((asset.data for asset in assets if asset is not None and asset.data), "")[:_HEADER]
+    try:
+        head = b64decode(data + "=" * (-len(data) % 4))
+        width, height = cast("Any", imagesize).get(BytesIO(head)) if head.startswith(_PICTURES) else (0, 0)
+    except (ValueError, struct.error):
+        return None
+    return (width, height) if width > 0 and height > 0 else None
 
 
 def _text(raw: object, *path: str) -> str:

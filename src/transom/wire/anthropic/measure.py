@@ -5,6 +5,7 @@ Placeholders, labels and marks that rendering may put in are counted where a fac
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any, cast
 
 from transom.core import texts
@@ -24,6 +25,10 @@ class Counting(Adopting):
 
     def takes(self, label: str) -> bool:
         return is_label(label) is not None
+
+    def image(self, width: int, height: int) -> int:
+        """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""
+        return min(1_600, ceil(width * height / 750))
 
     def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
         """A fold without words gets a placeholder."""
@@ -49,7 +54,5 @@ class Counting(Adopting):
         elif isinstance(fact, Assistant) and fact.dialect == NAME:
             tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
             tokens += MESSAGE_TOKENS * fact.order.count("|")
-        elif isinstance(fact, ToolResult) and fact.dialect == NAME:  # it may answer another dialect's call
-            tokens += max(0, self._place - self.count(fact.call)) if is_label(fact.call) else 0
         needed = fact.failed if isinstance(fact, ToolResult) else not (isinstance(fact, Assistant) and fact.calls)
         return tokens + (self._empty if needed and not fact.parts and is_blank(said(fact)) else 0)

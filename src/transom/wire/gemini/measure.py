@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from transom.core import texts
 from transom.core.message import Addressed, Assistant, Fact, Instruction, Other, Text, ToolResult
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, TokenCounter
@@ -17,6 +19,10 @@ class GeminiMeasure(Adopting):
     def __init__(self, counter: TokenCounter) -> None:
         super().__init__(counter, NAME, objects=True)
         self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
+
+    def image(self, width: int, height: int) -> int:
+        """258 for each tile of 768 by 768 (D); of no image more than 16: a header may say anything."""
+        return 258 * min(16, ceil(width / 768) * ceil(height / 768))
 
     def part(self, part: Addressed) -> int:
         """Signatures are no text; a text that is empty may need a word in its place."""
