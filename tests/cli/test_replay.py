@@ -225,9 +225,10 @@ def test_a_fresh_store_each_time_and_the_last_is_remembered(run, folder):
     assert run("show", "one")[0] == 0
 
 
-def test_the_hash_seed_changes_nothing(folder):
+@pytest.mark.parametrize("dialect", ["openai", "mistral", "responses", "anthropic", "gemini"])
+def test_the_hash_seed_changes_nothing(folder, dialect):
     for seed in ("1", "77"):
-        args = ("--budget", 6_000, "--out", f"{seed}.jsonl.gz", "--json", "--store", "memory:")
+        args = ("--budget", 6_000, "--out", f"{seed}.jsonl.gz", "--json", "--store", "memory:", "--dialect", dialect)
         assert finish(process("replay", SESSION, *args, seed=seed))[0] == 0
     assert (folder / "1.jsonl.gz").read_bytes() == (folder / "77.jsonl.gz").read_bytes()
     assert len(lines("1.jsonl.gz")) > 40
@@ -242,9 +243,10 @@ def entries(store):
     return (store.stat().st_size + wal.stat().st_size) if wal.exists() else 0
 
 
-def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(folder):
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(folder, dialect):
     write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
-    args = ("replay", "chats.jsonl", "--budget", 5_000, "--store")
+    args = ("replay", "chats.jsonl", "--budget", 5_000, "--dialect", dialect, "--store")
     assert finish(process(*args, "memory:", "--out", "whole.jsonl.gz"))[0] == 0
     store = folder / "cut.db"
     for limit in (200_000, 500_000):  # killed twice, the second time further on
