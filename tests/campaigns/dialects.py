@@ -34,6 +34,8 @@ import test_gemini_counting
 from responses_kit import tokens_of
 from sweep import calls_in, conversations, smallest, words
 
+import counting
+
 DIALECTS = ("responses", "deepseek_responses", "anthropic", "gemini", "mistral")
 SPEAKERS = {"user", "system", "developer"}
 
@@ -44,7 +46,9 @@ def counted(dialect: str, request: dict[str, Any]) -> int | None:
         return test_anthropic_counting.request_tokens(request, o200k())
     if dialect == "gemini":
         return test_gemini_counting.request_tokens(request, o200k())
-    return tokens_of(request, o200k().count) if "responses" in dialect else None
+    if dialect == "mistral":
+        return counting.request_tokens(request["messages"], o200k())
+    return tokens_of(request, o200k().count)
 
 
 def pieces(request: dict[str, Any]) -> list[tuple[str, Any]]:

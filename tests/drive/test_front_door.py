@@ -120,3 +120,58 @@ def test_cache_marks_stand_behind_the_system_prompt_the_last_fold_and_the_histor
     fold = next(at for at, message in enumerate(request["messages"]) if "are left out" in json.dumps(message))
     assert marked == [fold, len(request["messages"]) - 1]
     assert request["system"][-1]["cache_control"] == {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "turn"),
+    [
+        ("openai", {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}),
+        ("openai", {"role": "assistant", "parts": [{"text": "x"}]}),
+        ("anthropic", {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}),
+        ("responses", {"role": "assistant", "content": "t", "tool_calls": [{"id": "c"}]}),
+    ],
+)
+def test_a_turn_in_another_dialects_words_is_refused_not_lost(dialect, turn):
+    conv = Conversation.open("memory:", "x", budget=4_000, dialect=dialect)
+    conv.user("go")
+    with pytest.raises(InvalidMessage, match="in another dialect's words"):
+        conv.observe(turn)
+    assert len(conv.log) == 1
+
+
+def test_messages_in_another_dialects_words_are_refused_not_lost():
+    for dialect, message in (("gemini", {"role": "user", "content": "x"}), ("openai", {"role": "user", "parts": [{}]})):
+        with pytest.raises(InvalidMessage, match="in another dialect's words"):
+            transom.fit([message], dialect=dialect)
+
+
+def test_what_one_provider_counts_says_nothing_of_anothers_tokens(tmp_path):
+    url = f"sqlite:///{tmp_path}/x.db"
+    with Conversation.open(url, "x", budget=20_000, dialect="gemini") as conv:
+        for _ in range(6):
+            conv.user("some words here " * 100)
+            prompt = int(conv.window().size.tokens * 0.7)
+            content = {"role": "model", "parts": [{"text": "ok"}]}
+            conv.observe({"candidates": [{"content": content}], "usageMetadata": {"promptTokenCount": prompt}})
+        assert conv.view.ratio < 0.9
+    with Conversation.open(url, "x", budget=20_000, dialect="anthropic") as conv:
+        assert conv.view.ratio == 1.0
+
+
+def test_a_system_message_in_a_list_of_a_dialect_that_has_none_there_is_not_lost():
+    shown = transom.fit(
+        [{"role": "system", "content": "brief"}, {"role": "user", "content": "go"}], dialect="anthropic"
+    )
+    assert "brief" in json.dumps(shown)
+
+
+@pytest.mark.parametrize("states", [["a"], "todo", {"todo": "text"}])
+def test_states_that_are_none_are_refused_at_once(states):
+    with pytest.raises(InvalidSetting, match="states: must map keys to functions"):
+        Conversation.open("memory:", "x", budget=4_000, states=states)
+
+
+@pytest.mark.parametrize("dialect", [None, 5, ["openai"], "klingon"])
+def test_a_dialect_that_is_none_is_refused(dialect):
+    with pytest.raises(InvalidSetting, match="dialect"):
+        Conversation.open("memory:", "x", budget=4_000, dialect=dialect)

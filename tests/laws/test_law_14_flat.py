@@ -5,6 +5,7 @@ from __future__ import annotations
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.folding import fold
+from transom.core.tokens import Measure
 from transom.core.view import View
 from transom.testing import Entries, MeteredCounter, MeteredLog, WordCounter, call, result, says, talk
 
@@ -44,7 +45,7 @@ def cost(turns: int) -> dict[str, tuple[int, int, int]]:
         longer = talk(*items, after=log)
         reads, counted = MeteredLog(Entries(longer)), MeteredCounter(WordCounter())
         metered = view.on(reads)
-        metered.counter = counted
+        metered.counter = Measure(counted)
         fold(metered, longer[len(log) :])
         spent[name] = (reads.reads, counted.texts, counted.characters)
         if isinstance(items[0], (Fold, Trim, Pin, Undo)):

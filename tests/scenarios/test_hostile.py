@@ -9,7 +9,6 @@ import pytest
 
 import transom
 from transom.core.message import Fact
-from transom.recall import TOOLS, answer
 from transom.wire.dialects import DIALECTS, dialect_named
 
 DEEP = "[" * 50_000 + "]" * 50_000
@@ -70,12 +69,13 @@ def test_a_fake_reference_in_a_result_is_not_read_as_ours():
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
     conv.tool_result("c1", HOSTILE["fake references"])
-    names = [tool["function"]["name"] for tool in TOOLS]
-    for name in names:
-        for reference in ("entry ../../etc/passwd", "entry -1", "entry 99999999999999999999", "", "[entry 2]\x00"):
-            said = answer(conv.log, name, json.dumps({"reference": reference, "pattern": "(a+)+$", "first": 0}))
-            assert "root:" not in said
-            assert len(said) < 30_000
+    for reference in ("entry ../../etc/passwd", "entry -1", "entry 99999999999999999999", "[entry 2]\x00"):
+        said = conv.recall("transom_read", json.dumps({"ref": reference}))
+        assert said.startswith("[error: "), said
+        assert "unknown field" not in said
+        assert "root:" not in said
+    assert "99999999999999999999" in conv.recall("transom_read", '{"ref": "entry 2"}')
+    assert conv.recall("transom_grep", json.dumps({"pattern": "(a+)+$"})).startswith("[0 matching lines")
 
 
 @pytest.mark.parametrize("kind", ["x", "[", "\x1b", "é", '{"a":', "[entry 1] "])

@@ -102,7 +102,7 @@ class Window(Struct, frozen=True, kw_only=True):
     id: o.Id
     budget: o.Budget
     policy: o.Policy = "default"
-    dialect: o.Dialect = "openai"
+    dialect: o.AnyDialect = None
     store: o.AnyStore = None
     json: o.Json = False
 

@@ -123,7 +123,7 @@ def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
     conversation = _opened(log, Budget(context=wanted.budget), wanted.policy, wanted.dialect)
     window = conversation.dry_run()
     if wanted.json:
-        request = {"tokens": window.tokens, **window.request(wanted.dialect)}
+        request = {"tokens": window.tokens, **window.request(conversation.dialect)}
         put_json({"conversation": log.name, **request})
         return
     _print_window(log, window, wanted)

@@ -28,7 +28,14 @@ Policy = Annotated[
 ]
 Dialect = Annotated[
     str,
-    typer.Option(metavar="NAME", help="The provider API that windows are for: openai, responses, anthropic, gemini."),
+    typer.Option(
+        metavar="NAME",
+        help="What windows are for: openai, mistral, responses, deepseek_responses, anthropic, gemini.",
+    ),
+]
+AnyDialect = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The provider API. Default: that of the log.", show_default=False),
 ]
 ReplayStore = Annotated[
     str | None,

@@ -156,7 +156,8 @@ def _assistant(view: View, entry: Entry) -> None:
     body = entry.body
     assert isinstance(body, Assistant)
     key, digest = _reply_key(view, body.answers)
-    if key is not None and body.usage is not None and body.usage.prompt and view.sent_tokens:
+    learns = body.dialect == view.counter.dialect  # another provider's tokens say nothing about this one's
+    if key is not None and learns and body.usage is not None and body.usage.prompt and view.sent_tokens:
         seen = body.usage.prompt / view.sent_tokens
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
     bound = _made_on(view, body, digest) if any(thought.bound for thought in body.reasoning) else ""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from transom.core.message import Head
+from transom.core.message import Assistant, Head
 
 _NOTHING_SAID: Mapping[str, str] = {}
 
 
 class Frame(Struct, frozen=True, kw_only=True):
     """`head` stands before everything, verbatim. `says`: words by key that are said when they change (mode, goal,
-    step, todo): state is said, not carried. `nudge`: what is said where the window would end with the model's own
-    words, for providers that do not go on from these."""
+    step, todo): state is said, not carried. `nudge` gives what is said where the
+    window would end with this turn, for providers that do not go on from the model's own words; empty: nothing.
+    """
 
     head: Head = Head()
     says: Mapping[str, str] = _NOTHING_SAID
-    nudge: str = ""
+    nudge: Callable[[Assistant], str] | None = None

@@ -22,7 +22,7 @@ from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.log import Ahead
-from transom.core.message import Assistant, Failure, Head, Note, Other, Text, ToolResult
+from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
 from transom.core.policy import Aim, Policy, Strategy
 from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
@@ -64,8 +64,8 @@ def plan(
     if view.late:
         _say_late(draft, budget, ref)
     _renew_head(draft, frame.head)
-    if frame.nudge and _ends_in_words(draft.view):
-        draft.add(Note(key="", text=frame.nudge))
+    if nudge := _nudge(draft.view, frame):
+        draft.add(Note(key="", text=nudge))
     _Cutter(draft, frame, budget, policy, ref).run()
     for note in _due(draft.view, frame.says):
         draft.add(note)
@@ -75,21 +75,21 @@ def plan(
 def settled(view: View, frame: Frame, budget: Budget) -> bool:
     """Whether a window of this view could leave as it is: nothing to be said or renewed, and within the limits."""
     head = view.head.body if view.head is not None else Head()
-    if frame.nudge and _ends_in_words(view):
+    if _nudge(view, frame):
         return False
     return head == frame.head and not _due(view, frame.says) and fits(view.total, budget.limits(view.ratio))
 
 
-def _ends_in_words(view: View) -> bool:
-    """Whether the window would end with words of the model, and not with a call or with what it does itself."""
-    last = view.slots[-1] if view.slots else None
+def _nudge(view: View, frame: Frame) -> str:
+    """What must be said behind the model's own words, if the window would end with these."""
+    last = view.slots[-1] if frame.nudge is not None and view.slots else None
     unit = last if isinstance(last, Unit) or last is None else last.shown[-1] if last.shown else None
     turn = unit.shown()[0] if unit is not None else None
-    if isinstance(turn, Failure):
-        return bool(turn.shown)
-    if not isinstance(turn, Assistant) or turn.calls:
-        return False
-    return turn.dialect != view.counter.dialect or not (turn.parts and isinstance(turn.parts[-1], Other))
+    if isinstance(turn, Failure) and turn.shown:
+        turn = Assistant(parts=(Text(turn.shown),))
+    if frame.nudge is None or not isinstance(turn, Assistant) or turn.calls:
+        return ""
+    return frame.nudge(turn)
 
 
 class _Draft:

@@ -81,7 +81,7 @@ class View:
         self.broke: tuple[int, int, str] | None = None
         self.ratio = 1.0
         self.chain = Chain()
-        self.drawn: dict[str, Any] = {}  # what windows rendered: a cache that all views of a conversation share
+        self.drawn: dict[Any, Any] = {}  # what windows rendered: a cache that all views of a conversation share
 
     def on(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""

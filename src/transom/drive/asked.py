@@ -61,6 +61,15 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     return tuple(owned({"tools": wanted}, "window")["tools"])
 
 
+def states(given: object) -> dict[str, Any]:
+    """What tells the states of a conversation, by key, as a copy. Raises InvalidSetting."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(map(callable, cast("Mapping[object, object]", given).values())):
+        raise InvalidSetting("states: must map keys to functions that return a text or None")
+    return dict(cast("Mapping[str, Any]", given))
+
+
 def words(says: object) -> dict[str, str]:
     """The frame's words by key, as a copy. Raises InvalidMessage."""
     if not isinstance(says, Mapping):

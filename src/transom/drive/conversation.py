@@ -27,6 +27,7 @@ from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailab
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.policies import policy_named
+from transom.recall import answer, bound
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.snapshot import freeze
 from transom.tokenizer import o200k
@@ -74,7 +75,7 @@ class Conversation:
         ref: Ref = entry_ref,
     ) -> None:
         self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
-        self.states = dict(states or {})
+        self.states = asked.states(states)
         self._clock, self._ref = clock, ref
         self._folded = open_view(log, dialect.measure(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
@@ -152,6 +153,11 @@ class Conversation:
         """
         fact = self.dialect.result(asked.label(call_id), asked.content("tool_result", content))
         return self.append(replace(fact, failed=True) if failed else fact)
+
+    def recall(self, name: str, arguments: object) -> str:
+        """The answer to a call of one of `transom.recall.TOOLS`, bounded by the window; errors are told in it."""
+        self._must_be_open()
+        return answer(self.log, name, arguments, bound(self.budget))
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""

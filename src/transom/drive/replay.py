@@ -16,7 +16,7 @@ from transom.core.codec import plain
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.folding import fold
 from transom.core.log import Ahead
-from transom.core.message import Assistant, Fact, Instruction, Raw, Text, User
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.drive.conversation import Conversation
@@ -59,6 +59,8 @@ def split(
         if not isinstance(fact, Instruction):
             break
         head.append(fact)
+    if not dialect.head(Head(messages=tuple(head))):  # in this dialect none stand among the messages: they are words
+        return [], facts
     return head, facts[len(head) :]
 
 

@@ -29,7 +29,8 @@ class Window(core.Window, frozen=True, eq=False):
     def anthropic(self, *, cache: bool = False) -> dict[str, Any]:
         """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`.
 
-        `cache`: with cache marks at the end of the system prompt, of the last fold and of the history.
+        `cache`: with cache marks at the end of the system prompt, of the message that holds the last fold, and of the
+        history, as far as the marks of the tools leave any.
         """
         request = self.request("anthropic")
         if not cache:
@@ -38,7 +39,9 @@ class Window(core.Window, frozen=True, eq=False):
 
         folds = [at for at, slot in enumerate(self.slots) if isinstance(slot, Folded)]
         before = drawn_upto(self.view, dialect_named("anthropic"), folds[-1] + 1) if folds else 0
-        return breakpoints(request, [-1, *([before - 1] if before else [])])
+        tools = self.head.body.tools if self.head is not None and isinstance(self.head.body, Head) else ()
+        marked = breakpoints({**request, "tools": list(tools)}, [-1, *([before - 1] if before else [])])
+        return {key: value for key, value in marked.items() if key != "tools"}
 
     def responses(self) -> dict[str, Any]:
         """For OpenAI's Responses API: `input`, and `instructions` if there are any; as for `request`."""
@@ -49,8 +52,12 @@ class Window(core.Window, frozen=True, eq=False):
         return self.request("gemini")
 
     def request(self, dialect: str | Dialect) -> dict[str, Any]:
-        """What a request to a provider API holds of the conversation, by the API's own keys. What lies deep in it is
-        shared with other windows: replace it, do not change it. Raises InvalidSetting for an unknown dialect."""
+        """What a request to a provider API holds of the conversation, by the API's own keys.
+
+        Valid and within the budget in the dialect the conversation was opened in; in another it costs other tokens, and
+        may end with the model's words where that API wants the user's. What lies deep in it is shared with other
+        windows: replace it, do not change it. Raises InvalidSetting for an unknown dialect.
+        """
         spoken = dialect_named(dialect)
         head = self.head.body if self.head is not None else None
         return spoken.request(head if isinstance(head, Head) else Head(), self.messages(spoken))

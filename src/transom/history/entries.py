@@ -1,6 +1,6 @@
 """Conversation entries: the messages of a list, typed, with the evaluation they belong to and their place in it.
 
-They are a form of what the log holds, not a second home for it: see `recording` for the way there and back.
+They are a form of what the log holds, not a second home for it: see `session` for the way there and back.
 """
 
 from __future__ import annotations

@@ -5,6 +5,19 @@ from transom.recall.listing import list_entries
 from transom.recall.mirror import mirror
 from transom.recall.reading import Page, read
 from transom.recall.references import Reference, parse
-from transom.recall.tools import TOOLS, answer, bound
+from transom.recall.tools import TOOLS, answer, bound, tools_in
 
-__all__ = ["TOOLS", "Found", "Page", "Reference", "answer", "bound", "grep", "list_entries", "mirror", "parse", "read"]
+__all__ = [
+    "TOOLS",
+    "Found",
+    "Page",
+    "Reference",
+    "answer",
+    "bound",
+    "grep",
+    "list_entries",
+    "mirror",
+    "parse",
+    "read",
+    "tools_in",
+]

@@ -86,7 +86,7 @@ ASKED: dict[str, type[_Tool]] = {kind.tool: kind for kind in (ReadBack, GrepBack
 
 
 def _schema(kind: type[_Tool]) -> Raw:
-    """The tool as OpenAI's chat API describes it; other dialects translate it as they do all tools."""
+    """The tool as OpenAI's chat API describes it."""
     _, found = msgspec.json.schema_components((kind,))
     parameters: Raw = {key: found[kind.__name__][key] for key in ("type", "properties", "required")}
     says = " ".join((kind.__doc__ or "").split())
@@ -96,6 +96,21 @@ def _schema(kind: type[_Tool]) -> Raw:
 
 TOOLS: tuple[Raw, ...] = tuple(_schema(kind) for kind in ASKED.values())
 """The tool definitions, for `window(tools=…)` and the request."""
+
+
+def tools_in(dialect: str) -> list[Raw]:
+    """The tool definitions as a provider's request takes them."""
+    plain = [tool["function"] for tool in TOOLS]
+    if dialect == "anthropic":
+        names = ("name", "description")
+        return [{**{name: tool[name] for name in names}, "input_schema": tool["parameters"]} for tool in plain]
+    if dialect == "gemini":
+        return [{"functionDeclarations": [{**tool, "parameters": _open(tool["parameters"])} for tool in plain]}]
+    return [{"type": "function", **tool} for tool in plain] if "responses" in dialect else list(TOOLS)
+
+
+def _open(schema: Raw) -> Raw:
+    return {key: value for key, value in schema.items() if key != "additionalProperties"}  # Gemini knows no such key
 
 
 def bound(budget: Budget) -> int:
@@ -108,9 +123,9 @@ def answer(log: Log, name: str, arguments: object, most: int = ROOM) -> str:
 
     `arguments`: JSON text, or the object itself where a provider gives one.
     """
-    most, kind = max(1_000, most), ASKED.get(name)
+    most, kind = max(1_000, most), ASKED.get(name) if type(name) is str else None
     if kind is None:
-        return f"[error: there is no tool {escaped(name[:80])!r} here: there are {', '.join(ASKED)}]"
+        return f"[error: there is no tool {escaped(str(name)[:80])!r} here: there are {', '.join(ASKED)}]"
     try:
         return prefix(str(_asked(kind, arguments).answer(log, most - HEAD)), most)
     except InvalidSetting as problem:

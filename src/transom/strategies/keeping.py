@@ -12,19 +12,22 @@ from typing import Any, cast
 from msgspec import Struct
 
 from transom.core import texts
+from transom.core.budget import fits
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, User
 from transom.core.policy import Aim, Kept
+from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.cutting import shorten, text_spots
 
 
 class KeepUsers(Struct, frozen=True, kw_only=True):
-    """What the user said (and instructions in the middle), newest first, within min(`tokens`, `fraction` of usable).
+    """What the user said (and instructions in the middle), newest first, within min(`tokens`, `fraction` of usable) and
+    the same fraction of every other limit.
 
-    The message that crosses the limit is excerpted, not dropped, if `least` tokens of it still fit. What must be in the
-    window anyway is not counted.
+    The message that crosses the tokens is excerpted, not dropped, if `least` tokens of it still fit. What must be in
+    the window anyway is not counted.
     """
 
     tokens: int = 20_000
@@ -32,15 +35,17 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     least: int = 50
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
-        left = aim.budget.share(self.tokens, self.fraction)
+        rooms = (int(self.fraction * room) for room in aim.limit[1:])
+        left = Size(aim.budget.share(self.tokens, self.fraction), *rooms)
         for unit in reversed([unit for unit in view.units() if isinstance(unit.head, (User, Instruction))]):
             if unit.key in aim.required:
                 continue
-            if unit.size.tokens <= left:
-                left -= unit.size.tokens
+            if fits(unit.size, left):
+                left = left.minus(unit.size)
                 yield unit.key, None
                 continue
-            if left >= self.least and (trim := _excerpt(view, aim, unit, left)) is not None:
+            fitting = left.tokens >= self.least and left.messages > 0
+            if fitting and (trim := _excerpt(view, aim, unit, left.tokens)) is not None:
                 yield unit.key, trim
             return
 
@@ -68,12 +73,15 @@ class KeepTools(Struct, frozen=True):
     names: tuple[str, ...]
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:  # noqa: ARG002 - a keeper's
-        seen: set[tuple[str, str]] = set()
-        wanted = {tool: argument for tool, _, argument in (name.partition(":") for name in self.names)}
+        seen: set[tuple[str, str, str]] = set()
+        wanted: dict[str, list[str]] = {}
+        for tool, _, argument in (name.partition(":") for name in self.names):
+            wanted.setdefault(tool, []).append(argument)
         for unit in reversed(list(view.units())):
             turn = unit.head
             if isinstance(turn, Assistant) and not unit.missing:
-                keys = {(call.name, _value(call.args, wanted[call.name])) for call in turn.calls if call.name in wanted}
+                asked = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
+                keys = {(call.name, argument, _value(call.args, argument)) for call, argument in asked}
                 if keys - seen:
                     seen |= keys
                     yield unit.key, None

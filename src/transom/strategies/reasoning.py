@@ -26,7 +26,9 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
         stop = view.n if self.current or view.newest_user is None else view.newest_user
         found: list[tuple[Trim, int]] = []
         for unit in view.units():
-            if unit.key < stop and unit.key != aim.newest and not view.held(unit) and isinstance(unit.head, Assistant):
+            if unit.key >= stop or unit.key == aim.newest or unit.voided or view.held(unit):
+                continue
+            if isinstance(unit.head, Assistant):
                 gone = unit.winning() if unit.cuts else {}
                 entry = view.entries_of(unit)[0]
                 for position, (address, part) in enumerate(addressed(unit.head), start=1):

@@ -52,9 +52,8 @@ class Dialect(Protocol):
         but not change the messages in it; what comes out for a prefix is a prefix."""
         ...
 
-    @property
-    def nudge(self) -> str:
-        """What must be said where a window would end with the model's own words; empty if it may."""
+    def nudge(self, turn: Assistant) -> str:
+        """What must be said where a window would end with this turn, which has no calls; empty if it may end so."""
         ...
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:

@@ -23,7 +23,11 @@ DIALECTS = {
 
 def dialect_named(dialect: str | Dialect) -> Dialect:
     """The dialect with this name, or the dialect itself. Raises InvalidSetting."""
-    return _loaded(dialect) if isinstance(dialect, str) else dialect
+    if isinstance(dialect, str):
+        return _loaded(dialect)
+    if not hasattr(dialect, "measure"):
+        raise InvalidSetting(f"dialect: must be a name or a dialect, not {type(dialect).__name__}")
+    return dialect
 
 
 def measure_of(log: Log, counter: TokenCounter) -> Measure:

@@ -45,7 +45,7 @@ class _Drawing(Struct, frozen=True):
 
 def _drawing(view: View, dialect: Dialect) -> _Drawing:
     """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-    last: _Drawing = view.drawn.get(dialect.name) or _Drawing()
+    last: _Drawing = view.drawn.get(dialect) or _Drawing()
     same = _same(last.slots, view.slots)
     new = [dialect.slot(slot) for slot in view.slots[same:]]
     top = last.top if view.head is last.head else _top(view, dialect)
@@ -59,7 +59,7 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
         starts.append(len(messages))
         messages.extend(rendered)
         handed.extend([message.copy() for message in rendered])
-    view.drawn[dialect.name] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
+    view.drawn[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
     return now
 
 

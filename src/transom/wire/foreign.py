@@ -41,9 +41,15 @@ def adopted(fact: Fact, target: str) -> Fact:
         changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, ToolResult):
         changed["legacy"] = False
-    elif isinstance(fact, Instruction) and target != "responses":
+    elif isinstance(fact, Instruction) and target not in {"", "responses"}:  # only OpenAI's know developers
         changed["role"] = "system"
     return cast("Fact", replace(fact, **changed))
+
+
+def nudge(turn: Assistant, target: str) -> str:
+    """What follows a turn that may not be the last: nothing if it ends with what the provider itself is doing."""
+    own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], Other)
+    return "" if own else texts.NUDGE
 
 
 def placed(turn: Assistant, key: int) -> tuple[Call, ...]:
@@ -95,7 +101,7 @@ class Adopting(Measure):
         tokens = super().part(part)
         if self.dialect and isinstance(part, Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
-        return max(self.left_out, tokens) if self.dialect and isinstance(part, Other) else tokens
+        return max(self.left_out, tokens) if isinstance(part, Other) else tokens
 
     def envelope(self, fact: Fact) -> int:
         """With the longest label there is for one that will be mended, or is another dialect's."""

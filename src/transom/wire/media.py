@@ -35,10 +35,16 @@ class Asset(Struct, frozen=True):
     name: str = ""
 
 
+_ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
+"""Where only Gemini can fetch from."""
+
+
 def translated(media: Media, source: str, target: str) -> Raw | None:
     """The part as the dialect `target` says what `source` said; None if it cannot. Names: "", "responses", …"""
     asset = _READ[source](media.raw) if source in _READ else None
-    return _WRITE[target](asset) if asset is not None and (asset.data or asset.url) else None
+    if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
+        return None
+    return _WRITE[target](asset)
 
 
 def pixels(media: Media) -> tuple[int, int] | None:

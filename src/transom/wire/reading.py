@@ -21,6 +21,22 @@ def compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+_ALIEN = (("parts", "gemini"), ("tool_calls", "openai"), ("function_call", "openai"))
+_ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
+
+
+def of_this(fields: Raw, where: str, dialect: str) -> Raw:
+    """The fields of a message, if they are not plainly another dialect's: what it says would be lost."""
+    found = next((name for key, name in _ALIEN if fields.get(key) and name != dialect), "")
+    content = fields.get("content")
+    if not found and dialect == "openai" and isinstance(content, list):
+        kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
+        found = next((_ALIEN_BLOCKS[kind] for kind in kinds if isinstance(kind, str) and kind in _ALIEN_BLOCKS), "")
+    if found or (dialect == "gemini" and "parts" not in fields and fields.get("content")):
+        raise InvalidMessage(where, f"the message is in another dialect's words ({found or 'openai'}), not {dialect}'s")
+    return fields
+
+
 def listed(messages: object, where: str) -> list[object]:
     """The messages of a request, as a list."""
     if not isinstance(messages, (list, tuple)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import Any, cast
 
 import msgspec
@@ -50,11 +49,6 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
     """What a turn holds, in its order on the wire, by the messages it came in."""
     groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
     return [[next(groups[letter]) for letter in run] for run in _letters(turn).split("|")]
-
-
-def ordered(turn: Assistant) -> Iterator[Addressed]:
-    """What a turn holds, in its order on the wire."""
-    return chain.from_iterable(runs(turn))
 
 
 # ---- a slot

@@ -48,10 +48,10 @@ def _ended(content: object) -> list[Raw] | None:
     return None
 
 
-def unmarked(system: object, messages: list[Raw]) -> list[Raw]:
-    """The messages with no more marks than a request may have: the oldest messages lose theirs. What had none is
-    shared."""
-    surplus, out = _marks([{"content": system}, *messages]) - MOST, list(messages)
+def unmarked(before: Sequence[Raw], messages: list[Raw]) -> list[Raw]:
+    """The messages with no more marks than a request may have, those `before` them included: the oldest messages lose
+    theirs. What had none is shared."""
+    surplus, out = _marks([*before, *messages]) - MOST, list(messages)
     for at, message in enumerate(messages):
         if surplus <= 0:
             break

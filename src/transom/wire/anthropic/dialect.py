@@ -8,12 +8,11 @@ from typing import cast
 
 from msgspec import Struct
 
-from transom.core import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, User
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.errors import InvalidMessage
-from transom.wire import saying
+from transom.wire import foreign, saying
 from transom.wire.anthropic.caching import unmarked
 from transom.wire.anthropic.measure import Counting
 from transom.wire.anthropic.parse import NAME, parse, read
@@ -32,9 +31,12 @@ class AnthropicMessages(Struct, frozen=True):
     """
 
     name: str = NAME
-    nudge: str = texts.NUDGE
     bound: bool = False
     mid_system: bool = False
+
+    def nudge(self, turn: Assistant) -> str:
+        """A word of the user's (A12), unless the turn ends with what the provider does itself."""
+        return foreign.nudge(turn, NAME)
 
     def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
         return []
@@ -81,7 +83,7 @@ class AnthropicMessages(Struct, frozen=True):
         """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
-        return {**fields, "messages": unmarked(system, messages)}
+        return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages)}
 
     def violations(self, request: Raw) -> list[Violation]:
         return violations(request)

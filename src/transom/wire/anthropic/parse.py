@@ -15,7 +15,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.reading import a_text, an_object, compact, kind_of, listed, owned
+from transom.wire.reading import a_text, an_object, compact, kind_of, listed, of_this, owned
 from transom.wire.replying import dumped
 from transom.wire.saying import continued, turn_of
 
@@ -76,7 +76,7 @@ def parse(message: object, where: str = "message", *, bound: bool = False) -> li
     fields = owned(cast("dict[object, object]", message), where)
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
-    role = fields.pop("role")
+    role = of_this(fields, where, NAME).pop("role")
     if role not in ("assistant", "user", "system"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
         raise InvalidMessage(where, f"role must be one of assistant, user, system, not {shown}")

@@ -7,10 +7,10 @@ from functools import partial
 
 from msgspec import Struct
 
-from transom.core import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult, User
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot
+from transom.wire import foreign
 from transom.wire.dialect import Placed, Violation
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.measure import GeminiMeasure
@@ -30,9 +30,12 @@ class Gemini(Struct, frozen=True):
     """
 
     name: str = NAME
-    nudge: str = texts.NUDGE
     sign: bool = True
     strict: bool = False
+
+    def nudge(self, turn: Assistant) -> str:
+        """A word of the user's (G6), unless the turn ends with what the provider does itself."""
+        return foreign.nudge(turn, NAME)
 
     def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
         return []

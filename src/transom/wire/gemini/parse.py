@@ -17,7 +17,7 @@ from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
 from transom.wire.gemini.words import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
-from transom.wire.reading import a_text, an_object, compact, kind_of, owned
+from transom.wire.reading import a_text, an_object, compact, kind_of, of_this, owned
 from transom.wire.saying import continued, turn_of
 
 
@@ -92,7 +92,7 @@ def _opened(value: object, where: str) -> tuple[Raw, str]:
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"a content must be an object, not {kind_of(value)}")
     fields = owned(cast("dict[object, object]", value), where)
-    role = fields.get("role")
+    role = of_this(fields, where, NAME).get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
         raise InvalidMessage(where, f"role must be user or model, not {shown}")

@@ -25,7 +25,10 @@ class OpenAIChat(Struct, frozen=True):
     """The dialect (see `wire.dialect.Dialect`): messages with roles, the system prompt first among them."""
 
     name: str = "openai"
-    nudge: str = ""
+
+    def nudge(self, turn: Assistant) -> str:  # noqa: ARG002 - it may end with any
+        """A request may end with the model's own words."""
+        return ""
 
     def head(self, head: Head) -> list[Raw]:
         """The instructions before the conversation. Tool schemas travel beside the messages, not in them."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from transom.core import texts
-from transom.core.message import Assistant, Fact, Head, Raw, ToolResult
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
 from transom.core.unit import Slot
 from transom.wire.dialect import Violation
@@ -38,7 +38,10 @@ class Mistral(OpenAIChat, frozen=True):
     """Chat messages as Mistral takes them; its own come out as they came."""
 
     name: str = "mistral"
-    nudge: str = texts.NUDGE
+
+    def nudge(self, turn: Assistant) -> str:
+        """Only a turn marked `prefix` may be the last (M3)."""
+        return "" if turn.extra and turn.extra.get("prefix") and not turn.dialect else texts.NUDGE
 
     def head(self, head: Head) -> list[Raw]:
         """Instructions, all of them as system messages."""
@@ -46,7 +49,7 @@ class Mistral(OpenAIChat, frozen=True):
 
     def slot(self, slot: Slot) -> list[Raw]:
         """What a slot shows, under labels of nine."""
-        return [_strict(message) for message in super().slot(slot)]
+        return [_said(_strict(message)) for message in super().slot(slot)]
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         """A word of the assistant between a tool's answer and the user."""
@@ -65,8 +68,10 @@ class Mistral(OpenAIChat, frozen=True):
         """Those of OpenAI's API, and M1 to M4."""
         messages = dicts(request.get("messages"))
         each = [list(_of_message(message, before)) for before, message in pairwise([{}, *messages])]
-        if messages and messages[-1].get("role") == "assistant" and not messages[-1].get("prefix"):
-            each[-1].append(("M3", "the last message is the assistant's"))
+        said = [message for message in messages if message.get("role") != "system"]
+        last = messages[-1] if said else {"role": "user"}  # of a system prompt alone nothing is known
+        if last.get("role") not in ("user", "tool") and not last.get("prefix"):
+            each[-1].append(("M3", f"the last message is of {shown(last.get('role'))}"))
         return judged((), each, super().violations(request))
 
 
@@ -76,9 +81,20 @@ class _Measure(Adopting):
         tokens = super().envelope(fact)
         if isinstance(fact, Assistant):
             return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
+        if isinstance(fact, Instruction):
+            return tokens + self.count(texts.instruction("system", "")) + len(fact.parts)
         if isinstance(fact, ToolResult):
             return tokens + 9 + MESSAGE_TOKENS + self.count(texts.ACKNOWLEDGED)
         return tokens
+
+
+def _said(message: Raw) -> Raw:
+    """An instruction in the middle, which may be the last message, is said by the user."""
+    if message["role"] == "system":
+        content = message["content"]
+        words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+        message.update(role="user", content=texts.instruction("system", words))
+    return message
 
 
 def _strict(message: Raw) -> Raw:

@@ -25,7 +25,7 @@ from transom.core.message import (
     User,
 )
 from transom.errors import InvalidMessage
-from transom.wire.reading import a_text, an_object, compact, is_text, kind_of, owned
+from transom.wire.reading import a_text, an_object, compact, is_text, kind_of, of_this, owned
 
 FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
 """Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
@@ -44,7 +44,7 @@ def parse(message: object, where: str = "message") -> Fact:
     fields = owned(cast("dict[object, object]", message), where)
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
-    role = fields.pop("role")
+    role = of_this(fields, where, "openai").pop("role")
     read = _READ.get(role) if isinstance(role, str) else None
     if read is None:
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)

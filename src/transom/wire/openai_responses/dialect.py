@@ -34,7 +34,10 @@ class OpenAIResponses(Struct, frozen=True):
 
     name: str = NAME
     strict: bool = False
-    nudge: str = ""
+
+    def nudge(self, turn: Assistant) -> str:  # noqa: ARG002 - it may end with any
+        """A request may end with the model's own words."""
+        return ""
 
     def head(self, head: Head) -> list[Raw]:
         return [sendable(mended(item(adopted(each, NAME)))) for each in head.messages if not _is_beside(each)]

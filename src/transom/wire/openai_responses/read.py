@@ -17,7 +17,7 @@ from transom.core.message import Part, Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
 from transom.wire.openai_responses.items import ANSWERS, CALLS, HEARD, ITEMS, NAME, SAID, TEXTS, TOOLS, is_models, kind
-from transom.wire.reading import a_text, an_object, compact, kind_of, owned
+from transom.wire.reading import a_text, an_object, compact, kind_of, of_this, owned
 from transom.wire.saying import turn_of
 
 _FILES = frozenset({"input_file", "input_audio"})
@@ -47,7 +47,7 @@ def _fields_of(item: object, where: str) -> Raw:
     if not isinstance(item, dict):
         raise InvalidMessage(where, f"an item must be an object, not {kind_of(item)}")
     fields = owned(cast("dict[object, object]", item), where)
-    type_, role = fields.get("type"), fields.get("role")
+    type_, role = fields.get("type"), of_this(fields, where, "responses").get("role")
     if not (type_ and isinstance(type_, str)) and (type_ is not None or "role" not in fields):
         raise InvalidMessage(
             where, f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
