@@ -294,7 +294,9 @@ def surfacing(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit,
 
 def stow(slot: Slot) -> Slot:
     """A slot as its fold holds it."""
-    return slot.stowed() if isinstance(slot, Unit) else replace(slot, known=None)
+    if isinstance(slot, Unit):
+        return slot if slot.entries is None else slot.stowed()
+    return slot if slot.known is None else replace(slot, known=None)
 
 
 def units_in(slot: Slot) -> Iterator[Unit]:
