@@ -32,7 +32,7 @@ def _texts(message) -> Iterator[str]:
         if part["type"] == "text":
             yield part["text"]
         elif part["type"] not in FILES:
-            yield from _strings({key: value for key, value in part.items() if key != "type"})
+            yield from strings({key: value for key, value in part.items() if key != "type"})
     for call in message.get("tool_calls") or ():
         body = call.get("function") or call["custom"]
         yield from (call["id"], body["name"], body["arguments"] if "arguments" in body else body["input"])
@@ -40,13 +40,13 @@ def _texts(message) -> Iterator[str]:
         yield from (message["function_call"]["name"], message["function_call"]["arguments"])
 
 
-def _strings(value) -> Iterator[str]:
+def strings(value) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
             if key != "type":
-                yield from _strings(item)
+                yield from strings(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _strings(item)
+            yield from strings(item)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
+from transom.core.texts import READ_BACK
 from transom.recall import TOOLS, answer, bound, list_entries
-from transom.strategies.cutting import READ_BACK
 from transom.testing.builders import call, hidden, result, says, talk
 from transom.testing.fakes import Entries, FakeClock, WordCounter
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from counting import strings
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.window import assemble
@@ -85,7 +86,7 @@ def item_tokens(item, count) -> int:
         return sum(count(part["text"]) for key in ("summary", "content") for part in item.get(key) or ())
     if kind in ("image_generation_call", "computer_call_output"):
         return 1000
-    return sum(map(count, _strings({key: value for key, value in item.items() if key != "type"})))
+    return sum(map(count, strings({key: value for key, value in item.items() if key != "type"})))
 
 
 def _content(content, count) -> int:
@@ -99,20 +100,8 @@ def _content(content, count) -> int:
         elif kind in WORDS:
             total += count(part[WORDS[kind]])
         else:
-            total += sum(map(count, _strings({key: value for key, value in part.items() if key != "type"})))
+            total += sum(map(count, strings({key: value for key, value in part.items() if key != "type"})))
     return total
-
-
-def _strings(value):
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key != "type":
-                yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
 
 
 def same(one, other) -> bool:

@@ -7,6 +7,7 @@ import json
 import pytest
 from windows import Letters
 
+from counting import strings
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Failure, Instruction, Reasoning, Text, ToolResult, User
 from transom.drive.conversation import Conversation
@@ -53,19 +54,7 @@ def _texts(content):
         elif kind in {"thinking", "redacted_thinking"}:
             yield block.get("thinking") or block.get("data") or ""
         elif kind not in {"image", "document"}:
-            yield from _strings({key: value for key, value in block.items() if key not in {"type", "cache_control"}})
-
-
-def _strings(value):
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key != "type":
-                yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
+            yield from strings({key: value for key, value in block.items() if key not in {"type", "cache_control"}})
 
 
 def talking(*facts, dialect: AnthropicMessages = ANTHROPIC, context=10_000_000, counter=None, system=None, **more):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from counting import strings
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.window import assemble
@@ -48,7 +49,7 @@ def _weights(part) -> Iterator[str | int]:
     elif any(key in part for key in ("inlineData", "inline_data", "fileData", "file_data")):
         yield MEDIA
     else:
-        yield from _strings({key: value for key, value in part.items() if "hought" not in key})
+        yield from strings({key: value for key, value in part.items() if "hought" not in key})
 
 
 def _said(response) -> list[str]:
@@ -59,14 +60,6 @@ def _said(response) -> list[str]:
 
 def _json(value) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _strings(value) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for item in value if isinstance(value, list) else [value[key] for key in value if key != "type"]:
-            yield from _strings(item)
 
 
 # ---- windows

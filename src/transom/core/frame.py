@@ -13,8 +13,8 @@ _NOTHING_SAID: Mapping[str, str] = {}
 
 class Frame(Struct, frozen=True, kw_only=True):
     """`head` stands before everything, verbatim. `says`: words by key that are said when they change (mode, goal,
-    step, todo): state is said, not carried. `nudge` gives what is said where the
-    window would end with this turn, for providers that do not go on from the model's own words; empty: nothing.
+    step, todo): state is said, not carried. `nudge` gives what is said where the window would end with this turn, for
+    providers that do not go on from the model's own words; empty: nothing.
     """
 
     head: Head = Head()

@@ -1,10 +1,10 @@
 """The plan: the entries that must be appended before the next request may leave. Pure; one atomic append.
 
 In this order, because each step may need room that a later one makes: an abandoned request is closed, open calls are
-closed, late results said, the head renewed, the model's last word followed by a nudge where its API wants
-one, new entries clipped while that is free; then, if the fullest room has
-passed the trigger, one deep cut; if the window would still not fit, the hard ladder; then the words of the frame that
-are due; and `Sent` last. Planning again after a plan gives only `Sent`.
+closed, late results said, the head renewed, the model's last word followed by a nudge where its API wants one, new
+entries clipped while that is free; then, if the fullest room has passed the trigger, one deep cut; if the window would
+still not fit, the hard ladder; then the words of the frame that are due; and `Sent` last. Planning again after a plan
+gives only `Sent`.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ class Aim(Struct, frozen=True):
     `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
     once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
     the window (first task, newest user message); `kept`: these, and what the policy's keepers want to keep as long as
-    that is possible. `newest`: the key of the newest unit. `ref` names an entry. `words`:
-    what will still be said before the request; `goal` leaves room for it.
+    that is possible. `newest`: the key of the newest unit. `ref` names an entry. `words`: what will still be said
+    before the request; `goal` leaves room for it.
     """
 
     goal: Size

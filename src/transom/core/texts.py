@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 
+READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
+READ_BACK = frozenset((READ, GREP, LIST))
+"""The tools that give a model what was cut: what they answer is bounded by itself, and never offloaded again."""
+
 ABORTED = "[aborted: no result was received; the tool may have run]"
 
 

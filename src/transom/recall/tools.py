@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
+from transom.core.texts import GREP, LIST, READ
 from transom.core.tokens import clean
 from transom.errors import InvalidSetting
 from transom.recall.content import escaped
@@ -21,7 +22,6 @@ from transom.recall.finding import CONTEXT, MATCHES, grep
 from transom.recall.listing import ENTRIES, list_entries
 from transom.recall.reading import LINES, ROOM, prefix, read
 from transom.recall.references import FORMS
-from transom.strategies.cutting import GREP, LIST, READ
 
 SHARE = 0.5
 """Bytes an answer may have for each usable token: an eighth of a window of plain text."""
@@ -36,9 +36,6 @@ class _Tool(Struct, kw_only=True, forbid_unknown_fields=True):
     """What a tool is asked with, and so its schema."""
 
     tool: ClassVar[str]
-
-    def answer(self, log: Log, room: int) -> object:
-        raise NotImplementedError
 
 
 class ReadBack(_Tool, kw_only=True):
@@ -82,7 +79,9 @@ class ListBack(_Tool, kw_only=True):
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, room)
 
 
-ASKED: dict[str, type[_Tool]] = {kind.tool: kind for kind in (ReadBack, GrepBack, ListBack)}
+Asked = ReadBack | GrepBack | ListBack
+
+ASKED: dict[str, type[Asked]] = {kind.tool: kind for kind in (ReadBack, GrepBack, ListBack)}
 
 
 def _schema(kind: type[_Tool]) -> Raw:
@@ -135,7 +134,7 @@ def answer(log: Log, name: str, arguments: object, most: int = ROOM) -> str:
     return f"[error: {escaped(why[:500])}]"
 
 
-def _asked(kind: type[_Tool], arguments: object) -> _Tool:
+def _asked(kind: type[Asked], arguments: object) -> Asked:
     """Numbers may come as texts, what is not meant as null, and no arguments at all as nothing: models do all three."""
     given: Any = arguments
     if isinstance(given, str):

@@ -18,10 +18,6 @@ from transom.core.view import View
 SNAP = 0.15
 """A cut moves to a line end if one lies within this share of its half."""
 
-READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
-READ_BACK = frozenset((READ, GREP, LIST))
-"""The tools that give a model what was cut: what they answer is bounded by itself, and never offloaded again."""
-
 Form = tuple[tuple[Span, ...], str]
 """What a trim shows: the spans kept and the note in the gap."""
 
@@ -52,7 +48,7 @@ def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
 def is_read_back(view: View, unit: Unit, seq: int) -> bool:
     """Whether a result of a unit comes from a tool that reads the log back."""
     call = view.tool_of(unit, seq)
-    return call is not None and call.name in READ_BACK
+    return call is not None and call.name in texts.READ_BACK
 
 
 def halves(text: str, keep: int) -> tuple[Span, ...]:
