@@ -13,7 +13,6 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any, cast
 
-import imagesize  # type: ignore[reportMissingTypeStubs]
 from msgspec import Struct
 
 from transom.core.message import Media, MediaKind, Raw
@@ -49,6 +48,8 @@ def translated(media: Media, source: str, target: str) -> Raw | None:
 
 def pixels(media: Media) -> tuple[int, int] | None:
     """Width and height of an image whose data is here; None if it is not, or is of no kind that models see."""
+    import imagesize  # type: ignore[reportMissingTypeStubs]  # noqa: PLC0415 - it brings an HTTP client along
+
     assets = (read(media.raw) for read in _READ.values())
     data = next((asset.data for asset in assets if asset is not None and asset.data), "")[:_HEADER]
     try:
