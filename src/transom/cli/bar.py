@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -19,26 +18,17 @@ class Bar:
     """Shows how far the work is, from 0 to 1, and what it is at. Each step is one for `watch`, too."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._console = Console(stderr=True)
-        self._begun = monotonic()
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._watch, self._begun = watch, monotonic()
+        self._task: TaskID | None = None
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
 
     def at(self, share: float, label: str) -> None:
         """The work has come this far."""
         self._watch.step()
-        if self._progress is None:
-            if not self._console.is_terminal or monotonic() - self._begun < PATIENCE:
+        if self._task is None:
+            if not self._progress.console.is_terminal or monotonic() - self._begun < PATIENCE:
                 return
-            self._progress = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-            )
             self._task = self._progress.add_task(label, total=1.0)
             self._progress.start()
         self._progress.update(self._task, completed=share, description=label)
@@ -46,8 +36,6 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
+    def __exit__(self, *exception: object) -> None:
+        if self._task is not None:
             self._progress.stop()

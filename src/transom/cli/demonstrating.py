@@ -12,8 +12,8 @@ from rich.text import Text
 from transom.cli.commands import Demo, Replay
 from transom.cli.explaining import explained, print_explained
 from transom.cli.places import command, found_log
-from transom.cli.replaying import Outcome, replayed
-from transom.cli.report import print_course, print_json, print_tables
+from transom.cli.replaying import replayed
+from transom.cli.report import Outcome, print_course, print_json, print_tables
 from transom.cli.term import put, put_whole, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
@@ -31,7 +31,7 @@ NEXT = (
 def run(wanted: Demo) -> int:
     """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
     outcome = replayed(Replay(files=[SESSION], budget=wanted.budget, policy=wanted.policy))
-    outcome = _named(outcome)
+    outcome = replace(outcome, files=((NAME, outcome.total),))  # where its file is, is nobody's business
     if wanted.json:
         print_json(outcome)
         return outcome.code
@@ -45,12 +45,6 @@ def run(wanted: Demo) -> int:
     _print_window(console, outcome)
     _print_next(console)
     return outcome.code
-
-
-def _named(outcome: Outcome) -> Outcome:
-    """The demo's file is nobody's business."""
-
-    return replace(outcome, files=((NAME, outcome.total),))
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
@@ -71,7 +65,6 @@ def _print_next(console: Console) -> None:
     put(console, ("\nWhere to look next", "bold"))
     name = command()
     width = max(len(asked) for asked, _ in NEXT) + len(name) + 5
+    room = max(0, console.width - width)
     for asked, what in NEXT:
-        line = f"  {name} {asked}"
-        room = max(0, console.width - width)
-        console.print(Text.assemble((f"{line:<{width}}", "cyan"), what[:room]), soft_wrap=True)
+        console.print(Text.assemble((f"  {name} {asked}".ljust(width), "cyan"), what[:room]), soft_wrap=True)

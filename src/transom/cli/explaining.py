@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from rich.console import Console
 
 from transom.cli.commands import Explain
@@ -21,7 +21,6 @@ from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
 
-STATES = ("kept", "shortened", "folded", "dropped")
 WIDE = 70
 """Columns a terminal needs for reason and text to stand behind the rest."""
 OPENING = 80
@@ -56,7 +55,7 @@ def run(wanted: Explain) -> int:
     with found_log(wanted.store, wanted.id) as log:
         found = explained(log, wanted.at)
     if wanted.json:
-        put_json(to_builtins(found, str_keys=True))
+        put_json(found)
     else:
         print_explained(terminal(), found, every=wanted.every)
     return 0
@@ -112,11 +111,16 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
     _print_header(console, found)
     _print_bar(console, found.rows)
     _print_totals(console, found)
-    lines = _Lines(console, found)
-    lines.titles()
+    wide, named = console.width >= WIDE, set[int]()
+    titles = _columns(wide, "entries", "role", "tokens")
+    put(console, (f"\n{titles}{'state':<9} {'why, and the text' if wide else ''}", "bold"))
     runs = [[row] for row in found.rows] if every else _runs(found.rows)
     for run in runs[:most]:
-        lines.run(run)
+        new = {edit: found.folds[edit] for edit in run[0].edits if edit in found.folds and edit not in named}
+        named.update(new)
+        _print_run(console, wide, run, sum(new.values()))
+        for edit in new:
+            put(console, (f"{'':{9 if wide else 7}} shown as {one_line(found.texts[edit])}", "dim"))
     if most is not None and len(runs) > most:
         put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
@@ -147,11 +151,11 @@ def _print_bar(console: Console, rows: list[Row]) -> None:
 
 def _print_totals(console: Console, found: Explained) -> None:
     legend: list[tuple[str, str]] = []
-    for state in STATES:
+    for state, block in BLOCKS.items():
         rows = [row for row in found.rows if row.state == state]
         shown = sum(row.shown for row in rows) + (sum(found.folds.values()) if state == "folded" else 0)
         if rows:
-            count = f"{BLOCKS[state]} {len(rows):,} {state} "
+            count = f"{block} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
     head = f"{found.head:,} in the head" if found.head else ""
     put_whole(console, *legend, (head, "dim"))
@@ -159,50 +163,31 @@ def _print_totals(console: Console, found: Explained) -> None:
 
 def _runs(rows: list[Row]) -> list[list[Row]]:
     """Neighbours folded alike by the same edit stand together, everything else by itself."""
-
-    def key(at: tuple[int, Row]) -> tuple[int, tuple[int, ...], str]:
-        position, row = at
-        return (-1, row.edits, row.why) if row.state == "folded" else (position, (), "")
-
-    return [[row for _, row in run] for _, run in groupby(enumerate(rows), key=key)]
+    alike = groupby(rows, key=lambda row: (row.edits, row.why) if row.state == "folded" else row.entry)
+    return [list(run) for _, run in alike]
 
 
-class _Lines:
-    """A line for each run. Where there is little room the reason has a line of its own, and the text is left out."""
+def _print_run(console: Console, wide: bool, run: list[Row], text_tokens: int) -> None:
+    """A row, or neighbours folded alike, with the tokens of the fold's text if that is named here.
 
-    def __init__(self, console: Console, found: Explained) -> None:
-        self._console, self._folds, self._texts = console, found.folds, found.texts
-        self._wide = console.width >= WIDE
-        self._named: set[int] = set()
+    Where there is little room the reason has a line of its own, and the text is left out.
+    """
+    first, last = run[0], run[-1]
+    tokens, shown = sum(row.tokens for row in run), sum(row.shown for row in run) + text_tokens
+    which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
+    role = first.role if first is last else f"{len(run):,} entries"
+    count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
+    start = (_columns(wide, which, role, count), "")
+    why = first.why and first.why + "".join(f" [entry {edit}]" for edit in first.edits)
+    if wide:
+        text = one_line(first.text) if first is last else ""
+        state = f"{first.state:<9} "
+        put(console, start, (state, STYLES[first.state]), (f"{why}  " if why else "", "italic"), (text, "dim"))
+        return
+    put(console, start, (first.state, STYLES[first.state]))
+    if why:
+        put_whole(console, (why, "italic"), indent=8)
 
-    def titles(self) -> None:
-        """What stands in which column."""
-        why = "why, and the text" if self._wide else ""
-        put(self._console, (f"\n{self._columns('entries', 'role', 'tokens')}{'state':<9} {why}", "bold"))
 
-    def run(self, run: list[Row]) -> None:
-        """A row, or neighbours folded alike; and the text of their fold if it has not been named yet."""
-        first, last = run[0], run[-1]
-        new = [edit for edit in first.edits if edit in self._folds and edit not in self._named]
-        tokens, shown = sum(row.tokens for row in run), sum(row.shown for row in run)
-        shown += sum(self._folds[edit] for edit in new)
-        which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
-        role = first.role if first is last else f"{len(run):,} entries"
-        count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
-        edits = "".join(f" [entry {edit}]" for edit in first.edits)
-        state = f"{first.state:<9} " if self._wide else first.state
-        start = (self._columns(which, role, count), ""), (state, STYLES[first.state])
-        why = f"{first.why}{edits}" if first.why else ""
-        if self._wide:
-            text = "" if first is not last else one_line(first.text)
-            put(self._console, *start, (f"{why}  " if why else "", "italic"), (text, "dim"))
-        else:
-            put(self._console, *start)
-            if why:
-                put_whole(self._console, (why, "italic"), indent=8)
-        for edit in new:
-            self._named.add(edit)
-            put(self._console, (f"{'':{9 if self._wide else 7}} shown as {one_line(self._texts[edit])}", "dim"))
-
-    def _columns(self, which: str, role: str, count: str) -> str:
-        return f"{which:>9} {role:<10} {count:>14} " if self._wide else f"{which:>7} {role:<9} {count:>11} "
+def _columns(wide: bool, which: str, role: str, count: str) -> str:
+    return f"{which:>9} {role:<10} {count:>14} " if wide else f"{which:>7} {role:<9} {count:>11} "

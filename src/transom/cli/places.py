@@ -6,14 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from shutil import which
 
 from transom.cli.waiting import Watch
 from transom.errors import InvalidSetting, UnknownLog
-from transom.stores import Store, StoredLog, open_store
+from transom.stores import StoredLog, open_store
 
 FOLDER = Path(".transom")
 LAST = FOLDER / "last"
@@ -60,12 +60,8 @@ def found_log(store: str | None, part: str) -> Generator[StoredLog]:
     """The log whose id is `part`, or the only one whose id holds it. Raises UnknownLog, InvalidSetting."""
     url = _last_store() if store is None else store
     _must_exist(url)
-    with Watch(url, writing=False):
-        opened: Store = open_store(url)
-        try:
-            yield opened.open(_named(opened.names(), part, url))
-        finally:
-            opened.close()
+    with Watch(url, writing=False), closing(open_store(url)) as opened:
+        yield opened.open(_named(opened.names(), part, url))
 
 
 def _last_store() -> str:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import reduce
 from pathlib import Path
 from time import thread_time
-from typing import Any
-
-from msgspec import Struct
+from typing import IO, Any
 
 from transom.cli.bar import Bar
 from transom.cli.commands import Replay
 from transom.cli.places import fresh_store, remember
-from transom.cli.report import print_json, print_report
+from transom.cli.report import Course, Outcome, print_json, print_report
 from transom.cli.sources import Record, records
 from transom.cli.waiting import Watch
-from transom.cli.windows import STDOUT, WindowsFile, windows_file
+from transom.cli.windows import STDOUT, line_of, windows_file
 from transom.core.budget import Budget
 from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.drive.conversation import Conversation
-from transom.drive.replay import Placed, Step, replay, split
+from transom.drive.replay import Placed, Question, Step, replay, split
 from transom.errors import InvalidSetting
 from transom.measure.tally import Needs, Tally, needs_of, newest_fold, tally_of
 from transom.policies import policy_named
@@ -29,63 +28,22 @@ from transom.stores import Store, open_store
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
 
-WRONG = 1
-"""The exit code if a window is invalid or over its budget, or if nothing but refusals came of it."""
-
 PROBLEMS = 5
 """How many wrong windows are named."""
-
-
-class Course(Struct, frozen=True, kw_only=True):
-    """A conversation's windows over its calls: their tokens, None where a call was refused."""
-
-    id: str
-    tokens: tuple[int | None, ...]
-
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """All of a replay: a tally for each file, the course to draw, what refused calls need, the first wrong windows."""
-
-    budget: int
-    policy: str
-    store: str
-    files: tuple[tuple[str, Tally], ...]
-    course: Course | None = None
-    needs: Needs | None = None
-    problems: tuple[str, ...] = ()
-
-    @property
-    def code(self) -> int:
-        """The exit code: whether every window was right, and there was any."""
-        total = self.total
-        wrong = total.invalid or total.over or (total.refused and total.refused == total.calls + total.questions)
-        return WRONG if wrong else 0
-
-    @property
-    def total(self) -> Tally:
-        """Everything together."""
-        total = Tally()
-        for _, tally in self.files:
-            total = total.plus(tally)
-        return total
 
 
 def run(wanted: Replay) -> int:
     """Replay, print, and say by the exit code whether every window was right."""
     outcome = replayed(wanted)
-    aside = wanted.out == STDOUT
-    if wanted.json:
-        print_json(outcome, aside=aside)
-    else:
-        print_report(outcome, aside=aside)
+    show = print_json if wanted.json else print_report
+    show(outcome, aside=wanted.out == STDOUT)
     return outcome.code
 
 
 def replayed(wanted: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
-    budget, policy = Budget(context=wanted.budget), policy_named(wanted.policy)
+    budget, policy, out = Budget(context=wanted.budget), policy_named(wanted.policy), wanted.out
     dialect_named(wanted.dialect)
-    out = wanted.out
     for file in wanted.files:  # before anything is made
         file.stat()
         if out is not None and out != STDOUT and out.exists() and out.samefile(file):
@@ -95,7 +53,7 @@ def replayed(wanted: Replay) -> Outcome:
         with Watch(url, writing=True) as watch, closing(open_store(url)) as store:
             remember(url)
             with windows_file(out) as windows, Bar(watch) as bar:
-                playing = _Playing(store, budget, policy, windows, bar, wanted)
+                playing = _Playing(wanted, store, budget, policy, windows, bar)
                 files = tuple((str(file), playing.file(file, done)) for done, file in enumerate(wanted.files))
     except KeyboardInterrupt as stop:
         stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
@@ -117,11 +75,10 @@ class _Playing:
     """Goes through files; keeps the course to draw, what refused calls need, and the first problems."""
 
     def __init__(
-        self, store: Store, budget: Budget, policy: Policy, out: WindowsFile, bar: Bar, wanted: Replay
+        self, wanted: Replay, store: Store, budget: Budget, policy: Policy, out: IO[bytes] | None, bar: Bar
     ) -> None:
-        self._store, self._budget, self._policy = store, budget, policy
-        self._dialect = dialect_named(wanted.dialect)
-        self._out, self._bar, self._wanted = out, bar, wanted
+        self._wanted, self._store, self._out, self._bar = wanted, store, out, bar
+        self._budget, self._policy, self._dialect = budget, policy, dialect_named(wanted.dialect)
         self._names: set[str] = set()
         self.course: Course | None = None
         self.needs: Needs | None = None
@@ -130,10 +87,8 @@ class _Playing:
 
     def file(self, path: Path, done: int) -> Tally:
         """Every conversation of a file; `done` files came before it."""
-        total = Tally()
-        for record in records(path, questions=self._wanted.questions):
-            total = total.plus(self._record(record, done))
-        return total
+        played = records(path, questions=self._wanted.questions)
+        return reduce(Tally.plus, (self._record(record, done) for record in played), Tally())
 
     def _record(self, record: Record, done: int) -> Tally:
         head, facts = split(record.messages, record.where)
@@ -146,15 +101,16 @@ class _Playing:
             dialect=self._dialect,
         )
         total, tokens, newest = Tally(conversations=1), list[int | None](), -1
-        for step, request, seconds in _timed(conversation, facts, record):
-            self._out.write(record.id, step, request)
+        for step, request, seconds in timed(conversation, facts, record.questions):
+            if self._out is not None:
+                self._out.write(line_of(record.id, step, request))
             self._bar.at((done + _reached(record, step)) / len(self._wanted.files), record.where)
             total = total.plus(self._judged(record, step, request, newest)).plus(Tally(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
         conversation.close()
-        self._drawn(Course(id=record.id, tokens=tuple(tokens)))
+        self._drawn(Course(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(Tally(skipped=turns - total.calls))
 
@@ -187,7 +143,7 @@ class _Playing:
         if self._wanted.chart is None:
             if self.course is None or len(course.tokens) > len(self.course.tokens):
                 self.course = course
-        elif course.id == self._wanted.chart:
+        elif course.conversation == self._wanted.chart:
             self.course = course
 
 
@@ -196,14 +152,14 @@ def _reached(record: Record, step: Step) -> float:
     return record.begin + (record.end - record.begin) * step.at / max(1, len(record.messages))
 
 
-def _timed(
-    conversation: Conversation, facts: list[Placed], record: Record
+def timed(
+    conversation: Conversation, facts: list[Placed], questions: Sequence[Question]
 ) -> Iterator[tuple[Step, dict[str, Any], float]]:
     """Each step with what its window puts in a request, and the CPU seconds that building it took this thread.
 
     What follows the last call (its reply is appended) is nobody's call, and is not counted.
     """
-    steps = replay(conversation, facts, questions=record.questions)
+    steps = replay(conversation, facts, questions=questions)
     while True:
         begun = thread_time()
         step = next(steps, None)

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import asdict
 from rich import box
 from rich.console import Console, Group
 from rich.measure import Measurement
+from rich.table import Column as Heading
 from rich.table import Table
 
 from transom.cli.chart import sawtooth
 from transom.cli.places import command
 from transom.cli.term import one_line, put, put_json, put_whole, terminal
 from transom.core.tokens import REQUEST_TOKENS
-from transom.measure.tally import Span, Tally
+from transom.measure.tally import Needs, Span, Tally
 
-if TYPE_CHECKING:
-    from transom.cli.replaying import Outcome
-
-Column = tuple[str, str, Callable[[Tally], str]]
+T = TypeVar("T")
+Column = tuple[str, str, Callable[[T], str]]
 """A label, the same in two lines for a column's head, and what stands under it."""
 
 
-def _decimal(number: float | None) -> str:
-    return "–" if number is None else f"{number:.2f}"
+def figure(number: float | None, form: str) -> str:
+    return "–" if number is None else format(number, form)
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}%"
-
-
-COLUMNS: tuple[Column, ...] = (
+COLUMNS: tuple[Column[Tally], ...] = (
     ("conversations", "conver-\nsations", lambda tally: f"{tally.conversations:,}"),
     ("calls", "calls", lambda tally: f"{tally.calls:,}"),
     ("invalid", "invalid", lambda tally: f"{tally.invalid:,}"),
@@ -42,13 +39,48 @@ COLUMNS: tuple[Column, ...] = (
     ("skipped", "skipped", lambda tally: f"{tally.skipped:,}"),
     ("tokens sent", "tokens\nsent", lambda tally: f"{tally.tokens:,}"),
     ("passthrough would send", "pass-\nthrough", lambda tally: f"{tally.passthrough:,}"),
-    ("share of it sent", "share\nsent", lambda tally: _percent(tally.sent_share)),
-    ("cached share", "cached\nshare", lambda tally: _percent(tally.cached_share)),
+    ("share of it sent", "share\nsent", lambda tally: figure(tally.sent_share, ".1%")),
+    ("cached share", "cached\nshare", lambda tally: figure(tally.cached_share, ".1%")),
     ("prefix breaks", "prefix\nbreaks", lambda tally: f"{tally.breaks:,}"),
     ("compactions", "compac-\ntions", lambda tally: f"{tally.compactions:,}"),
-    ("ms per call", "ms per\ncall", lambda tally: _decimal(tally.ms_per_call)),
+    ("ms per call", "ms per\ncall", lambda tally: figure(tally.ms_per_call, ".2f")),
 )
-QUESTIONS: Column = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
+QUESTIONS: Column[Tally] = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
+ALL = "all files"
+
+WRONG = 1
+"""The exit code if a window is invalid or over its budget, or if nothing but refusals came of it."""
+
+
+class Course(Struct, frozen=True, kw_only=True):
+    """A conversation's windows over its calls: their tokens, None where a call was refused."""
+
+    conversation: str
+    tokens: tuple[int | None, ...]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """All of a replay: a tally for each file, the course to draw, what refused calls need, the first wrong windows."""
+
+    budget: int
+    policy: str
+    store: str
+    files: tuple[tuple[str, Tally], ...]
+    course: Course | None = None
+    needs: Needs | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code: whether every window was right, and there was any."""
+        total = self.total
+        wrong = total.invalid or total.over or (total.refused and total.refused == total.calls + total.questions)
+        return WRONG if wrong else 0
+
+    @property
+    def total(self) -> Tally:
+        """Everything together."""
+        return reduce(Tally.plus, (tally for _, tally in self.files), Tally())
 
 
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
@@ -66,10 +98,9 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     columns = (*COLUMNS[:2], QUESTIONS, *COLUMNS[2:]) if outcome.total.questions else COLUMNS
     rows = [(one_line(Path(name).name), tally) for name, tally in outcome.files]
     if len(rows) > 1:
-        rows.append(("all files", outcome.total))
-    wide = _wide(columns, rows)
-    fits = Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
-    console.print(wide if fits and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
+        rows.append((ALL, outcome.total))
+    wide = table("file", rows, columns)
+    console.print(wide if fits(console, wide) and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
     _print_refused(console, outcome)
     for problem in outcome.problems:
         put(console, ("wrong: ", "red"), (one_line(problem), ""))
@@ -98,7 +129,7 @@ def print_course(console: Console, outcome: Outcome) -> None:
     course = outcome.course
     if course is None or not course.tokens:
         return
-    put(console, ("Window size in tokens, ", "bold"), (one_line(course.id), "bold"))
+    put(console, ("Window size in tokens, ", "bold"), (one_line(course.conversation), "bold"))
     for line in sawtooth(course.tokens, outcome.budget, width=min(console.width, 100)):
         put(console, (line, ""))
 
@@ -109,43 +140,47 @@ def print_json(outcome: Outcome, *, aside: bool = False) -> None:
     Tokens and shares count the calls that were sent; `needs`: the least and the most tokens that refused ones need, and
     the least and the most that stands before their conversations. On stdout, or `aside` on stderr.
     """
-    course = outcome.course
     put_json(
         {
             "budget": outcome.budget,
             "policy": outcome.policy,
             "store": outcome.store,
-            "files": [{"file": name, **_numbers(tally)} for name, tally in outcome.files],
-            "total": _numbers(outcome.total),
-            "needs": None if outcome.needs is None else asdict(outcome.needs),
+            "files": [{"file": name, **numbers(tally)} for name, tally in outcome.files],
+            "total": numbers(outcome.total),
+            "needs": outcome.needs,
             "problems": outcome.problems,
-            "course": None if course is None else {"conversation": course.id, "tokens": course.tokens},
+            "course": outcome.course,
         },
         aside=aside,
     )
 
 
-def _numbers(tally: Tally) -> dict[str, Any]:
+def numbers(tally: Tally) -> dict[str, Any]:
+    """A tally for programs: its counts, and the shares that follow from them."""
     shares = {"sent_share": tally.sent_share, "cached_share": tally.cached_share, "ms_per_call": tally.ms_per_call}
     return {**asdict(tally), **shares}
 
 
-def _wide(columns: tuple[Column, ...], rows: list[tuple[str, Tally]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
-    table.add_column("file", no_wrap=True)
-    for _, head, _ in columns:
-        table.add_column(head, justify="right", no_wrap=True)
-    for name, tally in rows:
-        if name == "all files":
-            table.add_section()
-        table.add_row(name, *(shown(tally) for _, _, shown in columns))
-    return table
+def table(title: str, rows: Sequence[tuple[str, T]], columns: Sequence[Column[T]]) -> Table:
+    """A row for each result behind its name; `title` says what the names are. A row for all files stands apart."""
+    heads = (Heading(head, justify="right", no_wrap=True) for _, head, _ in columns)
+    out = Table(Heading(title, no_wrap=True), *heads, box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for name, result in rows:
+        if name == ALL:
+            out.add_section()
+        out.add_row(name, *(shown(result) for _, _, shown in columns))
+    return out
 
 
-def _tall(columns: tuple[Column, ...], name: str, tally: Tally) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(name, overflow="fold")
-    table.add_column("", justify="right")
+def fits(console: Console, wide: Table) -> bool:
+    """Whether a table can be printed without anything cut off."""
+    return Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
+
+
+def _tall(columns: Sequence[Column[Tally]], name: str, tally: Tally) -> Table:
+    """One tally, a figure a line, for where a row has no room."""
+    heads = Heading(name, overflow="fold"), Heading(justify="right")
+    out = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
     for label, _, shown in columns:
-        table.add_row(label, shown(tally))
-    return table
+        out.add_row(label, shown(tally))
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from transom.cli.commands import Show
 from transom.cli.places import found_log
@@ -35,7 +35,7 @@ def run(wanted: Show) -> int:
     with found_log(wanted.store, wanted.id) as log:
         lines = lines_of(log)
         if wanted.json:
-            put_json({"conversation": log.name, "entries": to_builtins(lines)})
+            put_json({"conversation": log.name, "entries": lines})
         else:
             _print(log, lines)
     return 0
@@ -51,11 +51,8 @@ def lines_of(log: StoredLog) -> list[Line]:
 def _line(view: View, entry: Entry, row: Row | None) -> Line:
     body = entry.body
     if row is None:
-        edit = isinstance(body, (Fold, Trim, Pin))
-        live = edit and view.refusal(Undo(edit=entry.seq)) is None
-        state = "" if not edit else "live" if live else "not live"
-        tokens = sum(entry.tokens)
-        return Line(seq=entry.seq, kind=kind_of(body), text=words(body), tokens=tokens, state=state)
+        state = "" if not isinstance(body, (Fold, Trim, Pin)) else "live" if view.is_live(entry.seq) else "not live"
+        return Line(seq=entry.seq, kind=kind_of(body), text=words(body), tokens=sum(entry.tokens), state=state)
     return Line(
         seq=entry.seq,
         kind=row.role,
@@ -98,14 +95,11 @@ def _broke(sent: Sent) -> str:
 
 def _print(log: StoredLog, lines: list[Line]) -> None:
     console = terminal()
-    tokens = sum(line.tokens for line in lines if line.shown or line.state in STYLES)
+    tokens = sum(line.tokens for line in lines if not line.state or line.state in STYLES)
     put(console, (f"{one_line(log.name)}: {len(lines):,} entries, {tokens:,} tokens", "bold"))
     put(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
-        style = "" if line.state in STYLES and line.state else "dim"
-        put(
-            console,
-            (f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} ", style),
-            (f"{line.state:<10} ", STYLES.get(line.state, "dim")),
-            (one_line(line.text), style),
-        )
+        style = "" if line.state in STYLES else "dim"
+        start = f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} "
+        state = f"{line.state:<10} ", STYLES.get(line.state, "dim")
+        put(console, (start, style), state, (one_line(line.text), style))

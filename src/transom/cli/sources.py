@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 from transom.core.message import Raw
 from transom.drive.replay import Question
 from transom.errors import InvalidMessage
+from transom.measure.compare import Label
 from transom.wire.reading import kind_of
 
 GZIP = b"\x1f\x8b"
@@ -23,6 +25,7 @@ SPREAD = "; JSON that goes over several lines belongs in a file named .json"
 class Record(Struct, frozen=True, kw_only=True):
     """One conversation as it stood in a file: `messages` are not looked at yet.
 
+    `labels`: for the number of a question, its answer and the evidence before it, as far as both are known.
     `begin` and `end`: how much of the file was read before and after it, from 0 to 1.
     """
 
@@ -30,56 +33,45 @@ class Record(Struct, frozen=True, kw_only=True):
     id: str
     messages: list[Raw]
     questions: tuple[Question, ...] = ()
+    labels: dict[int, Label] = {}
     begin: float = 0.0
     end: float = 1.0
 
 
 def records(path: Path, *, questions: bool = False) -> Iterator[Record]:
     """The conversations of a file, in order, one in memory at a time. Raises OSError, InvalidMessage."""
-    size = path.stat().st_size
+    size, name = path.stat().st_size, path.name.removesuffix(".gz")
     with path.open("rb") as raw:
         packed = path.suffix == ".gz" or raw.peek(2)[:2] == GZIP
         content = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
-        if _stem(path) + ".json" == path.name.removesuffix(".gz"):
-            yield _record(_json(_read(content, str(path)), str(path)), str(path), _stem(path), questions, (0.0, 1.0))
+        if name.endswith(".json"):
+            value = _json(_read(content.read, str(path)), str(path))
+            yield _record(value, str(path), name.removesuffix(".json"), questions, (0.0, 1.0))
             return
-        begin = 0.0
-        for count, (number, line) in enumerate(_lines(content, path)):
-            where = f"{path} line {number}"
+        begin, hint = 0.0, SPREAD
+        for number, where, line in _lines(content, path):
             end = min(1.0, raw.tell() / size) if raw.seekable() and size else 1.0
-            hint = "" if count else SPREAD
-            yield _record(_json(line, where, hint), where, f"{_stem(path)}:{number}", questions, (begin, end))
-            begin = end
+            title = f"{name.removesuffix('.jsonl')}:{number}"
+            yield _record(_json(line, where, hint), where, title, questions, (begin, end))
+            begin, hint = end, ""
 
 
-def _stem(path: Path) -> str:
-    name = path.name.removesuffix(".gz")
-    return name.removesuffix(".json") if name.endswith(".json") else name.removesuffix(".jsonl")
-
-
-def _read(content: IO[bytes], where: str) -> bytes:
-    try:
-        return content.read()
-    except (OSError, EOFError, zlib.error) as problem:
-        raise _unreadable(where, problem) from problem
-
-
-def _lines(content: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    while True:
-        number += 1
-        try:
-            line = content.readline()
-        except (OSError, EOFError, zlib.error) as problem:
-            raise _unreadable(f"{path} line {number}", problem) from problem
+def _lines(content: IO[bytes], path: Path) -> Iterator[tuple[int, str, bytes]]:
+    """The lines that are not empty, each with its number and how errors name it."""
+    for number in count(1):
+        where = f"{path} line {number}"
+        line = _read(content.readline, where)
         if not line:
             return
         if line := line.strip():
-            yield number, line
+            yield number, where, line
 
 
-def _unreadable(where: str, problem: Exception) -> InvalidMessage:
-    return InvalidMessage(where, f"cannot be read: {problem}")
+def _read(read: Callable[[], bytes], where: str) -> bytes:
+    try:
+        return read()
+    except (OSError, EOFError, zlib.error) as problem:
+        raise InvalidMessage(where, f"cannot be read: {problem}") from problem
 
 
 def _json(text: bytes, where: str, hint: str = "") -> object:
@@ -109,10 +101,13 @@ def _record(value: object, where: str, name: str, questions: bool, span: tuple[f
         raise InvalidMessage(where, f"id must be a text, {_found(fields, 'id')}")
     listed = cast("list[Raw]", messages)
     asked = tuple(_questions(fields.get("questions"), where, len(listed))) if questions else ()
-    return Record(where=where, id=title or name, messages=listed, questions=asked, begin=span[0], end=span[1])
+    known = ((one.index, _label(fields["questions"][one.index], one.asked_at)) for one in asked)
+    labels = {index: label for index, label in known if label is not None}
+    begin, end = span
+    return Record(where=where, id=title or name, messages=listed, questions=asked, labels=labels, begin=begin, end=end)
 
 
-def _questions(value: object, where: str, count: int) -> Iterator[Question]:
+def _questions(value: object, where: str, most: int) -> Iterator[Question]:
     if value is None:
         return
     if not isinstance(value, list):
@@ -124,11 +119,19 @@ def _questions(value: object, where: str, count: int) -> Iterator[Question]:
         if not isinstance(text, str) or not text:
             raise InvalidMessage(where, f"{path}.question must be a text, {_found(fields, 'question')}")
         if at is None:
-            at = count
-        if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at <= count:
+            at = most
+        if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at <= most:
             shown = f"{at!r:.40}" if kind_of(at) == "a number" else kind_of(at)
-            raise InvalidMessage(where, f"{path}.asked_at must be a whole number from 0 to {count}, not {shown}")
+            raise InvalidMessage(where, f"{path}.asked_at must be a whole number from 0 to {most}, not {shown}")
         yield Question(index=index, text=text, asked_at=at)
+
+
+def _label(question: Raw, asked_at: int) -> Label | None:
+    """What is known of a question; None without an answer, or without evidence before it (positions of messages)."""
+    answer, places = question.get("answer"), question.get("evidence")
+    listed = cast("list[object]", places) if isinstance(places, list) else []
+    evidence = tuple(at for at in listed if isinstance(at, int) and 0 <= at < asked_at)
+    return None if answer is None or not evidence else Label(str(answer), evidence)
 
 
 def _found(fields: dict[str, Any], key: str) -> str:

@@ -12,13 +12,7 @@ from rich.text import Text
 
 from transom.core.codec import plain
 
-STYLES = {
-    "kept": "green",
-    "shortened": "yellow",
-    "folded": "cyan",
-    "dropped": "red",
-    "": "dim",
-}
+STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
 """One colour for each state a fact can be in."""
 
 

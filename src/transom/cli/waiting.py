@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 from transom.cli.streams import say
@@ -38,9 +37,7 @@ class Watch:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._done.set()
         if self._path:
             self._thread.join()

@@ -16,20 +16,8 @@ from transom.drive.replay import Step
 STDOUT = Path("-")
 
 
-class WindowsFile:
-    """Takes steps in order. `None` for a file takes them and forgets them."""
-
-    def __init__(self, file: IO[bytes] | None) -> None:
-        self._file = file
-
-    def write(self, conversation: str, step: Step, request: dict[str, Any]) -> None:
-        """One step, on one line."""
-        if self._file is not None:
-            self._file.write(plain(line_of(conversation, step, request)) + b"\n")
-
-
-def line_of(conversation: str, step: Step, request: dict[str, Any]) -> dict[str, Any]:
-    """A step as it stands in the file; `request` is what its window puts in a request."""
+def line_of(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
+    """A step as it stands in the file, on one line; `request` is what its window puts in a request."""
     line: dict[str, Any] = {"conversation": conversation, "at": step.at}
     if step.refused is not None:
         line["refused"] = step.refused.bill
@@ -39,21 +27,21 @@ def line_of(conversation: str, step: Step, request: dict[str, Any]) -> dict[str,
         line["breaks"] = None if broke is None else {"slot": broke.slot, "entry": broke.entry, "why": broke.why}
     if step.question is not None:
         line["question"] = step.question
-    return line
+    return plain(line) + b"\n"
 
 
 @contextmanager
-def windows_file(path: Path | None) -> Generator[WindowsFile]:
-    """The file at `path`, written beside it under a name ending in `.part` and renamed at the end.
+def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
+    """The file at `path`, written beside it under a name ending in `.part` and renamed at the end; None for no path.
 
     What is no regular file (a pipe, a device) is written straight, and `-` is stdout. Raises OSError that names the
     path.
     """
     if path is None:
-        yield WindowsFile(None)
+        yield None
         return
     if path == STDOUT:
-        yield WindowsFile(sys.stdout.buffer)
+        yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     straight = path.exists() and not path.is_file()
@@ -61,7 +49,7 @@ def windows_file(path: Path | None) -> Generator[WindowsFile]:
     part = goal if straight else goal.with_name(f".{goal.name}.part")
     try:
         with part.open("wb") as raw, _packed(raw, path) as file:
-            yield WindowsFile(file)
+            yield file
         if not straight:
             part.replace(goal)
     except BaseException as problem:

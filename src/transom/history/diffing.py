@@ -55,18 +55,18 @@ def shown(view: View) -> list[Given]:
     """The messages a view shows, head first."""
     head = view.head.body if view.head is not None else m.Head()
     assert isinstance(head, m.Head)
-    rows: list[tuple[m.Raw, int, int, Unit | None]] = []
-    rows += [(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(head))]
+    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(head))]
     for at, slot in enumerate(view.slots):
         folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.shown)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
-        rows += [(said, seq, at, unit) for said, (seq, unit) in zip(OPENAI_CHAT.slot(slot), owners, strict=True)]
-    out: list[Given] = []
-    for message, entry, at, unit in rows:
-        role = Role(message["role"])
-        role.entry = entry
-        out.append(Given({**message, "role": role}, parse(message), entry, at, unit))
+        out += [_given(said, seq, at, unit) for said, (seq, unit) in zip(OPENAI_CHAT.slot(slot), owners, strict=True)]
     return out
+
+
+def _given(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> Given:
+    role = Role(message["role"])
+    role.entry = entry
+    return Given({**message, "role": role}, parse(message), entry, slot, unit)
 
 
 def runs(view: View, goes: Callable[[int], bool]) -> Iterator[list[Slot]]:

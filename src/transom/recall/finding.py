@@ -101,39 +101,25 @@ def _echoes(source: Source) -> bool:
 def _matches(source: Source, pattern: Pattern, start: int, context: int) -> Iterator[Match]:
     text = source.text()
     data, begin = text.encode("utf-8"), len(text[: place(text, start, source.reference)].encode("utf-8"))
+    lines: list[bytes] = []
     for hit in hits(data, pattern, start, begin):
+        lines = lines or data.split(b"\n")
+        line, at = lines[hit.line - 1], hit.at - hit.begin
         yield Match(
             entry=source.entry.seq,
             reference=str(source.reference),
             line=hit.line,
-            column=len(data[hit.begin : hit.at].decode("utf-8", "ignore")) + 1,
-            text=_shown(data, hit.begin, hit.end, hit.at),
-            before=tuple(_before(data, hit.begin, context))[::-1],
-            after=tuple(_after(data, hit.end, context)),
+            column=len(line[:at].decode("utf-8", "ignore")) + 1,
+            text=_shown(line, at),
+            before=tuple(map(_shown, lines[max(0, hit.line - 1 - context) : hit.line - 1])),
+            after=tuple(map(_shown, lines[hit.line : hit.line + context])),
         )
 
 
-def _before(data: bytes, begin: int, count: int) -> Iterator[str]:
-    """The lines before one, the nearest first."""
-    while begin > 0 and count > 0:
-        end, count = begin - 1, count - 1
-        begin = data.rfind(b"\n", 0, end) + 1
-        yield _shown(data, begin, end, begin)
-
-
-def _after(data: bytes, end: int, count: int) -> Iterator[str]:
-    while end < len(data) and count > 0:
-        begin, count = end + 1, count - 1
-        end = data.find(b"\n", begin)
-        end = len(data) if end < 0 else end
-        yield _shown(data, begin, end, begin)
-
-
-def _shown(data: bytes, begin: int, end: int, at: int) -> str:
+def _shown(line: bytes, at: int = 0) -> str:
     """A line, escaped; of a long one what stands around a place in it."""
-    left = data[max(begin, at - 4 * WIDTH) : at].decode("utf-8", "ignore")
-    right = data[at : min(end, at + 4 * WIDTH)].decode("utf-8", "ignore")
-    right = right[: WIDTH - min(len(left), WIDTH // 3)]
+    left = line[max(0, at - 4 * WIDTH) : at].decode("utf-8", "ignore")
+    right = line[at : at + 4 * WIDTH].decode("utf-8", "ignore")[: WIDTH - min(len(left), WIDTH // 3)]
     left = left[max(0, len(left) + len(right) - WIDTH) :]
-    cut = at - len(left.encode()) > begin, at + len(right.encode()) < end
+    cut = at > len(left.encode()), at + len(right.encode()) < len(line)
     return "…" * cut[0] + escaped((left + right).removesuffix("\r")) + "…" * cut[1]

@@ -6,7 +6,7 @@ sends raises: what cannot be done is said in one line, which is the answer.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -32,17 +32,10 @@ Ref = Annotated[str, Meta(description=f"What to read: {FORMS}.")]
 Line = Annotated[int, Meta(ge=1, le=1_000_000_000, description="Line of the (first) entry to begin at, from 1.")]
 
 
-class _Tool(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a tool is asked with, and so its schema."""
-
-    tool: ClassVar[str]
-
-
-class ReadBack(_Tool, kw_only=True):
+class ReadBack(Struct, kw_only=True, forbid_unknown_fields=True):
     """Read what a marker such as [entry 412] stands for, exactly as it was: long tool output, left-out turns. A page
     begins with a line that says how to get the next one."""
 
-    tool: ClassVar[str] = READ
     ref: Ref
     start: Line = 1
     column: Annotated[int, Meta(ge=1, le=1_000_000_000, description="Character of that line to begin at, from 1.")] = 1
@@ -52,11 +45,10 @@ class ReadBack(_Tool, kw_only=True):
         return read(log, self.ref, self.start, self.column, self.lines, room)
 
 
-class GrepBack(_Tool, kw_only=True):
+class GrepBack(Struct, kw_only=True, forbid_unknown_fields=True):
     """Find lines in everything this conversation ever held, also where it is no longer shown. Each match names its
     entry and line, for transom_read."""
 
-    tool: ClassVar[str] = GREP
     pattern: Annotated[str, Meta(min_length=1, description="Regular expression (RE2), within a line; (?i): any case.")]
     ref: Annotated[str, Meta(description="Where to look, as for transom_read. Default: everywhere.")] = ""
     start: Line = 1
@@ -67,10 +59,9 @@ class GrepBack(_Tool, kw_only=True):
         return grep(log, self.pattern, self.ref or None, self.start, self.limit, self.context, room)
 
 
-class ListBack(_Tool, kw_only=True):
+class ListBack(Struct, kw_only=True, forbid_unknown_fields=True):
     """List the entries of this conversation, a line each: number, role, tool, tokens, first words."""
 
-    tool: ClassVar[str] = LIST
     first: Annotated[int, Meta(ge=0, le=10**15, description="Entry to begin at.")] = 0
     last: Annotated[int, Meta(ge=-1, description="Entry to end with; -1: the newest.")] = -1
     limit: Annotated[int, Meta(ge=1, le=1_000, description="The most entries to list.")] = ENTRIES
@@ -81,19 +72,20 @@ class ListBack(_Tool, kw_only=True):
 
 Asked = ReadBack | GrepBack | ListBack
 
-ASKED: dict[str, type[Asked]] = {kind.tool: kind for kind in (ReadBack, GrepBack, ListBack)}
+ASKED: dict[str, type[Asked]] = {READ: ReadBack, GREP: GrepBack, LIST: ListBack}
+"""What each tool is asked with, and so its schema."""
 
 
-def _schema(kind: type[_Tool]) -> Raw:
+def _schema(tool: str, kind: type[Asked]) -> Raw:
     """The tool as OpenAI's chat API describes it."""
     _, found = msgspec.json.schema_components((kind,))
     parameters: Raw = {key: found[kind.__name__][key] for key in ("type", "properties", "required")}
     says = " ".join((kind.__doc__ or "").split())
-    function = {"name": kind.tool, "description": says, "parameters": {**parameters, "additionalProperties": False}}
+    function = {"name": tool, "description": says, "parameters": {**parameters, "additionalProperties": False}}
     return {"type": "function", "function": function}
 
 
-TOOLS: tuple[Raw, ...] = tuple(_schema(kind) for kind in ASKED.values())
+TOOLS: tuple[Raw, ...] = tuple(_schema(tool, kind) for tool, kind in ASKED.items())
 """The tool definitions, for `window(tools=…)` and the request."""
 
 

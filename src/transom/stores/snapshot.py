@@ -14,9 +14,11 @@ import json
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from transom.core.codec import decode, encode, plain
 from transom.core.edit import Fold, Trim
@@ -29,24 +31,6 @@ from transom.core.view import View
 
 _MAGIC = b"transom view 1\n"
 _SUM = 16
-_SAME = (
-    "n",
-    "total",
-    "head_size",
-    "sent_tokens",
-    "sent_digest",
-    "first_task",
-    "newest_user",
-    "newest",
-    "notes",
-    "made",
-    "late",
-    "dead",
-    "stable",
-    "broke",
-    "ratio",
-)
-"""What stands in the snapshot as it stands in the view."""
 
 
 class _Leaf(Struct, frozen=True, array_like=True, tag=0, gc=False):
@@ -82,17 +66,9 @@ class _Node(Struct, frozen=True, array_like=True, tag=1, gc=False):
     carries: tuple[int, ...]
 
 
-class _State(Struct, frozen=True, kw_only=True):
-    """A view, its slots in post-order. `last`: a hash of the last entry, which ties the snapshot to its log."""
+class _Same(Struct, frozen=True, kw_only=True):
+    """What stands in the snapshot as it stands in the view."""
 
-    counter: str
-    last: str
-    slots: list[_Leaf | _Node]
-    unit_of: bytes
-    head: int | None
-    sent: int | None
-    open: list[int]
-    binds: bool
     n: int
     total: Size
     head_size: Size
@@ -110,6 +86,19 @@ class _State(Struct, frozen=True, kw_only=True):
     ratio: float
 
 
+class _State(_Same, frozen=True, kw_only=True):
+    """A view, its slots in post-order. `last`: a hash of the last entry, which ties the snapshot to its log."""
+
+    counter: str
+    last: str
+    slots: list[_Leaf | _Node]
+    unit_of: bytes
+    head: int | None
+    sent: int | None
+    open: list[int]
+    binds: bool
+
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_State)
 
@@ -125,7 +114,7 @@ def freeze(view: View) -> bytes:
         sent=None if view.sent is None else view.sent.seq,
         open=list(view.open),
         binds=view.chain.binds,
-        **{name: getattr(view, name) for name in _SAME},
+        **{name: getattr(view, name) for name in _Same.__struct_fields__},
     )
     try:
         content = _encoder.encode(state)
@@ -144,7 +133,7 @@ def thaw(data: bytes, log: Log, counter: TokenCounter) -> View:
     if _fingerprint(log, state.n) != state.last:
         raise ValueError("made of another log")
     view = View(log, counter)
-    for name in _SAME:
+    for name in _Same.__struct_fields__:
         setattr(view, name, getattr(state, name))
     view.unit_of = array("q")
     view.unit_of.frombytes(state.unit_of)
@@ -193,42 +182,17 @@ def _flat(slots: Sequence[Slot]) -> list[_Leaf | _Node]:
         if isinstance(slot, Unit):
             out.append(_leaf(slot))
         else:
-            out.append(_node(slot))
+            out.append(_Node(kids=len(slot.kids), **_fields(slot, "kids", "pinned", "known")))
             stack.extend(slot.kids)
     out.reverse()
     return out
 
 
 def _leaf(unit: Unit) -> _Leaf:
-    return _Leaf(
-        key=unit.key,
-        seqs=unit.seqs,
-        whole=unit.whole,
-        size=None if unit.size == unit.whole else unit.size,
-        missing=unit.missing,
-        answers=unit.answers,
-        cuts=unit.cuts,
-        pins=unit.pins,
-        bound=unit.bound,
-        voided=unit.voided,
-        facts=None if unit.entries is None else _size_of(unit.entries),
-    )
-
-
-def _node(folded: Folded) -> _Node:
-    return _Node(
-        first=folded.first,
-        last=folded.last,
-        seq=folded.seq,
-        text=folded.text,
-        why=folded.why,
-        tokens=folded.tokens,
-        kids=len(folded.kids),
-        size=folded.size,
-        whole=folded.whole,
-        units=folded.units,
-        carries=folded.carries,
-    )
+    fields = _fields(unit, "entries", "known")
+    if unit.size == unit.whole:
+        fields["size"] = None
+    return _Leaf(facts=None if unit.entries is None else _size_of(unit.entries), **fields)
 
 
 def _grown(view: View, flat: Sequence[_Leaf | _Node]) -> list[Slot]:
@@ -239,7 +203,8 @@ def _grown(view: View, flat: Sequence[_Leaf | _Node]) -> list[Slot]:
         else:
             kids = tuple(slots[-item.kids :])
             del slots[-item.kids :]
-            slots.append(_folded(item, kids))
+            pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
+            slots.append(Folded(kids=kids, pinned=pinned, **_fields(item, "kids")))
     return slots
 
 
@@ -249,7 +214,7 @@ def _unit(view: View, leaf: _Leaf) -> Unit:
         entries = tuple(view.fetch(seq) for seq in leaf.seqs)
         if _size_of(entries) != leaf.facts:
             raise ValueError(f"unit {leaf.key} is not what it was")
-    return Unit(
+    return Unit(  # field by field, since most of an opening is spent here
         key=leaf.key,
         seqs=leaf.seqs,
         whole=leaf.whole,
@@ -264,21 +229,12 @@ def _unit(view: View, leaf: _Leaf) -> Unit:
     )
 
 
-def _folded(node: _Node, kids: tuple[Slot, ...]) -> Folded:
-    return Folded(
-        first=node.first,
-        last=node.last,
-        seq=node.seq,
-        text=node.text,
-        why=node.why,
-        tokens=node.tokens,
-        kids=kids,
-        pinned=tuple(unit for kid in kids for unit in pinned_in(kid)),
-        size=node.size,
-        whole=node.whole,
-        units=node.units,
-        carries=node.carries,
-    )
+def _fields(value: Struct, *without: str) -> dict[str, Any]:
+    """What a struct holds, by name."""
+    fields = asdict(value)
+    for name in without:
+        del fields[name]
+    return fields
 
 
 def _size_of(entries: Iterable[Entry]) -> Size:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from math import isfinite
-from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.wire.reading import DEPTH, compact
+from transom.errors import InvalidMessage
+from transom.wire.reading import compact, owned
 
 WRAPPED = "arguments"
 """Under this key stand arguments that are no JSON object: cut off, free text, a list."""
@@ -17,10 +16,10 @@ WRAPPED = "arguments"
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Raw | None:
     try:
-        value: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
+        value: object = json.loads(text)
+        return owned({WRAPPED: value}, "")[WRAPPED] if isinstance(value, dict) else None
+    except (ValueError, RecursionError, InvalidMessage):  # no JSON; too deep; a number that is not JSON
         return None
-    return cast("Raw", value) if isinstance(value, dict) and _depth(cast("Raw", value)) <= DEPTH else None
 
 
 def as_object(text: str) -> Raw:
@@ -37,26 +36,3 @@ def as_object(text: str) -> Raw:
 def object_text(text: str) -> str:
     """The compact JSON of `as_object`: what is counted."""
     return compact(as_object(text))
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    """A number too large for a float would go out as Infinity, which is not JSON."""
-    value = float(text)
-    return value if isfinite(value) else _refused(text)
-
-
-def _depth(value: Raw) -> int:
-    """How deep a JSON value nests, without recursion."""
-    deepest = 0
-    stack: list[tuple[object, int]] = [(value, 1)]
-    while stack:
-        item, level = stack.pop()
-        if isinstance(item, (dict, list)):
-            deepest = max(deepest, level)
-            members = cast("Raw", item).values() if isinstance(item, dict) else cast("list[object]", item)
-            stack.extend((member, level + 1) for member in members)
-    return deepest

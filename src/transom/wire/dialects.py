@@ -32,11 +32,9 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
 
 def measure_of(log: Log, counter: TokenCounter) -> Measure:
     """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
-    for seq in range(len(log)):
-        if name := log[seq].counter:
-            dialect = name.rpartition("/")[2]
-            return dialect_named(dialect if "/" in name and dialect in DIALECTS else "openai").measure(counter)
-    return dialect_named("openai").measure(counter)
+    name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
+    _, apart, dialect = name.rpartition("/")
+    return dialect_named(dialect if apart and dialect in DIALECTS else "openai").measure(counter)
 
 
 @cache

@@ -18,7 +18,7 @@ def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     """What a view shows, in a provider's words. The list is the caller's. Its messages are shared with lists handed out
     before; changing one changes none handed out after."""
     now = _drawing(view, dialect)
-    return dialect.joined([*(message.copy() for message in now.top), *now.handed])
+    return dialect.joined([message.copy() for message in now.top] + now.handed)
 
 
 def drawn_upto(view: View, dialect: Dialect, slots: int) -> int:
@@ -45,7 +45,7 @@ class _Drawing(Struct, frozen=True):
 
 def _drawing(view: View, dialect: Dialect) -> _Drawing:
     """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-    last: _Drawing = view.drawn.get(dialect) or _Drawing()
+    last: _Drawing = view.memo.get(dialect) or _Drawing()
     same = _same(last.slots, view.slots)
     new = [dialect.slot(slot) for slot in view.slots[same:]]
     top = last.top if view.head is last.head else _top(view, dialect)
@@ -59,7 +59,7 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
         starts.append(len(messages))
         messages.extend(rendered)
         handed.extend([message.copy() for message in rendered])
-    view.drawn[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
+    view.memo[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
     return now
 
 

@@ -5,31 +5,35 @@ What has no word here becomes a placeholder; reasoning, which only its own provi
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec.structs import replace
 
+from transom.core import message as m
 from transom.core import texts
-from transom.core.message import (
-    Addressed,
-    Assistant,
-    Call,
-    Fact,
-    Instruction,
-    Media,
-    Other,
-    Part,
-    Text,
-    ToolResult,
-)
+from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.tokens import Measure, TokenCounter
+from transom.core.unit import Unit, labels
 from transom.wire.arguments import object_text
 from transom.wire.media import pixels, translated
-from transom.wire.naming import PLACE_LABEL, place_label, safe_name
+
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+
+PLACE_LABEL = "call_999999999_99"
+"""The longest label of a place there is: what is counted for one before its place is known."""
+
+
+@lru_cache(maxsize=1024)
+def safe_name(name: str) -> str:
+    """A name of at most 64 letters, digits, _ and -, the same for the same name."""
+    return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 
 def adopted(fact: Fact, target: str) -> Fact:
-    """The fact in the dialect `target`: itself if it came in it. Calls keep their ids: see `placed`."""
+    """The fact in the dialect `target`: itself if it came in it. Calls keep their ids: see `labelled`."""
     if fact.dialect == target:
         return fact
     parts = _parts(fact, target)
@@ -39,25 +43,30 @@ def adopted(fact: Fact, target: str) -> Fact:
     if isinstance(fact, Assistant):
         order = "".join(letter for letter in fact.order if letter in "pc")
         changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
-    elif isinstance(fact, ToolResult):
+    elif isinstance(fact, m.ToolResult):
         changed["legacy"] = False
-    elif isinstance(fact, Instruction) and target not in {"", "responses"}:  # only OpenAI's know developers
+    elif isinstance(fact, m.Instruction) and target not in {"", "responses"}:  # only OpenAI's know developers
         changed["role"] = "system"
     return cast("Fact", replace(fact, **changed))
 
 
 def nudge(turn: Assistant, target: str) -> str:
     """What follows a turn that may not be the last: nothing if it ends with what the provider itself is doing."""
-    own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], Other)
+    own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
     return "" if own else texts.NUDGE
 
 
-def placed(turn: Assistant, key: int) -> tuple[Call, ...]:
-    """The calls of another dialect's turn, under the labels of their places and names that every API takes."""
-    return tuple(Call(place_label(key, i), safe_name(call.name), call.args) for i, call in enumerate(turn.calls))
+def labelled(unit: Unit, turn: Assistant, takes: Callable[[str], object] = bool) -> tuple[Call, ...]:
+    """The calls of a unit's turn, under labels unique in it. Another dialect's are named by their places, and as every
+    API takes it; its own keep the ids that the API `takes`."""
+    if unit.head.dialect != turn.dialect:
+        return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
+    known = tuple([call if takes(call.id) else replace(call, id="") for call in turn.calls])
+    pairs = zip(known, labels(known, unit.key), strict=True)
+    return tuple([call if call.id == label else replace(call, id=label) for call, label in pairs])
 
 
-def _parts(fact: Fact, target: str) -> tuple[Part, ...]:
+def _parts(fact: Fact, target: str) -> tuple[m.Part, ...]:
     out = [_part(part, fact.dialect, target) for part in fact.parts]
     refusal = fact.extra.get("refusal") if fact.extra and fact.dialect == "" else None
     if isinstance(refusal, str) and refusal:  # chat keeps these words of the model beside its content
@@ -65,12 +74,12 @@ def _parts(fact: Fact, target: str) -> tuple[Part, ...]:
     return tuple(out)
 
 
-def _part(part: Part, source: str, target: str) -> Part:
+def _part(part: m.Part, source: str, target: str) -> m.Part:
     if isinstance(part, Text):
         return Text(part.text)
-    if isinstance(part, Media):
+    if isinstance(part, m.Media):
         raw = translated(part, source, target)
-        return Text(texts.left_out(part.media)) if raw is None else Media(part.media, raw)
+        return Text(texts.left_out(part.media)) if raw is None else m.Media(part.media, raw)
     return Text(texts.left_out("part"))
 
 
@@ -94,14 +103,14 @@ class Adopting(Measure):
         """What an image costs beyond the flat 1,000, by its size in pixels."""
         return 0
 
-    def part(self, part: Addressed) -> int:
+    def part(self, part: m.Addressed) -> int:
         """As it will be said."""
         if self._objects and isinstance(part, Call):
             return self.count(object_text(part.args))
         tokens = super().part(part)
-        if self.dialect and isinstance(part, Media) and part.media == "image" and (size := pixels(part)):
+        if self.dialect and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
-        return max(self.left_out, tokens) if isinstance(part, Other) else tokens
+        return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
 
     def envelope(self, fact: Fact) -> int:
         """With the longest label there is for one that will be mended, or is another dialect's."""
@@ -110,6 +119,6 @@ class Adopting(Measure):
             for call in fact.calls:
                 tokens += 0 if own and self.takes(call.id) else max(0, self.place - count(call.id))
                 tokens += 0 if own else max(0, count(safe_name(call.name)) - count(call.name))
-        elif isinstance(fact, ToolResult):
+        elif isinstance(fact, m.ToolResult):
             tokens += 0 if own and self.takes(fact.call) else max(0, self.place - count(fact.call))
         return tokens

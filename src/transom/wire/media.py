@@ -14,12 +14,20 @@ from io import BytesIO
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.message import Media, MediaKind, Raw
+from transom.wire.judging import as_dict, text
 
 _HEADER = 128 * 1024
 """Letters of base64 within which the size of an image stands, behind whatever a camera put before it."""
 _PICTURES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF")
+
+_PDF = "application/pdf"
+_USUAL = {"image": "image/png", "file": _PDF}
+"""What it is if nobody says."""
+_FILES = ("inlineData", "inline_data", "fileData", "file_data")
+"""Gemini's parts, in both spellings."""
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.ASCII)
 
@@ -40,17 +48,17 @@ _ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
 
 def translated(media: Media, source: str, target: str) -> Raw | None:
     """The part as the dialect `target` says what `source` said; None if it cannot. Names: "", "responses", …"""
-    asset = _READ[source](media.raw) if source in _READ else None
+    asset = _KNOWN[source][0](media.raw) if source in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
         return None
-    return _WRITE[target](asset)
+    return _KNOWN[target][1](asset if asset.mime else replace(asset, mime=_USUAL[asset.kind]))
 
 
 def pixels(media: Media) -> tuple[int, int] | None:
     """Width and height of an image whose data is here; None if it is not, or is of no kind that models see."""
     import imagesize  # type: ignore[reportMissingTypeStubs]  # noqa: PLC0415 - it brings an HTTP client along
 
-    assets = (read(media.raw) for read in _READ.values())
+    assets = (read(media.raw) for read, _ in _KNOWN.values())
     data = next((asset.data for asset in assets if asset is not None and asset.data), "")[:_HEADER]
     try:
         head = b64decode(data + "=" * (-len(data) % 4))
@@ -60,144 +68,98 @@ def pixels(media: Media) -> tuple[int, int] | None:
     return (width, height) if width > 0 and height > 0 else None
 
 
-def _text(raw: object, *path: str) -> str:
-    """The text at a path of keys; empty if there is none."""
-    for key in path:
-        raw = cast("Raw", raw).get(key) if isinstance(raw, dict) else None
-    return raw if isinstance(raw, str) else ""
-
-
-def _located(kind: MediaKind, url: str, mime: str = "", name: str = "") -> Asset:
+def _located(kind: MediaKind, url: str, name: str = "") -> Asset:
     """An asset from a URL, which may carry the data itself."""
     found = _DATA_URL.match(url[:200])
     if found is None:
-        return Asset(kind, mime, url=url, name=name)
-    return Asset(kind, found[1] or mime, data=url[found.end() :], name=name)
+        return Asset(kind, url=url, name=name)
+    return Asset(kind, found[1] or "", data=url[found.end() :], name=name)
 
 
-# ---- OpenAI chat
+def _url(asset: Asset) -> str:
+    return asset.url or f"data:{asset.mime};base64,{asset.data}"
 
 
 def _read_chat(raw: Raw) -> Asset | None:
-    kind = raw.get("type")
-    if kind == "image_url":
-        url = _text(raw, "image_url", "url") or _text(raw, "image_url")
-        return _located("image", url)
+    kind = text(raw, "type")
+    body = as_dict(raw.get(kind))
     if kind == "file":
-        data = _text(raw, "file", "file_data")
-        return _located("file", data, name=_text(raw, "file", "filename")) if data else None
+        return _located("file", text(body, "file_data"), text(body, "filename"))
     if kind == "input_audio":
-        sound = _text(raw, "input_audio", "format")
-        return Asset("file", f"audio/{sound}" if sound else "", data=_text(raw, "input_audio", "data"))
-    if kind in {"audio_url", "video_url", "document_url"}:
-        return _located("file", _text(raw, kind, "url") or _text(raw, kind))
+        sound = text(body, "format")
+        return Asset("file", f"audio/{sound}" if sound else "", text(body, "data"))
+    if kind in {"image_url", "audio_url", "video_url", "document_url"}:
+        return _located("image" if kind == "image_url" else "file", text(body, "url") or text(raw, kind))
     return None
 
 
 def _write_chat(asset: Asset) -> Raw | None:
     if asset.kind == "image":
-        return {"type": "image_url", "image_url": {"url": _url(asset, "image/png")}}
-    if not asset.data:
-        return None
+        return {"type": "image_url", "image_url": {"url": _url(asset)}}
     sound = asset.mime.removeprefix("audio/")
-    if sound in {"wav", "mp3"}:
+    if asset.data and sound in {"wav", "mp3"}:
         return {"type": "input_audio", "input_audio": {"data": asset.data, "format": sound}}
-    if asset.mime not in {"application/pdf", ""}:
-        return None
-    file = {"filename": asset.name or "file.pdf", "file_data": _url(asset, "application/pdf")}
-    return {"type": "file", "file": file}
-
-
-def _url(asset: Asset, mime: str) -> str:
-    return asset.url or f"data:{asset.mime or mime};base64,{asset.data}"
-
-
-# ---- OpenAI Responses
+    if asset.data and asset.mime == _PDF:
+        return {"type": "file", "file": {"filename": asset.name or "file.pdf", "file_data": _url(asset)}}
+    return None
 
 
 def _read_responses(raw: Raw) -> Asset | None:
     kind = raw.get("type")
     if kind == "input_image":
-        return _located("image", _text(raw, "image_url"))
+        return _located("image", text(raw, "image_url"))
     if kind == "input_file":
-        where = _text(raw, "file_data") or _text(raw, "file_url")
-        return _located("file", where, name=_text(raw, "filename"))
+        return _located("file", text(raw, "file_data") or text(raw, "file_url"), text(raw, "filename"))
     return None
 
 
 def _write_responses(asset: Asset) -> Raw | None:
     if asset.kind == "image":
-        return {"type": "input_image", "image_url": _url(asset, "image/png")}
-    if asset.mime not in {"application/pdf", ""}:
+        return {"type": "input_image", "image_url": _url(asset)}
+    if asset.mime != _PDF:
         return None
     if asset.url:
         return {"type": "input_file", "file_url": asset.url}
-    return {"type": "input_file", "filename": asset.name or "file.pdf", "file_data": _url(asset, "application/pdf")}
-
-
-# ---- Anthropic Messages
+    return {"type": "input_file", "filename": asset.name or "file.pdf", "file_data": _url(asset)}
 
 
 def _read_anthropic(raw: Raw) -> Asset | None:
     kind: MediaKind = "image" if raw.get("type") == "image" else "file"
-    source: Any = raw.get("source")
-    name = _text(raw, "title")
-    if _text(source, "type") == "url":
-        return Asset(kind, url=_text(source, "url"), name=name)
-    if _text(source, "type") == "base64":
-        return Asset(kind, _text(source, "media_type"), data=_text(source, "data"), name=name)
+    source, name = as_dict(raw.get("source")), text(raw, "title")
+    if source.get("type") == "url":
+        return Asset(kind, url=text(source, "url"), name=name)
+    if source.get("type") == "base64":
+        return Asset(kind, text(source, "media_type"), text(source, "data"), name=name)
     return None
 
 
 def _write_anthropic(asset: Asset) -> Raw | None:
-    if asset.kind == "image":
-        mimes, kind = {"image/png", "image/jpeg", "image/gif", "image/webp", ""}, "image"
-    else:
-        mimes, kind = {"application/pdf", ""}, "document"
-    if asset.mime not in mimes:
+    taken = {"image/png", "image/jpeg", "image/gif", "image/webp"} if asset.kind == "image" else {_PDF}
+    if asset.mime not in taken:
         return None
-    if asset.url:
-        return {"type": kind, "source": {"type": "url", "url": asset.url}}
-    mime = asset.mime or ("image/png" if kind == "image" else "application/pdf")
-    return {"type": kind, "source": {"type": "base64", "media_type": mime, "data": asset.data}}
+    inline = {"type": "base64", "media_type": asset.mime, "data": asset.data}
+    source = {"type": "url", "url": asset.url} if asset.url else inline
+    return {"type": "image" if asset.kind == "image" else "document", "source": source}
 
 
-# ---- Gemini
+def _read_gemini(raw: Raw) -> Asset:
+    body = as_dict(next((raw[key] for key in _FILES if isinstance(raw.get(key), dict)), None))
+    mime = text(body, "mimeType") or text(body, "mime_type")
+    data = text(body, "data").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is only Gemini's
+    url = text(body, "fileUri") or text(body, "file_uri")
+    return Asset("image" if mime.startswith("image/") else "file", mime, data, url)
 
 
-def _read_gemini(raw: Raw) -> Asset | None:
-    for key in ("inlineData", "inline_data"):
-        if isinstance(raw.get(key), dict):
-            mime = _text(raw, key, "mimeType") or _text(raw, key, "mime_type")
-            data = _text(raw, key, "data").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is only Gemini's
-            return Asset(_kind_of(mime), mime, data=data)
-    for key in ("fileData", "file_data"):
-        if isinstance(raw.get(key), dict):
-            mime = _text(raw, key, "mimeType") or _text(raw, key, "mime_type")
-            return Asset(_kind_of(mime), mime, url=_text(raw, key, "fileUri") or _text(raw, key, "file_uri"))
-    return None
-
-
-def _write_gemini(asset: Asset) -> Raw | None:
-    mime = asset.mime or ("image/png" if asset.kind == "image" else "application/pdf")
+def _write_gemini(asset: Asset) -> Raw:
     if asset.data:
-        return {"inlineData": {"mimeType": mime, "data": asset.data}}
-    return {"fileData": {"mimeType": mime, "fileUri": asset.url}}
+        return {"inlineData": {"mimeType": asset.mime, "data": asset.data}}
+    return {"fileData": {"mimeType": asset.mime, "fileUri": asset.url}}
 
 
-def _kind_of(mime: str) -> MediaKind:
-    return "image" if mime.startswith("image/") else "file"
-
-
-_READ: dict[str, Callable[[Raw], Asset | None]] = {
-    "": _read_chat,
-    "responses": _read_responses,
-    "anthropic": _read_anthropic,
-    "gemini": _read_gemini,
+_KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | None]]] = {
+    "": (_read_chat, _write_chat),
+    "responses": (_read_responses, _write_responses),
+    "anthropic": (_read_anthropic, _write_anthropic),
+    "gemini": (_read_gemini, _write_gemini),
 }
-_WRITE: dict[str, Callable[[Asset], Raw | None]] = {
-    "": _write_chat,
-    "responses": _write_responses,
-    "anthropic": _write_anthropic,
-    "gemini": _write_gemini,
-}
+"""How each dialect is read and said."""

@@ -6,11 +6,14 @@ Every function that can refuse raises InvalidMessage with `where` (which message
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection
 from math import isfinite
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from transom.core.message import Raw
+from transom.core.message import Raw, Shape, Text
 from transom.errors import InvalidMessage
+
+T = TypeVar("T")
 
 DEPTH = 100
 """How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
@@ -21,19 +24,26 @@ def compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def as_text(arguments: object) -> str:
+    """Arguments as a text, also where they came as JSON; none are an empty one."""
+    return arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
+
+
 _ALIEN = (("parts", "gemini"), ("tool_calls", "openai"), ("function_call", "openai"))
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 
 
 def of_this(fields: Raw, where: str, dialect: str) -> Raw:
     """The fields of a message, if they are not plainly another dialect's: what it says would be lost."""
-    found = next((name for key, name in _ALIEN if fields.get(key) and name != dialect), "")
+    found = [name for key, name in _ALIEN if name != dialect and fields.get(key)]
     content = fields.get("content")
-    if not found and dialect == "openai" and isinstance(content, list):
+    if dialect == "openai" and isinstance(content, list):
         kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
-        found = next((_ALIEN_BLOCKS[kind] for kind in kinds if isinstance(kind, str) and kind in _ALIEN_BLOCKS), "")
-    if found or (dialect == "gemini" and "parts" not in fields and fields.get("content")):
-        raise InvalidMessage(where, f"the message is in another dialect's words ({found or 'openai'}), not {dialect}'s")
+        found += [_ALIEN_BLOCKS[kind] for kind in kinds if isinstance(kind, str) and kind in _ALIEN_BLOCKS]
+    if dialect == "gemini" and "parts" not in fields and content:
+        found.append("openai")
+    if found:
+        raise InvalidMessage(where, f"the message is in another dialect's words ({found[0]}), not {dialect}'s")
     return fields
 
 
@@ -42,6 +52,38 @@ def listed(messages: object, where: str) -> list[object]:
     if not isinstance(messages, (list, tuple)):
         raise InvalidMessage(where, f"must be a list of messages, not {type(messages).__name__}")
     return list(cast("list[object]", messages))
+
+
+def role_in(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
+    """The role taken out of a message that is this dialect's: one of these."""
+    if "role" not in fields:
+        raise InvalidMessage(where, "the message has no role")
+    return one_of(roles, of_this(fields, where, dialect).pop("role"), where)
+
+
+def one_of(roles: Collection[str], role: object, where: str) -> str:
+    if isinstance(role, str) and role in roles:
+        return role
+    shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
+    raise InvalidMessage(where, f"role must be one of {', '.join(roles)}, not {shown}")
+
+
+def content_in(
+    fields: Raw, key: str, where: str, be: str, read: Callable[[Raw, str, str], T], path: str = ""
+) -> tuple[tuple[T | Text, ...], Shape]:
+    """The content taken out of a message or a result, and how it stood there. `be`: what it must be; `read` takes each
+    part that is no mere text, `where` and the part's path."""
+    if key not in fields:
+        return (), "absent"
+    content = fields.pop(key)
+    if content is None:
+        return (), "null"
+    if isinstance(content, str):
+        return (Text(content),), "text"
+    if not isinstance(content, list):
+        raise InvalidMessage(where, f"{path}{key} must be {be}, not {kind_of(content)}")
+    paths = ((f"{path}{key}[{i}]", item) for i, item in enumerate(cast("list[object]", content)))
+    return tuple(read(an_object(item, where, at), where, at) for at, item in paths), "parts"
 
 
 def a_text(fields: Raw, key: str, where: str, path: str) -> str:
@@ -64,7 +106,7 @@ def an_object(value: object, where: str, path: str) -> Raw:
     return cast("Raw", value)
 
 
-def owned(message: dict[object, object], where: str) -> Raw:
+def owned(message: dict[Any, Any], where: str) -> Raw:
     """A deep copy, sure to be JSON."""
     fields: Raw = {}
     for key, value in message.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import clean
-from transom.core.unit import Slot, Unit
 
 _encoder = msgspec.json.Encoder()
 
@@ -51,7 +50,7 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
     return [[next(groups[letter]) for letter in run] for run in _letters(turn).split("|")]
 
 
-# ---- a slot
+# ---- messages
 
 
 class Apart(dict[str, Any]):
@@ -59,16 +58,6 @@ class Apart(dict[str, Any]):
 
     def copy(self) -> Apart:
         return Apart(self)
-
-
-def messages_of(slot: Slot, words: Callable[[str], Raw], unit: Callable[[Unit], list[Raw]]) -> list[Raw]:
-    """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
-
-    A call still open gets no answer here: the planner closes calls by facts before a request.
-    """
-    if isinstance(slot, Unit):
-        return [sendable(message) for message in unit(slot)]
-    return [sendable(words(slot.text)), *(sendable(message) for kid in slot.shown for message in unit(kid))]
 
 
 def joined(messages: list[Raw], content: str) -> list[Raw]:
@@ -121,15 +110,10 @@ def cleaned(value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-def has_surrogates(value: object) -> bool:
-    """Whether a lone surrogate stands anywhere in a JSON value: what UTF-8 cannot carry."""
-    try:
-        _encoder.encode(value)
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def sendable(message: Raw) -> Raw:
-    """The message as it may leave."""
-    return type(message)(cleaned(message)) if has_surrogates(message) else message
+    """The message as it may leave: cleaned if a lone surrogate stands anywhere in it."""
+    try:
+        _encoder.encode(message)
+    except UnicodeEncodeError:
+        return type(message)(cleaned(message))
+    return message

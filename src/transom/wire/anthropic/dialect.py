@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import cast
+from math import ceil
+from typing import Any, cast
 
-from msgspec import Struct
-
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, User
-from transom.core.tokens import Measure, TokenCounter
-from transom.core.unit import Slot
+from transom.core import message as m
+from transom.core import texts
+from transom.core.edit import Fold
+from transom.core.entry import Body
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw
+from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
+from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import foreign, saying
 from transom.wire.anthropic.caching import unmarked
-from transom.wire.anthropic.measure import Counting
-from transom.wire.anthropic.parse import NAME, parse, read
-from transom.wire.anthropic.render import by_user, system_of, unit_messages, words
-from transom.wire.anthropic.reply import parse_reply
+from transom.wire.anthropic.parse import NAME, as_message, parse, read
+from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
 from transom.wire.anthropic.rules import violations
-from transom.wire.dialect import Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.reading import kind_of
+from transom.wire.replying import an_answer, by_the_model, dumped, with_usage
+
+_RESPONSE = ("usage", "stop_reason", "type")
+"""What a response has and a message of a request has not."""
+
+_CACHED = "cache_read_input_tokens"
+_PROMPT = f"input_tokens cache_creation_input_tokens {_CACHED}"
+"""This API tells apart what was read from its cache, written to it, and neither: the prompt is all of it."""
 
 
-class AnthropicMessages(Struct, frozen=True):
-    """The dialect (see `wire.dialect.Dialect`): messages of blocks, with the system prompt beside them.
+class AnthropicMessages(Dialect, frozen=True):
+    """Messages of blocks, with the system prompt beside them.
 
     `bound`: the model signs its reasoning for the exact prefix, so that it is void on any other (A15). `mid_system`:
     the model takes a system message in the middle, also one that came in another dialect (A9).
@@ -38,11 +46,11 @@ class AnthropicMessages(Struct, frozen=True):
         """A word of the user's (A12), unless the turn ends with what the provider does itself."""
         return foreign.nudge(turn, NAME)
 
-    def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
-        return []
+    def words(self, text: str) -> Raw:
+        return words(text)
 
-    def slot(self, slot: Slot) -> list[Raw]:
-        return saying.messages_of(slot, words, partial(unit_messages, mid_system=self.mid_system))
+    def unit(self, unit: Unit) -> list[Raw]:
+        return unit_messages(unit, mid_system=self.mid_system)
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         """Neighbours of one role as one message, so that all results of a turn stand in one, before any text (A3).
@@ -65,7 +73,7 @@ class AnthropicMessages(Struct, frozen=True):
     def user(self, content: object) -> Fact:
         """What the user says: a text or a list of blocks. Results are said by `result`."""
         fact = parse({"role": "user", "content": content}, "user")[0]
-        if not isinstance(fact, User):
+        if not isinstance(fact, m.User):
             raise InvalidMessage("user", "a tool_result is no part of what the user says")
         return fact
 
@@ -74,10 +82,14 @@ class AnthropicMessages(Struct, frozen=True):
         return parse({"role": "user", "content": [block]}, "tool_result")[0]
 
     def reply(self, reply: object) -> Assistant:
-        return parse_reply(reply, bound=self.bound)
+        turn = fields = an_answer(as_message(reply), "a response or an assistant message")
+        if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
+            turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
+        fact = by_the_model(parse(turn, "reply", bound=self.bound)[0], turn)
+        return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
 
     def measure(self, counter: TokenCounter) -> Measure:
-        return Counting(counter)
+        return _Measure(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
@@ -87,6 +99,48 @@ class AnthropicMessages(Struct, frozen=True):
 
     def violations(self, request: Raw) -> list[Violation]:
         return violations(request)
+
+
+class _Measure(foreign.Adopting):
+    """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__(counter, NAME, objects=True)
+        self._empty = self.count(EMPTY)
+
+    def takes(self, label: str) -> bool:
+        return is_label(label) is not None
+
+    def image(self, width: int, height: int) -> int:
+        """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""
+        return min(1_600, ceil(width * height / 750))
+
+    def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+        """A fold without words gets a placeholder."""
+        if isinstance(body, Fold) and is_blank(body.text):
+            return (MESSAGE_TOKENS + max(self._empty, self.count(body.text)),)
+        return super().body(body, shown)
+
+    def part(self, part: Addressed) -> int:
+        """A blank text may become a placeholder; a document may hold its text openly."""
+        tokens = super().part(part)
+        if isinstance(part, m.Text) and is_blank(part.text):
+            return max(self._empty, tokens)
+        source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
+        if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
+            return max(tokens, sum(map(self.count, m.texts_in(cast("Raw", source)))))
+        return tokens
+
+    def envelope(self, fact: Fact) -> int:
+        tokens = super().envelope(fact)
+        if isinstance(fact, Instruction):
+            # a word of it may begin with the mark's last blank and then need one token more
+            tokens += self.count(texts.instruction(fact.role, "")) + 1
+        elif isinstance(fact, Assistant) and fact.dialect == NAME:
+            tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
+            tokens += MESSAGE_TOKENS * fact.order.count("|")
+        needed = fact.failed if isinstance(fact, m.ToolResult) else not (isinstance(fact, Assistant) and fact.calls)
+        return tokens + (self._empty if needed and not fact.parts and is_blank(m.said(fact)) else 0)
 
 
 ANTHROPIC = AnthropicMessages()

@@ -7,15 +7,16 @@ caller does to its message afterwards never reaches the log.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.reading import a_text, an_object, compact, kind_of, listed, of_this, owned
+from transom.wire.reading import a_text, an_object, as_text, content_in, kind_of, listed, owned, role_in
 from transom.wire.replying import dumped
 from transom.wire.saying import continued, turn_of
 
@@ -24,8 +25,7 @@ NAME = "anthropic"
 SIGNED = {"thinking": "thinking", "redacted_thinking": "data"}
 """The kinds of reasoning, and the key that holds what is counted of each."""
 
-Blocks = list[tuple[Raw, str]]
-"""Each with its path in the message."""
+_CONTENT = "a string or a list of blocks"
 
 
 def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]:
@@ -71,47 +71,26 @@ def as_message(value: object) -> object:
 def parse(message: object, where: str = "message", *, bound: bool = False) -> list[Fact]:
     """The facts in a message, at least one. Raises InvalidMessage, naming `where` and the field, if it can be read in
     no way."""
-    if not isinstance(message, dict):
-        raise InvalidMessage(where, f"a message must be an object, not {kind_of(message)}")
-    fields = owned(cast("dict[object, object]", message), where)
-    if "role" not in fields:
-        raise InvalidMessage(where, "the message has no role")
-    role = of_this(fields, where, NAME).pop("role")
-    if role not in ("assistant", "user", "system"):
-        shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
-        raise InvalidMessage(where, f"role must be one of assistant, user, system, not {shown}")
-    blocks, shape = _blocks(fields, where)
-    extra = fields or None
+    fields = owned(an_object(message, where, "a message"), where)
+    role = role_in(fields, where, NAME, ("assistant", "user", "system"))
     if role == "assistant":
-        items = [_item(block, where, path, bound=bound) for block, path in blocks]
-        return [turn_of(items, shape=shape, extra=extra, dialect=NAME)]
+        items, shape = content_in(fields, "content", where, _CONTENT, partial(_item, bound=bound))
+        return [turn_of(items, shape=shape, extra=fields or None, dialect=NAME)]
     if role == "system":
-        return [m.Instruction(parts=_parts(blocks, where), shape=shape, extra=extra, dialect=NAME)]
-    rest = [(block, path) for block, path in blocks if block.get("type") != "tool_result"]
-    facts: list[Fact] = [_result(block, where, path) for block, path in blocks if block.get("type") == "tool_result"]
-    if rest or not facts:
-        extra = None if facts else extra
-        facts.append(m.User(parts=_parts(rest, where), shape=shape, extra=extra, dialect=NAME))
+        parts, shape = content_in(fields, "content", where, _CONTENT, _part)
+        return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=NAME)]
+    heard, shape = content_in(fields, "content", where, _CONTENT, _heard)
+    facts: list[Fact] = [each for each in heard if isinstance(each, ToolResult)]
+    parts = tuple(each for each in heard if not isinstance(each, ToolResult))
+    if parts or not facts:
+        extra = None if facts else fields or None
+        facts.append(m.User(parts=parts, shape=shape, extra=extra, dialect=NAME))
     return facts
 
 
-def _blocks(fields: Raw, where: str, path: str = "") -> tuple[Blocks, m.Shape]:
-    """The content taken out of a message or a result; a string is one block."""
-    if "content" not in fields:
-        return [], "absent"
-    content = fields.pop("content")
-    if content is None:
-        return [], "null"
-    if isinstance(content, str):
-        return [({"type": "text", "text": content}, path)], "text"
-    if not isinstance(content, list):
-        raise InvalidMessage(where, f"{path}content must be a string or a list of blocks, not {kind_of(content)}")
-    paths = ((f"{path}content[{i}]", item) for i, item in enumerate(cast("list[object]", content)))
-    return [(an_object(item, where, at), at) for at, item in paths], "parts"
-
-
-def _parts(blocks: Blocks, where: str) -> tuple[m.Part, ...]:
-    return tuple(_part(block, where, path) for block, path in blocks)
+def _heard(block: Raw, where: str, path: str) -> m.Part | ToolResult:
+    """A block of a user message."""
+    return (_result if block.get("type") == "tool_result" else _part)(block, where, path)
 
 
 def _part(block: Raw, where: str, path: str) -> m.Part:
@@ -149,18 +128,15 @@ def _taken(block: Raw, key: str, where: str, path: str) -> tuple[str, Raw | None
 def _call(block: Raw, where: str, path: str) -> Call:
     del block["type"]
     label, name = a_text(block, "id", where, path), a_text(block, "name", where, path)
-    value = block.pop("input", None)
-    # a client that gathered a stream may have left the input as the text it came in
-    args = value if isinstance(value, str) else "" if value is None else compact(value)
+    args = as_text(block.pop("input", None))  # a client that gathered a stream may have left it as a text
     return Call(label, name, args, block or None)
 
 
-def _result(block: Raw, where: str, path: str) -> m.ToolResult:
+def _result(block: Raw, where: str, path: str) -> ToolResult:
     del block["type"]
     call = a_text(block, "tool_use_id", where, f"{path}.")
     failed = block.get("is_error") is True
     if failed:
         del block["is_error"]
-    blocks, shape = _blocks(block, where, f"{path}.")
-    parts = _parts(blocks, where)
-    return m.ToolResult(parts=parts, shape=shape, call=call, failed=failed, extra=block or None, dialect=NAME)
+    parts, shape = content_in(block, "content", where, _CONTENT, _part, f"{path}.")
+    return ToolResult(parts=parts, shape=shape, call=call, failed=failed, extra=block or None, dialect=NAME)

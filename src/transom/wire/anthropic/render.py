@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core import texts
 from transom.core.message import Assistant, Call, Fact, Raw, Text
-from transom.core.unit import Unit, labels
+from transom.core.unit import Unit
 from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
-from transom.wire.foreign import adopted, placed
-from transom.wire.naming import safe_name
+from transom.wire.foreign import adopted, labelled, safe_name
 from transom.wire.reading import is_text
 from transom.wire.saying import Apart, cleaned, copied, runs
 
@@ -57,7 +56,7 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Raw]:
         own = m.said(head)
         return [words(own, "assistant" if isinstance(head, m.Failure) else "user") if own else _plain("user", head)]
     turn = cast("Assistant", _adopted(head))
-    calls = _labelled(turn.calls, unit.key) if head.dialect == NAME else placed(turn, unit.key)
+    calls = labelled(unit, turn, is_label)
     pairs = zip(answers, unit.answers, strict=True)
     return [*_turn(replace(turn, calls=calls)), *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs)]
 
@@ -114,12 +113,6 @@ def _turn(turn: Assistant) -> list[Raw]:
     return out + [_message("assistant", content, None, apart=True) for content in more]
 
 
-def _labelled(calls: tuple[Call, ...], key: int) -> list[Call]:
-    """The calls under ids and names that the API takes; those that it does stay as received."""
-    known = [replace(call, id=call.id if is_label(call.id) else "", name=sent_name(call.name)) for call in calls]
-    return [replace(call, id=label) for call, label in zip(known, labels(tuple(known), key), strict=True)]
-
-
 def _answer(fact: m.ToolResult, call: Call) -> Raw:
     """A result under its call's label. Empty it may be, unless it says that the tool failed (A18)."""
     own = adopted(fact, NAME)
@@ -150,7 +143,7 @@ def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
             yield _filled(_text(item.text), item.extra)
     elif isinstance(item, Call):
         given = copied(as_object(item.args))
-        yield _filled({"type": "tool_use", "id": item.id, "name": item.name, "input": given}, item.extra)
+        yield _filled({"type": "tool_use", "id": item.id, "name": sent_name(item.name), "input": given}, item.extra)
     elif isinstance(item, m.Reasoning):  # taken back only encrypted, or with its signature
         extra = item.extra or {}
         if item.field == "redacted_thinking" or (item.field in SIGNED and is_text(extra.get("signature"))):

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from math import ceil
 
-from msgspec import Struct
-
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult, User
-from transom.core.tokens import Measure, TokenCounter
-from transom.core.unit import Slot
+from transom.core import texts
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
+from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, Measure, TokenCounter
+from transom.core.unit import Unit
+from transom.errors import InvalidMessage
 from transom.wire import foreign
-from transom.wire.dialect import Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.gemini import parse, render
-from transom.wire.gemini.measure import GeminiMeasure
-from transom.wire.gemini.reply import parse_reply, plain
 from transom.wire.gemini.rules import violations
-from transom.wire.gemini.words import NAME
+from transom.wire.gemini.words import NAME, SIGNATURE
+from transom.wire.judging import as_dict, as_list
 from transom.wire.reading import listed
-from transom.wire.saying import messages_of
+from transom.wire.replying import an_answer, dumped, with_usage
+
+_NEEDED = "a response or a content"
+_USAGE = (
+    "promptTokenCount prompt_token_count",
+    "cachedContentTokenCount cached_content_token_count",
+    "candidatesTokenCount candidates_token_count thoughtsTokenCount thoughts_token_count",
+)
 
 
-class Gemini(Struct, frozen=True):
-    """The dialect (see `wire.dialect.Dialect`): contents of parts, the system instruction beside them.
+class Gemini(Dialect, frozen=True):
+    """Contents of parts, the system instruction beside them.
 
     `sign`: the first call of a turn from elsewhere gets the signature that stands for none, which Gemini 3 wants and
     others do not mind. `strict`: the model is one that takes no call without: so do unsigned turns of Gemini's own,
@@ -37,24 +43,21 @@ class Gemini(Struct, frozen=True):
         """A word of the user's (G6), unless the turn ends with what the provider does itself."""
         return foreign.nudge(turn, NAME)
 
-    def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - see `request`
-        return []
+    def words(self, text: str) -> Raw:
+        return render.by_user({"text": text})
 
-    def slot(self, slot: Slot) -> list[Raw]:
-        unit = partial(render.unit_contents, sign=self.sign, strict=self.strict)
-        return messages_of(slot, lambda text: render.by_user({"text": text}), unit)
+    def unit(self, unit: Unit) -> list[Raw]:
+        return render.unit_contents(unit, sign=self.sign, strict=self.strict)
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         return render.joined(messages)
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
-        """The facts in a request's `contents`; a client library's objects are read as the dicts they dump."""
         items = listed(messages, where or "contents")
-        return parse.parse([plain(item) for item in items], f"{where}, " if where else "")
+        return parse.parse([_plain(item) for item in items], f"{where}, " if where else "")
 
     def system(self, value: object) -> list[Instruction]:
-        """A text, or the `systemInstruction` of a request."""
-        return [parse.instruction(plain(value), "system")]
+        return [parse.instruction(_plain(value), "system")]
 
     def user(self, content: object) -> Fact:
         return User(parts=parse.content(content, "user"), dialect=NAME)
@@ -64,10 +67,21 @@ class Gemini(Struct, frozen=True):
         return ToolResult(call=call, parts=parse.responded(content, "tool_result"), dialect=NAME)
 
     def reply(self, reply: object) -> Assistant:
-        return parse_reply(reply)
+        response = an_answer(_plain(reply), _NEEDED)
+        found = as_list(response.get("candidates"))
+        if not found and "parts" in response:
+            return parse.turn(response, "reply")
+        if not found:
+            raise InvalidMessage("reply", _why_none(response))
+        candidate = an_answer(found[0], _NEEDED)
+        if (content := candidate.get("content")) is None:
+            reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
+            raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
+        usage = response.get("usageMetadata") or response.get("usage_metadata")
+        return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
 
     def measure(self, counter: TokenCounter) -> Measure:
-        return GeminiMeasure(counter)
+        return _Measure(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """The contents, and the system instruction if there is any."""
@@ -76,6 +90,52 @@ class Gemini(Struct, frozen=True):
 
     def violations(self, request: Raw) -> list[Violation]:
         return violations(request, strict=self.strict)
+
+
+def _plain(value: object) -> object:
+    """An object of a client library as the JSON it stands for, what is null left out; anything else as it is."""
+    return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
+
+
+def _why_none(response: Raw) -> str:
+    """What came instead of candidates, if it is known."""
+    feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
+    if why := feedback.get("blockReason") or feedback.get("block_reason"):
+        return f"the request was blocked: {why!s:.100}"
+    return "a response with candidates or a content with parts is needed"
+
+
+class _Measure(foreign.Adopting):
+    """A request may need a word of the user's before its first call; a response says the name of its call again, and is
+    counted with it."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__(counter, NAME, objects=True)
+        self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
+
+    def image(self, width: int, height: int) -> int:
+        """258 for each tile of 768 by 768 (D); of no image more than 16: a header may say anything."""
+        return 258 * min(16, ceil(width / 768) * ceil(height / 768))
+
+    def part(self, part: Addressed) -> int:
+        """Signatures are no text; a text that is empty may need a word in its place."""
+        if isinstance(part, Other):
+            part = Other({key: value for key, value in part.raw.items() if key not in SIGNATURE})
+        tokens = super().part(part)
+        return max(tokens, self.left_out) if isinstance(part, Text) and not part.text else tokens
+
+    def envelope(self, fact: Fact) -> int:
+        """With what is said of calls in their responses, and of roles that this API does not know."""
+        tokens, own = super().envelope(fact), fact.dialect == NAME
+        if isinstance(fact, Instruction):
+            tokens += self.count(texts.instruction(fact.role, "")) + (0 if fact.parts else self.left_out)
+        elif isinstance(fact, Assistant):
+            names = [call.name or texts.UNNAMED if own else foreign.safe_name(call.name) for call in fact.calls]
+            tokens += sum(map(self.count, names)) + MESSAGE_TOKENS * (fact.order.count("|") if own else 0)
+            tokens += 0 if fact.parts or names else self.left_out
+        elif isinstance(fact, ToolResult) and own:
+            tokens -= self.count((fact.extra or {}).get("name") or "")
+        return tokens
 
 
 GEMINI = Gemini()

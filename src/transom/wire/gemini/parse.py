@@ -89,10 +89,8 @@ def responded(value: object, where: str) -> tuple[Part, ...]:
 
 def _opened(value: object, where: str) -> tuple[Raw, str]:
     """A content's fields, and who speaks: the user, if it does not say. `function` was once the role of responses."""
-    if not isinstance(value, dict):
-        raise InvalidMessage(where, f"a content must be an object, not {kind_of(value)}")
-    fields = owned(cast("dict[object, object]", value), where)
-    role = of_this(fields, where, NAME).get("role")
+    fields = of_this(owned(an_object(value, where, "a content"), where), where, NAME)
+    role = fields.get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
         raise InvalidMessage(where, f"role must be user or model, not {shown}")

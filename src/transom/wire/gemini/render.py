@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core import texts
 from transom.core.message import Assistant, Call, Raw, Text, ToolResult
-from transom.core.unit import Unit, labels
+from transom.core.unit import Unit
 from transom.wire import saying
 from transom.wire.arguments import WRAPPED, as_object
-from transom.wire.foreign import adopted, placed
+from transom.wire.foreign import adopted, labelled
 from transom.wire.gemini.words import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
 from transom.wire.reading import compact
 from transom.wire.saying import Apart, cleaned, copied
@@ -36,11 +36,11 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
     if not isinstance(head, Assistant):
         return [_said(head)]
     own, turn = head.dialect == NAME, cast("Assistant", adopted(head, NAME))
-    if own:  # under ids unique in the turn; one that came without an id has none
-        pairs = zip(turn.calls, labels(turn.calls, unit.key), strict=True)
-        calls = [replace(call, id=label if call.id else "") for call, label in pairs]
+    calls = labelled(unit, turn)
+    if own:  # one that came without an id has none
+        calls = tuple(call if came.id else replace(call, id="") for call, came in zip(calls, turn.calls, strict=True))
     else:
-        calls = [replace(call, args=call.args or "{}") for call in placed(turn, unit.key)]
+        calls = tuple(replace(call, args=call.args or "{}") for call in calls)
     out = _turn(replace(turn, calls=calls), own=own)
     if calls and (strict if own else sign):
         _sign(out)

@@ -10,26 +10,25 @@ from typing import cast
 
 from transom.core import texts
 from transom.core.message import Raw
-from transom.wire.naming import safe_name
+from transom.wire.foreign import safe_name
 from transom.wire.openai_chat.parse import FILES, body_keys
-from transom.wire.reading import compact
-from transom.wire.saying import cleaned, has_surrogates
+from transom.wire.reading import as_text
 
 
 def mended(message: Raw) -> Raw:
     """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
-    out = cleaned(message) if has_surrogates(message) else message
-    if out["role"] == "assistant":
-        _mend_calls(out)
-    if out["role"] == "function":
-        out["name"] = safe_name(out.get("name") or "")
-    elif (name := out.get("name")) is not None:
+    role = message["role"]
+    if role == "assistant":
+        _mend_calls(message)
+    if role == "function":
+        message["name"] = safe_name(message.get("name") or "")
+    elif (name := message.get("name")) is not None:
         if name:
-            out["name"] = safe_name(name)
+            message["name"] = safe_name(name)
         else:
-            del out["name"]
-    _mend_content(out)
-    return out
+            del message["name"]
+    _mend_content(message)
+    return message
 
 
 def _mend_content(out: Raw) -> None:
@@ -84,6 +83,4 @@ def _mend_calls(out: Raw) -> None:
 
 def _mend_body(body: Raw, field: str) -> None:
     body["name"] = safe_name(body.get("name") or "")
-    value = body.get(field)
-    if not isinstance(value, str):
-        body[field] = "" if value is None else compact(value)
+    body[field] = as_text(body.get(field))

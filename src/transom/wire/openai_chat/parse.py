@@ -6,26 +6,12 @@ comes out the same. Input is copied: what the caller does to its message afterwa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
-from transom.core.message import (
-    Assistant,
-    Call,
-    Fact,
-    Instruction,
-    Media,
-    Other,
-    Part,
-    Raw,
-    Reasoning,
-    Shape,
-    Text,
-    ToolResult,
-    User,
-)
+from transom.core import message as m
+from transom.core.message import Call, Fact, Raw, Text
 from transom.errors import InvalidMessage
-from transom.wire.reading import a_text, an_object, compact, is_text, kind_of, of_this, owned
+from transom.wire.reading import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
 
 FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
 """Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
@@ -36,22 +22,25 @@ REASONING = ("reasoning_content", "reasoning")
 REGULAR_CALL: Raw = {"type": "function", "function": {}}
 """What is left of a regular call without its id, name and arguments."""
 
+_KINDS: dict[str, type[Fact]] = {
+    "system": m.Instruction,
+    "developer": m.Instruction,
+    "user": m.User,
+    "assistant": m.Assistant,
+    "tool": m.ToolResult,
+    "function": m.ToolResult,
+}
+
 
 def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
-    if not isinstance(message, dict):
-        raise InvalidMessage(where, f"a message must be an object, not {kind_of(message)}")
-    fields = owned(cast("dict[object, object]", message), where)
-    if "role" not in fields:
-        raise InvalidMessage(where, "the message has no role")
-    role = of_this(fields, where, "openai").pop("role")
-    read = _READ.get(role) if isinstance(role, str) else None
-    if read is None:
-        shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
-        raise InvalidMessage(where, f"role must be one of {', '.join(_READ)}, not {shown}")
+    fields = owned(an_object(message, where, "a message"), where)
+    role = role_in(fields, where, "openai", _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
-    return read(fields, where)
+    parts, shape = content_in(fields, "content", where, "a string, a list of parts or null", _part)
+    beside = _beside(role, fields, where)
+    return _KINDS[role](parts=parts, shape=shape, extra=fields or None, **beside)
 
 
 def body_keys(call: Raw) -> tuple[str, str]:
@@ -59,71 +48,18 @@ def body_keys(call: Raw) -> tuple[str, str]:
     return ("custom", "input") if call.get("type") == "custom" else ("function", "arguments")
 
 
-# ---- by role
+def _beside(role: str, fields: Raw, where: str) -> Raw:
+    """What a message of this role has beside its content, taken out of its fields."""
+    if role == "assistant":
+        thoughts = tuple(m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
+        return {"reasoning": thoughts, "calls": _calls(fields, where)}
+    if role == "tool":
+        return {"call": a_text(fields, "tool_call_id", where, "")}
+    # a default that is written out would change what is stored: no role for "system"
+    return {"legacy": True} if role == "function" else {"role": role} if role == "developer" else {}
 
 
-def _system(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    return Instruction(parts=parts, shape=shape, extra=fields or None, role="system")
-
-
-def _developer(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    return Instruction(parts=parts, shape=shape, extra=fields or None, role="developer")
-
-
-def _user(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    return User(parts=parts, shape=shape, extra=fields or None)
-
-
-def _assistant(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    thoughts = tuple(Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
-    calls = _calls(fields, where)
-    return Assistant(parts=parts, shape=shape, calls=calls, reasoning=thoughts, extra=fields or None)
-
-
-def _tool(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    call = a_text(fields, "tool_call_id", where, "")
-    return ToolResult(parts=parts, shape=shape, call=call, extra=fields or None)
-
-
-def _function(fields: Raw, where: str) -> Fact:
-    parts, shape = _content(fields, where)
-    return ToolResult(parts=parts, shape=shape, extra=fields or None, legacy=True)
-
-
-_READ: dict[str, Callable[[Raw, str], Fact]] = {
-    "system": _system,
-    "developer": _developer,
-    "user": _user,
-    "assistant": _assistant,
-    "tool": _tool,
-    "function": _function,
-}
-
-
-# ---- content
-
-
-def _content(fields: Raw, where: str) -> tuple[tuple[Part, ...], Shape]:
-    if "content" not in fields:
-        return (), "absent"
-    content = fields.pop("content")
-    if content is None:
-        return (), "null"
-    if isinstance(content, str):
-        return (Text(content),), "text"
-    if isinstance(content, list):
-        items = cast("list[object]", content)
-        return tuple(_part(item, where, f"content[{i}]") for i, item in enumerate(items)), "parts"
-    raise InvalidMessage(where, f"content must be a string, a list of parts or null, not {kind_of(content)}")
-
-
-def _part(item: object, where: str, path: str) -> Part:
-    raw = an_object(item, where, path)
+def _part(raw: Raw, where: str, path: str) -> m.Part:
     kind = raw.get("type")
     if kind == "text":
         if not isinstance(raw.get("text"), str):
@@ -131,8 +67,8 @@ def _part(item: object, where: str, path: str) -> Part:
         rest = {key: value for key, value in raw.items() if key not in {"type", "text"}}
         return Text(raw["text"], rest or None)
     if kind == "image_url":
-        return Media("image", raw)
-    return Media("file", raw) if isinstance(kind, str) and kind in FILES else Other(raw)
+        return m.Media("image", raw)
+    return m.Media("file", raw) if isinstance(kind, str) and kind in FILES else m.Other(raw)
 
 
 # ---- calls

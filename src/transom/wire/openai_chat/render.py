@@ -10,61 +10,26 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from transom.core.message import (
-    Assistant,
-    Call,
-    Fact,
-    Failure,
-    Handoff,
-    Instruction,
-    Note,
-    Part,
-    Raw,
-    Recalled,
-    Text,
-    ToolResult,
-    User,
-    said,
-)
-from transom.core.tokens import clean
-from transom.core.unit import Slot, Unit, labels
-from transom.wire.foreign import adopted, placed
+from transom.core import message as m
+from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
+from transom.core.unit import Unit
+from transom.wire.foreign import adopted, labelled
 from transom.wire.openai_chat.mend import mended
 from transom.wire.openai_chat.parse import body_keys
 from transom.wire.reading import compact
 from transom.wire.saying import copied
 
 
-def shown(slot: Slot) -> list[Raw]:
-    """A unit: its head, then the answers as they arrived. A fold: its text, then the units pinned out of it.
-
-    A call still open gets no answer here: the planner closes calls by facts before a request, so a window of a view
-    that was not planned may break rule C1.
-    """
-    if isinstance(slot, Unit):
-        return _unit(slot)
-    out: list[Raw] = [{"role": "user", "content": clean(slot.text)}]
-    for unit in slot.shown:
-        out.extend(_unit(unit))
-    return out
-
-
-def _unit(unit: Unit) -> list[Raw]:
-    facts = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
-    head = facts[0]
+def unit_messages(unit: Unit) -> list[Raw]:
+    """What a unit shows."""
+    head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
     if not isinstance(head, Assistant) or not head.calls:
-        return [mended(message(fact)) for fact in facts]
-    calls = _labelled(head.calls, unit.key) if not unit.head.dialect else placed(head, unit.key)
+        return [mended(message(head))]
+    calls = labelled(unit, head)
     out = [mended(message(head if calls == head.calls else replace(head, calls=calls)))]
-    for fact, index in zip(facts[1:], unit.answers, strict=True):
-        out.append(mended(message(_answer(fact, calls[index]))))
+    for fact, at in zip(answers, unit.answers, strict=True):
+        out.append(mended(message(_answer(fact, calls[at]))))
     return out
-
-
-def _labelled(calls: tuple[Call, ...], key: int) -> tuple[Call, ...]:
-    """The calls under ids unique in the turn, as they will be on the wire: two ids may differ in a surrogate only."""
-    pairs = zip(calls, labels(calls, key), strict=True)
-    return tuple(call if call.id == label else replace(call, id=label) for call, label in pairs)
 
 
 def _answer(fact: Fact, call: Call) -> Fact:
@@ -82,7 +47,7 @@ def message(fact: Fact) -> Raw:
     """
     role = _role(fact)
     if type(fact) in _OWN:
-        return {"role": role, "content": said(fact)}
+        return {"role": role, "content": m.said(fact)}
     out: Raw = {"role": role}
     if fact.parts or fact.shape not in {"null", "absent"}:
         out["content"] = _content(fact)
@@ -97,12 +62,12 @@ def message(fact: Fact) -> Raw:
     return out
 
 
-_OWN = frozenset({Note, Recalled, Handoff, Failure})
-_ROLES: dict[type[Fact], str] = {User: "user", Assistant: "assistant", ToolResult: "tool", Failure: "assistant"}
+_OWN = frozenset({m.Note, m.Recalled, m.Handoff, m.Failure})
+_ROLES: dict[type[Fact], str] = {Assistant: "assistant", ToolResult: "tool", m.Failure: "assistant"}
 
 
 def _role(fact: Fact) -> str:
-    if isinstance(fact, Instruction):
+    if isinstance(fact, m.Instruction):
         return fact.role
     if isinstance(fact, ToolResult) and fact.legacy:
         return "function"
@@ -111,16 +76,13 @@ def _role(fact: Fact) -> str:
 
 def _content(fact: Fact) -> str | list[Raw]:
     """A string stays a string as long as one can hold it."""
-    if fact.shape == "text":
-        if not fact.parts:
-            return ""
-        first = fact.parts[0]
-        if len(fact.parts) == 1 and isinstance(first, Text) and not first.extra:
-            return first.text
+    first = fact.parts[0] if fact.parts else Text("")
+    if fact.shape == "text" and len(fact.parts) < 2 and isinstance(first, Text) and not first.extra:
+        return first.text
     return [_part(part) for part in fact.parts]
 
 
-def _part(part: Part) -> Raw:
+def _part(part: m.Part) -> Raw:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text, **copied(part.extra or {})}
     return copied(part.raw)

@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from transom.core import texts
-from transom.core.message import Call, Raw
-from transom.core.unit import labels
-from transom.wire.naming import safe_name
-from transom.wire.openai_responses.items import ANSWERS, CALLS, HEARD, SAID, TEXTS, is_models, kind
-
-LONGEST_LABEL = 64  # R7
+from transom.core.message import Raw
+from transom.wire.openai_responses.read import ANSWERS, CALLS, HEARD, SAID, TEXTS, is_models, kind
 
 _BLURRED = frozenset({*CALLS, "message", "tool_search_call", "tool_search_output"})
 """Items that were accepted without an id."""
@@ -25,13 +19,6 @@ _TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "inp
 
 _CHATS = frozenset({"text", "image_url", "file"})
 """Chat's parts, which this API does not take."""
-
-
-def labelled(calls: tuple[Call, ...], key: int) -> tuple[Call, ...]:
-    """A turn's calls under ids as the API takes them: unique in the turn, neither empty nor too long."""
-    short = tuple(replace(call, id="") if len(call.id) > LONGEST_LABEL else call for call in calls)
-    pairs = zip(calls, labels(short, key), strict=True)
-    return tuple(replace(call, id=label, name=safe_name(call.name)) for call, label in pairs)
 
 
 def left_out() -> Raw:

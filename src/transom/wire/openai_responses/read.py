@@ -7,6 +7,7 @@ those gave back) are one turn, which remembers their order; a message of anybody
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, cast
 
@@ -16,9 +17,33 @@ from transom.core import message as m
 from transom.core.message import Part, Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
-from transom.wire.openai_responses.items import ANSWERS, CALLS, HEARD, ITEMS, NAME, SAID, TEXTS, TOOLS, is_models, kind
-from transom.wire.reading import a_text, an_object, compact, kind_of, of_this, owned
+from transom.wire.reading import a_text, an_object, as_text, content_in, is_text, kind_of, of_this, one_of, owned
 from transom.wire.saying import turn_of
+
+NAME = "responses"
+"""What facts call this dialect."""
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The calls a caller answers, and where each keeps what the tool is given."""
+
+OUTPUTS = {kind: f"{kind}_output" for kind in CALLS}
+ANSWERS = frozenset(OUTPUTS.values())
+
+TEXTS = {"input_text": "text", "output_text": "text", "refusal": "refusal", "summary_text": "text", "text": "text"}
+"""Content parts that are words, and where each keeps them. `text` is chat's: the API refuses it."""
+
+SAID, HEARD = "output_text", "input_text"
+"""What a text part is called in the model's messages, and in everybody else's."""
+
+INSTRUCTIONS = "instructions"
+"""Marks the instruction that stands beside the items in a request."""
+
+ITEMS = "items"
+"""Where a turn remembers the fields of the messages it came in, null for each item that is a part by itself. `content`
+is there only if it was a string, or empty: then the turn holds one empty text for it."""
+
+TOOLS = "additional_tools"
+"""An item that is no message, and not the model's either: tools that the developer adds."""
 
 _FILES = frozenset({"input_file", "input_audio"})
 _IMAGES = frozenset({"input_image", "computer_screenshot", "image_generation_call", "computer_call_output"})
@@ -28,6 +53,16 @@ _ROLES = ("user", "assistant", "system", "developer")
 
 _Item = tuple[int, str, Raw]
 """An item: its index, what errors call it, its fields."""
+
+
+def kind(item: Raw) -> str:
+    return item.get("type") or "message"
+
+
+def is_models(item: Raw) -> bool:
+    """Whether the model made an item: said, thought or called it, or did it with the provider's own tools."""
+    type_ = kind(item)
+    return item.get("role") == "assistant" if type_ == "message" else type_ not in ANSWERS and type_ != TOOLS
 
 
 def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
@@ -44,17 +79,13 @@ def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
 
 def _fields_of(item: object, where: str) -> Raw:
     """A copy of an item's fields, sure to have a type or the role of a message."""
-    if not isinstance(item, dict):
-        raise InvalidMessage(where, f"an item must be an object, not {kind_of(item)}")
-    fields = owned(cast("dict[object, object]", item), where)
-    type_, role = fields.get("type"), of_this(fields, where, "responses").get("role")
-    if not (type_ and isinstance(type_, str)) and (type_ is not None or "role" not in fields):
-        raise InvalidMessage(
-            where, f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
-        )
-    if kind(fields) == "message" and role not in _ROLES:
-        shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
-        raise InvalidMessage(where, f"role must be one of {', '.join(_ROLES)}, not {shown}")
+    fields = of_this(owned(an_object(item, where, "an item"), where), where, "responses")
+    type_ = fields.get("type")
+    if not is_text(type_) and (type_ is not None or "role" not in fields):
+        what = f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
+        raise InvalidMessage(where, what)
+    if kind(fields) == "message":
+        one_of(_ROLES, fields.get("role"), where)
     return fields
 
 
@@ -107,11 +138,10 @@ def _message(fields: Raw, where: str) -> tuple[Part, ...]:
 def _call(fields: Raw, where: str) -> m.Call:
     """A call; one of a custom tool keeps its type in `extra`. Arguments that are no text become one."""
     label, name = (a_text(fields, key, where, "") for key in ("call_id", "name"))
-    value: Any = fields.pop(CALLS[kind(fields)], None)
+    args = as_text(fields.pop(CALLS[kind(fields)], None))
     if kind(fields) == "function_call":
         del fields["type"]
-    given = value if isinstance(value, str) else "" if value is None else compact(value)
-    return m.Call(label, name, given, fields or None)
+    return m.Call(label, name, args, fields or None)
 
 
 def _thought(fields: Raw, where: str) -> m.Reasoning:
@@ -128,19 +158,11 @@ def _thought(fields: Raw, where: str) -> m.Reasoning:
 
 def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part, ...], m.Shape]:
     """Content taken out of an item. `plain`: what a text part is called here when that need not be remembered."""
-    value: object = fields.pop(key, None)
-    if value is None:
-        return (), "null"
-    if isinstance(value, str):
-        return (m.Text(value),), "text"
-    if not isinstance(value, list):
-        raise InvalidMessage(where, f"{key} must be a string or a list of parts, not {kind_of(value)}")
-    items = cast("list[object]", value)
-    return tuple(_part(item, where, f"{key}[{i}]", plain) for i, item in enumerate(items)), "parts"
+    fields.setdefault(key, None)
+    return content_in(fields, key, where, "a string or a list of parts", partial(_part, plain=plain))
 
 
-def _part(item: object, where: str, path: str, plain: str) -> Part:
-    raw = an_object(item, where, path)
+def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:
     type_: object = raw.get("type")
     if not isinstance(type_, str) or type_ not in TEXTS:
         return _raw(raw)

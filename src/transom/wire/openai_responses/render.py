@@ -13,16 +13,11 @@ from msgspec.structs import replace
 
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
-from transom.core.unit import Slot, Unit
-from transom.wire.foreign import adopted, placed
-from transom.wire.openai_responses.items import CALLS, HEARD, INSTRUCTIONS, ITEMS, NAME, OUTPUTS, SAID, TEXTS, TOOLS
-from transom.wire.openai_responses.mend import distinct, labelled, left_out, mended, orphaned
-from transom.wire.saying import copied, messages_of, runs
-
-
-def shown(slot: Slot, *, strict: bool = False) -> list[Raw]:
-    """See `messages_of`. `strict`: the calls of a turn stand together behind all else it holds."""
-    return messages_of(slot, lambda text: {"role": "user", "content": text}, lambda unit: _unit(unit, strict))
+from transom.core.unit import Unit
+from transom.wire.foreign import adopted, labelled, safe_name
+from transom.wire.openai_responses.mend import distinct, left_out, mended, orphaned
+from transom.wire.openai_responses.read import CALLS, HEARD, INSTRUCTIONS, ITEMS, NAME, OUTPUTS, SAID, TEXTS, TOOLS
+from transom.wire.saying import copied, runs
 
 
 def item(fact: Fact) -> Raw:
@@ -40,11 +35,17 @@ def item(fact: Fact) -> Raw:
     return {"role": fact.role if isinstance(fact, m.Instruction) else "user", "content": content, **extra}
 
 
-def _unit(unit: Unit, strict: bool) -> list[Raw]:
+def takes(label: str) -> bool:
+    """Whether the API takes it as a call's id (R7)."""
+    return len(label) <= 64
+
+
+def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
+    """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
     head, *answers = (adopted(fact, NAME) for fact in unit.shown())
     if not isinstance(head, Assistant):
         return [mended(item(head))]
-    calls = labelled(head.calls, unit.key) if unit.head.dialect == NAME else placed(head, unit.key)
+    calls = labelled(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
         out.sort(key=lambda each: each.get("type") in CALLS)
@@ -84,8 +85,8 @@ def _item(piece: Any) -> Raw:
     """A thought or a call."""
     if isinstance(piece, m.Reasoning):
         return copied(piece.extra or {"type": "reasoning"})
-    fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": piece.name, CALLS[_kind(piece)]: piece.args}
-    return {**copied(piece.extra or {}), **fields}
+    fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": safe_name(piece.name)}
+    return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: piece.args}
 
 
 def _said(message: Raw | None, parts: list[Any]) -> Raw:
