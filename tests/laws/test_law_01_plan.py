@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import turnsafe
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from logs import COUNTER, logs
+from logs import COUNTER, acts, logs, retold, tell
+from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Policy
 from transom.core.edit import Fold, Trim
@@ -13,21 +14,44 @@ from transom.core.entry import Entry, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
-from transom.core.plan import plan
+from transom.core.plan import entry_ref, plan
+from transom.core.policy import Aim
+from transom.core.texts import READ_BACK
+from transom.core.tokens import NOTHING
 from transom.core.unit import Folded
 from transom.drive.window import Window
-from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
+from transom.policies import POLICIES as NAMES
+from transom.policies import policy_named
+from transom.policies.plain import LADDER
+from transom.policies.rolling import Rolling
 from transom.strategies.arrival import Clip, Stub
+from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
 from transom.strategies.elide import DropMedia
+from transom.strategies.ends import HeadTail, Rounds
+from transom.strategies.masking import Mask
 from transom.strategies.omission import Omit
 from transom.strategies.stale import StubStale
+from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries
 from transom.wire.openai_chat import OPENAI_CHAT, violations
 
+BATCHES = (
+    Dedupe(tokens=20, least=0.0),
+    Superseded(least=0.0),
+    ErrorPurge(turns=1, tokens=1, least=0.0),
+    Mask(last=1, polling=2),
+    HeadTail(first=1, last=2, least=0.0),
+    HeadTail(first=60, last=90, tokens=True, least=0.0),
+    Rounds(last=1, least=0.0),
+)
+NAMED = tuple(map(policy_named, NAMES))
+FEW = Budget(context=300, max_messages=6)
+ROLLING = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0)
 POLICIES = (
-    DEFAULT,
-    SLIDING,
-    PASSTHROUGH,
+    *(Policy(name="one", pressure=(each,), hard=LADDER, trigger=0.4, target=0.1) for each in BATCHES),
+    *NAMED,
+    *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, most=FEW) for policy in NAMED),
+    Policy(name="one digest", pressure=(ROLLING,), hard=LADDER, trigger=0.3, target=0.2),
     Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), hard=LADDER),
     Policy(name="clips", arrival=(Clip(tokens=40),), pressure=(StubStale(keep=50, free=20),), hard=LADDER, trigger=0.5),
     Policy(name="media", pressure=(DropMedia(old=True), Omit()), hard=LADDER, trigger=0.3, target=0.1),
@@ -39,6 +63,19 @@ BUDGETS = st.builds(
     max_bytes=st.sampled_from([None, None, 700, 4_000]),
     max_images=st.sampled_from([None, None, 0, 1]),
 )
+TOOLS = ("read", "read", "write_file", "edit", "sh", "transom_read")
+ARGS = tuple(f'{{"path": "src/{name}.py", "text": "{"new text " * 60}"}}' for name in ("a", "b"))
+RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wrong " * 30, "{}")
+
+
+def worked(steps: list[tuple[str, str, str]]) -> list[Entry]:
+    """A task, and calls with their results."""
+    return talk("fix it", *(item for tool, args, text in steps for item in (call(tool, args), result(text))))
+
+
+WORK = st.lists(st.tuples(*map(st.sampled_from, (TOOLS, ARGS, RESULTS))), min_size=2, max_size=16).map(worked)
+EDITED = st.builds(lambda log, more: tell(more, retold(log)), WORK, acts("pin", "undo", "trim", "fold"))
+LOGS = st.one_of(logs(), EDITED)
 SAYS = st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])
 
 
@@ -49,7 +86,7 @@ def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Poli
     return view, frame, plan(view, frame, budget, policy, at=0.0, kind=Window)
 
 
-@given(logs(), SAYS, BUDGETS, st.sampled_from(POLICIES))
+@given(LOGS, SAYS, BUDGETS, st.sampled_from(POLICIES))
 def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
     log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy
 ) -> None:
@@ -73,8 +110,8 @@ def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
     check_present(done.view, sent)
     check_reachable(done, sent)
     check_replay(log, done)
-    again = done.view.branch()
-    again.sent = None
+    again = done.view.on(Entries([*log, *done.entries]))
+    again.sent = None  # as if the plan were there and nothing had left
     assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0, kind=Window).entries] == [Sent]
 
 
@@ -133,3 +170,27 @@ def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_name
     if sent[: len(before)] != before:
         assert after.window.breaks is not None
         assert after.window.breaks.why
+
+
+@given(LOGS, st.sampled_from(BATCHES), st.booleans())
+def test_what_a_strategy_proposes_shrinks_and_spares_what_it_must(log: list[Entry], strategy, hard: bool) -> None:
+    view = view_of(Entries(log), COUNTER)
+    assume(view.sent is None)  # a plan closes it first
+    limit = Budget(context=100).limits()
+    must = tuple(key for key in (view.first_task, view.newest_user) if key is not None)
+    aim = Aim(NOTHING, NOTHING, limit, NOTHING, Budget(), view.counter, entry_ref, must, must, view.newest, hard)
+    for edit in strategy(view, aim):
+        assert view.refusal(edit) is None
+        if isinstance(edit, Trim):
+            unit = view.unit(view.unit_of[edit.entry])
+            assert unit.key != view.newest
+            assert not any((unit.pins, unit.missing, view.held(unit)))
+            call = view.tool_of(unit, edit.entry) if edit.part[0] != "args" else None
+            assert call is None or call.name not in READ_BACK
+        else:
+            inside = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
+            assert hard or not any(view.held(slot) for slot in inside)
+            assert not any(edit.first <= key <= edit.last for key in (view.newest, *view.open))
+        after = view_of(Entries([*log, Entry(seq=len(log), at=0.0, body=edit)]), COUNTER).total
+        assert after.bytes < view.total.bytes
+        assert after.tokens < view.total.tokens

@@ -12,13 +12,15 @@ Span = tuple[int, int]
 class Fold(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
     """The units from key `first` to key `last` become one slot that shows `text` (a summary, an omission, …).
 
-    `carries`: keys of units whose marked excerpt the text holds; they count as present though folded.
+    `carries`: keys of units whose marked excerpt the text holds; they count as present though folded. `quotes`: the
+    entries whose own words stand in the text.
     """
 
     first: int
     last: int
     text: str
     carries: tuple[int, ...] = ()
+    quotes: tuple[int, ...] = ()
     why: str = ""
 
 

@@ -30,3 +30,10 @@ class Ahead(Struct, frozen=True, eq=False):
     def __getitem__(self, seq: int, /) -> Entry:
         first = self.entries[0].seq if self.entries else len(self.log)
         return self.entries[seq - first] if seq >= first else self.log[seq]
+
+
+def stored(log: Log) -> int:
+    """How many entries a log holds beside those of a plan."""
+    while isinstance(log, Ahead):
+        log = log.log
+    return len(log)

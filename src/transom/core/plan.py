@@ -201,6 +201,7 @@ class _Cutter:
     def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
         self.limit = budget.limits(draft.view.ratio)
+        self.soft = Size(*map(min, self.limit, policy.most.limits(draft.view.ratio)))
         self._kept: dict[int, Trim | None] = {}  # by key: what keepers want, and the trim that goes with it
 
     def run(self) -> None:
@@ -224,7 +225,7 @@ class _Cutter:
 
     def _relieve(self) -> None:
         """One round: gently if there is pressure, hard if it would not fit."""
-        if pressure(self._used(), self._fixed(), self.limit) >= self.policy.trigger:
+        if pressure(self._used(), self._fixed(), self.soft) >= self.policy.trigger:
             self._press(self.policy.pressure, hard=False)
         if not fits(self._used(), self.limit):
             self._press(self.policy.hard, hard=True)
@@ -246,7 +247,7 @@ class _Cutter:
 
     def _quiet(self) -> bool:
         """Surely below the trigger: what is fixed can only bring the pressure down while it is below 1."""
-        a, b, trigger = self._used(), self.limit, min(1.0, self.policy.trigger)
+        a, b, trigger = self._used(), self.soft, min(1.0, self.policy.trigger)
         return a[0] < trigger * b[0] and a[1] < trigger * b[1] and a[2] < trigger * b[2] and a[3] < trigger * b[3]
 
     def _required(self) -> tuple[int, ...]:
@@ -270,11 +271,11 @@ class _Cutter:
 
     def _aim(self, *, hard: bool) -> Aim:
         head, words, target = self._head(), self._words(), self.policy.target
-        deep = _between(head, self.limit, target).minus(words)
+        limit = self.limit if hard else self.soft
         return Aim(
-            goal=self.limit.minus(words) if hard else _between(self._fixed(), self.limit, target).minus(words),
-            deep=deep,
-            limit=self.limit,
+            goal=limit.minus(words) if hard else _between(self._fixed(), limit, target).minus(words),
+            deep=_between(head, self.limit, target).minus(words),
+            limit=limit,
             fixed=self._fixed(),
             budget=self.budget,
             counter=self.draft.view.counter,
@@ -296,7 +297,7 @@ class _Cutter:
 
     def _press(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """Strategy by strategy until there is room."""
-        self._kept = {} if hard else self._wanted()
+        self._kept = {} if hard or not self.draft.view.slots else self._wanted()
         for strategy in strategies:
             aim = self._aim(hard=hard)
             if aim.met(self.draft.view) or not self.draft.view.slots:

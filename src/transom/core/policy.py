@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from transom.core.budget import Budget, fits, pressure
+from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Trim
 from transom.core.tokens import NOTHING, Size, TokenCounter
 from transom.core.view import View
@@ -59,7 +59,7 @@ Keeper = Callable[[View, Aim], Iterator[Kept]]
 class Policy(Struct, frozen=True, kw_only=True):
     """`arrival` sees what was not sent yet (an edit there breaks no cache), `pressure` runs when the fullest room
     passes `trigger`, until it is down to `target`; `hard` runs when the window would not fit the limit. `keepers`: what
-    the folds of `pressure` leave standing; those of `hard` may take it."""
+    the folds of `pressure` leave standing; those of `hard` may take it. `most`: limits of its own, which only press."""
 
     name: str
     keepers: tuple[Keeper, ...] = ()
@@ -68,3 +68,4 @@ class Policy(Struct, frozen=True, kw_only=True):
     hard: tuple[Strategy, ...] = ()
     trigger: float = 0.95
     target: float = 0.6
+    most: Budget = Budget(context=UNLIMITED)

@@ -81,7 +81,7 @@ class View:
         self.broke: tuple[int, int, str] | None = None
         self.ratio = 1.0
         self.chain = Chain()
-        self.drawn: dict[Any, Any] = {}  # what windows rendered: a cache that all views of a conversation share
+        self.memo: dict[Any, Any] = {}  # what is derived from the log (rendered windows, indexes), shared by its views
 
     def on(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from transom.core.policy import Policy, Strategy
 from transom.strategies import collapse
-from transom.strategies.arrival import Clip
+from transom.strategies.clip_turn import ClipTurn
+from transom.strategies.digest import Digest
 from transom.strategies.elide import DropMedia, Elide
 from transom.strategies.keeping import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
-from transom.strategies.stale import StubStale
 
 LADDER: tuple[Strategy, ...] = (
     Omit(),
@@ -44,11 +44,11 @@ PLANS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_to
 
 DEFAULT = Policy(
     name="default",
-    keepers=(KeepTools(PLANS), KeepUsers()),
-    arrival=(Clip(),),
-    pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
+    keepers=(KeepTools(PLANS), KeepUsers(fraction=0.08, each=150)),
+    arrival=(ClipTurn(),),
+    pressure=(DropMedia(old=True), DropReasoning(), Digest(), Omit()),
     hard=LADDER,
-    trigger=0.95,
-    target=0.4,
+    trigger=0.97,
 )
-"""Long results clipped on arrival, stale ones stubbed if that is enough, else one deep cut."""
+"""Long results clipped on arrival; under pressure a covering digest of all but the newest turns, in frozen layers, with
+the plan and the user's short messages left standing."""

@@ -16,6 +16,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.strategies.cutting import Spot, is_read_back, level, shorten, text_spots
+from transom.strategies.telling import stubbed
 
 ClipUnit = Literal["tokens", "bytes", "none"]
 
@@ -88,7 +89,7 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 
 class Stub(Struct, frozen=True, kw_only=True):
-    """A tool result over `characters` is shown as a preview of `preview` tokens with a reference to the whole.
+    """A tool result over `characters` is shown as a stub: what tells most in `preview` tokens, and where the whole is.
 
     In small windows a result counts as long from `fraction` characters a usable token on.
     """
@@ -122,12 +123,3 @@ def results_of(view: View, unit: Unit) -> Iterator[list[Spot]]:
     for seq in unit.seqs[1:]:
         if not is_read_back(view, unit, seq):
             yield [spot for spot in spots if spot.entry == seq]
-
-
-def stubbed(view: View, unit: Unit, aim: Aim, spot: Spot, preview: int, why: str) -> Trim:
-    """The trim that shows a stub in place of a result's text."""
-    ref, call = aim.ref(spot.entry), view.tool_of(unit, spot.entry)
-    marker = texts.stub(ref, call.name if call is not None else "", spot.tokens, spot.text.count("\n") + 1)
-    cap = preview + aim.counter.count(marker)
-    keep, note = shorten(spot, cap, aim.counter, lambda _: marker, texts.bare(ref))
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)

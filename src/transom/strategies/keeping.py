@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, cast
 
 from msgspec import Struct
 
 from transom.core import texts
-from transom.core.budget import fits
+from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, User
 from transom.core.policy import Aim, Kept
@@ -27,18 +28,19 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     the same fraction of every other limit.
 
     The message that crosses the tokens is excerpted, not dropped, if `least` tokens of it still fit. What must be in
-    the window anyway is not counted.
+    the window anyway is not counted; a message of over `each` tokens goes the way of the rest.
     """
 
     tokens: int = 20_000
     fraction: float = 0.15
     least: int = 50
+    each: int | None = None
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
         rooms = (int(self.fraction * room) for room in aim.limit[1:])
         left = Size(aim.budget.share(self.tokens, self.fraction), *rooms)
         for unit in reversed([unit for unit in view.units() if isinstance(unit.head, (User, Instruction))]):
-            if unit.key in aim.required:
+            if unit.key in aim.required or (self.each is not None and unit.size.tokens > self.each):
                 continue
             if fits(unit.size, left):
                 left = left.minus(unit.size)
@@ -67,12 +69,19 @@ def _excerpt(view: View, aim: Aim, unit: Unit, tokens: int) -> Trim | None:
 class KeepTools(Struct, frozen=True):
     """The newest turn that called each of these tools: a todo list, a plan.
 
-    A name is a tool's; "tool:argument" keeps the newest for each value of that argument ("read_file:path").
+    A name is a tool's; "tool:argument" keeps the newest for each value of that argument ("read_file:path"). At most
+    `most` turns, each of min(`tokens`, `fraction` of usable) or less.
     """
 
     names: tuple[str, ...]
+    most: int = UNLIMITED
+    tokens: int = UNLIMITED
+    fraction: float = 1.0
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:  # noqa: ARG002 - a keeper's
+    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
+        return islice(self._newest(view, aim.budget.share(self.tokens, self.fraction)), self.most)
+
+    def _newest(self, view: View, each: int) -> Iterator[Kept]:
         seen: set[tuple[str, str, str]] = set()
         wanted: dict[str, list[str]] = {}
         for tool, _, argument in (name.partition(":") for name in self.names):
@@ -82,7 +91,7 @@ class KeepTools(Struct, frozen=True):
             if isinstance(turn, Assistant) and not unit.missing:
                 asked = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
                 keys = {(call.name, argument, _value(call.args, argument)) for call, argument in asked}
-                if keys - seen:
+                if keys - seen and unit.size.tokens <= each:
                     seen |= keys
                     yield unit.key, None
 

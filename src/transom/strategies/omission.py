@@ -70,6 +70,17 @@ def _saving(slot: Slot, aim: Aim) -> Size:
     return size
 
 
+def runs(view: View, aim: Aim, slots: Sequence[Slot]) -> list[list[Slot]]:
+    """Slots that stand together; places that somebody took back are left alone until the limit itself is passed."""
+    found: list[list[Slot]] = [[]]
+    for slot in slots:
+        if not aim.hard and view.held(slot):
+            found.append([])
+        else:
+            found[-1].append(slot)
+    return [run for run in found if run]
+
+
 def left_out(view: View, aim: Aim, slots: Sequence[Slot]) -> Fold:
     """The fold that leaves these slots out."""
     units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in slots)

@@ -10,8 +10,8 @@ from transom.core.edit import Edit
 from transom.core.policy import Aim
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.arrival import stubbed
 from transom.strategies.cutting import Spot, is_read_back, text_spots
+from transom.strategies.telling import stubbed
 
 
 class StubStale(Struct, frozen=True, kw_only=True):

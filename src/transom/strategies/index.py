@@ -1,0 +1,246 @@
+"""The index of what stands where: passages, names and words of the entries of a log, each looked at once.
+
+It is kept beside the view, reaches back a bounded number of tokens, and is a function of the log alone: whoever builds
+it at the same point has the same.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+from typing import NamedTuple, cast
+
+from transom.core.entry import Entry
+from transom.core.log import stored
+from transom.core.message import Assistant, Call, Fact, User
+from transom.core.view import View
+from transom.strategies.names import names_in, names_of
+from transom.strategies.passages import Passage, arguments, readable, split
+from transom.strategies.telling import words as word_set
+from transom.strategies.words import words_in
+
+REACH = 400_000
+"""Tokens of a log that are indexed, at most."""
+
+WINDOWS = 16
+"""Windows full of tokens that are indexed, at most."""
+
+SEEN = 0.3
+"""What a name counts that only tools have said; one that the user or the model said counts 1."""
+
+OFTEN = 8
+"""Mentions beyond which a name counts no more."""
+
+
+COMMON = 0.05
+"""The share of calls from which on a value is no sign of what a call is about."""
+
+CHANGING = frozenset(
+    ("write", "edit", "update", "set", "create", "delete", "remove", "cancel", "move", "rename", "replace", "patch")
+)
+"""Words in the names of tools that change what they are given."""
+
+
+class Indexed(NamedTuple):
+    """An entry's passages in order, the names of all of them, its tokens, and whether the user or the model spoke;
+    of a turn with calls, the values these are about, and those that they change."""
+
+    passages: tuple[Passage, ...] = ()
+    names: frozenset[int] = frozenset()
+    tokens: int = 0
+    own: bool = False
+    about: frozenset[int] = frozenset()
+    changes: frozenset[int] = frozenset()
+
+
+NOTHING = Indexed()
+
+
+class Index:
+    """Of a log's entries up to `n`, as far back as `reach` tokens go."""
+
+    def __init__(self, reach: int, n: int = 0) -> None:
+        self.n, self.reach = n, reach
+        self.entries: dict[int, Indexed] = {}
+        self.words = Words()
+        self._numbers: dict[str, int] = {}
+        self._tokens = 0
+        self._said: Counter[int] = Counter()
+        self._mentions: Counter[int] = Counter()
+        self._about: Counter[int] = Counter()
+        self._calls = 0
+        self._changed: dict[int, int] = {}
+
+    @staticmethod
+    def of(view: View, usable: int) -> Index:
+        """The index of a view's stored entries, made further where it stopped last time."""
+        reach = min(REACH, WINDOWS * usable)
+        index = cast("Index | None", view.memo.get(Index))
+        n = min(view.n, stored(view.log))  # a plan's own entries may never come to be
+        if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
+            index = view.memo[Index] = Index(reach, _first(view, n, reach))
+        while index.n < n:
+            index._add(view.fetch(index.n))
+        return index
+
+    def at(self, view: View, seq: int) -> Indexed:
+        """What an entry holds, also if it lies further back than the index reaches."""
+        return self.entries.get(seq) or self._looked_at(view.fetch(seq))
+
+    def numbers(self, text: str) -> set[int]:
+        """The numbers of the names in a text."""
+        return {self._number(name) for _, names in names_in(text) for name in names}
+
+    def weight(self, name: int) -> float:
+        """What a name counts: who said it, and how often it came up, by its square root."""
+        return (1.0 if self._said.get(name) else SEEN) * min(OFTEN, self._mentions.get(name, 1)) ** 0.5
+
+    def changed_since(self, seq: int) -> set[int]:
+        """What later calls have changed."""
+        return {name for name, at in self._changed.items() if at > seq}
+
+    def changed(self, turn: int) -> int | None:
+        """The last turn that changed what the calls of this one were about, if a later one did."""
+        about = self.entries.get(turn, NOTHING).about
+        later = max((self._changed.get(name, -1) for name in about if not self._common(name)), default=-1)
+        return later if later > turn else None
+
+    def _common(self, name: int) -> bool:
+        return self._about[name] > max(3, COMMON * self._calls)
+
+    def _add(self, entry: Entry) -> None:
+        mine = self._looked_at(entry)
+        self.n += 1
+        if not mine.passages:
+            return
+        self.entries[entry.seq] = mine
+        self._count(mine, 1)
+        self._changed.update(dict.fromkeys(mine.changes, entry.seq))
+        while self._tokens - self.entries[first := next(iter(self.entries))].tokens >= self.reach:
+            gone = self.entries.pop(first)
+            self._count(gone, -1)
+            for name in gone.changes:
+                if self._changed.get(name) == first:
+                    del self._changed[name]
+            self.words.forget(first)
+
+    def _count(self, one: Indexed, times: int) -> None:
+        self._tokens += times * one.tokens
+        self._calls += times * bool(one.about)
+        for name in one.about:
+            self._about[name] += times
+        for name in one.names:
+            self._mentions[name] += times
+            if one.own:
+                self._said[name] += times
+
+    def _looked_at(self, entry: Entry) -> Indexed:
+        fact = entry.body
+        if not isinstance(fact, Fact):
+            return NOTHING
+        passages: list[Passage] = []
+        own = isinstance(fact, (User, Assistant))
+        for number, (text, position) in enumerate(readable(fact)):
+            rate, talk = entry.tokens[position] / max(1, len(text)), own and position <= len(fact.parts)
+            passages.extend(self._passages(number, text, rate, talk=talk))
+        names = frozenset(name for passage in passages for name in passage.names)
+        about, changes = self._done(fact.calls) if isinstance(fact, Assistant) else (frozenset[int](), frozenset[int]())
+        return Indexed(tuple(passages), names, sum(entry.tokens), own, about, changes)
+
+    def _done(self, calls: Sequence[Call]) -> tuple[frozenset[int], frozenset[int]]:
+        """The values that calls are about (paths, ids: names that are an argument's whole value), and those of calls
+        that change things."""
+        about, changes = set[int](), set[int]()
+        for call in calls:
+            values = {self._number(value) for _, value in arguments(call) if value in names_of(value[:200] or " ")}
+            about |= values
+            if word_set(call.name) & CHANGING:
+                changes |= values
+        return frozenset(about), frozenset(changes)
+
+    def _passages(self, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
+        spans = list(split(text, rate))
+        found: list[dict[int, None]] = [{} for _ in spans]
+        starts = [start for start, _ in spans]
+        for at, names in names_in(text, talk=talk):
+            where = bisect_right(starts, at) - 1
+            if at < spans[where][1]:
+                found[where].update((self._number(name), None) for name in names)
+        for (start, end), names in zip(spans, found, strict=True):
+            yield Passage(number, start, end, (end - start) * rate + 1, tuple(names))
+
+    def _number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+
+def _first(view: View, n: int, reach: int) -> int:
+    """The first entry that an index of so many tokens before the n-th entry holds."""
+    seq, tokens = n, 0
+    while seq > 0 and tokens < reach:
+        seq -= 1
+        entry = view.fetch(seq)
+        tokens += sum(entry.tokens) if isinstance(entry.body, Fact) and readable(entry.body) else 0
+    return seq
+
+
+class Spoken(NamedTuple):
+    """The words of each of an entry's passages, and those of them all that are capitalised within a sentence."""
+
+    words: tuple[tuple[int, ...], ...] = ()
+    proper: frozenset[int] = frozenset()
+
+
+class Words:
+    """The words of an index's passages, looked at when somebody first asks: names are enough where there are any."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Spoken] = {}
+        self._found_in: Counter[int] = Counter()
+        self._proper: Counter[int] = Counter()
+        self._numbers: dict[str, int] = {}
+
+    def upto(self, view: View, index: Index) -> Words:
+        """The words of all that is indexed."""
+        for seq, indexed in index.entries.items():
+            if seq not in self._of:
+                self._of[seq] = mine = self._spoken(view, seq, indexed)
+                self._count(mine, 1)
+        return self
+
+    def at(self, view: View, index: Index, seq: int) -> tuple[tuple[int, ...], ...]:
+        """The words of each of an entry's passages."""
+        return (self._of.get(seq) or self._spoken(view, seq, index.at(view, seq))).words
+
+    def forget(self, seq: int) -> None:
+        """An entry that is indexed no more."""
+        self._count(self._of.pop(seq, Spoken()), -1)
+
+    def numbers(self, text: str) -> dict[int, bool]:
+        """The numbers of the words in a text, and whether one is capitalised within a sentence there."""
+        found: dict[int, bool] = {}
+        for word, capital in words_in(text):
+            number = self._numbers.setdefault(word, len(self._numbers))
+            found[number] = capital or found.get(number, False)
+        return found
+
+    def weight(self, word: int) -> float:
+        """How rare a word is, from 0 to 1 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
+        are worth nothing."""
+        messages, found = max(20, len(self._of)), max(1, self._found_in[word])
+        if found > max(3, 0.1 * messages):
+            return 0.0
+        return log(messages / found) / log(messages) * (1.5 if self._proper[word] else 1.0)
+
+    def _count(self, one: Spoken, times: int) -> None:
+        for word in {word for words in one.words for word in words}:
+            self._found_in[word] += times
+        for word in one.proper:
+            self._proper[word] += times
+
+    def _spoken(self, view: View, seq: int, indexed: Indexed) -> Spoken:
+        sources = readable(cast("Fact", view.fetch(seq).body))
+        found = [self.numbers(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
+        proper = frozenset(word for words in found for word, capital in words.items() if capital)
+        return Spoken(tuple(tuple(words) for words in found), proper)

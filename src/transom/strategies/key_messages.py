@@ -1,0 +1,226 @@
+"""Key messages: the units that matter most stay whole, and of the rest the sentences that matter most are quoted.
+
+A compaction is only worth its name if it shrinks: every edit shows less than what it stands for (the log refuses
+others). Where the choice cannot reach the goal because too much of it is mandatory, the steps behind it take over:
+`previews` of results, `outlines` of long texts, and at the worst the `last_rounds`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core import texts
+from transom.core.budget import fits
+from transom.core.edit import Edit, Fold, Pin, Span, Trim
+from transom.core.message import Fact, Note, User, role_of
+from transom.core.policy import Aim, Kept, Strategy
+from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, NOTHING, Size, text_bytes
+from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.view import View
+from transom.strategies import collapse
+from transom.strategies.arrival import results_of
+from transom.strategies.corrections import ASKED, Told, outdated
+from transom.strategies.cutting import Spot, text_spots
+from transom.strategies.omission import left_out, span
+from transom.strategies.salience import names, spoken, statements, unit_score
+from transom.strategies.telling import stubbed
+
+PREVIEW, OUTLINE, ROUNDS, RECENT = 60, 200, 4, 6
+"""Tokens of a preview, and from which on a text is outlined; the rounds that stay at the worst; the newest units, whose
+names say what is worked on."""
+
+MODEL, LEAST, TENTH = 0.6, 10, 10
+"""What a sentence of the model counts beside the user's; tokens below which there is no room for one more; the part of
+what a fold frees that is for its quotes even where the goal is out of reach, if the limit allows it."""
+
+_POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
+
+
+class KeepKey(Struct, frozen=True, kw_only=True):
+    """A keeper: the `newest` units within half of `share` of the goal's room, then by score per token within all of it.
+
+    A unit whose words a later one replaced is not chosen: what is no longer in force must not look as if it were.
+    """
+
+    share: float = 0.5
+    newest: int = 10
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
+        units = [unit for unit in view.units() if unit.key < aim.newest and unit.key not in aim.required]
+        told, gone = _told(view)
+        stale = {told[at].entry for at in gone}
+        recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
+        worth: dict[int, float] = {}
+        for at, unit in enumerate(units):
+            shared = recent if at < len(units) - RECENT else frozenset[str]()  # not with themselves
+            score, _ = unit_score(view.entries_of(unit), shared, age=1 - at / len(units))
+            worth[unit.key] = 0.0 if unit.seqs[0] in stale else score / unit.size.tokens
+        best = sorted((unit for unit in units if worth[unit.key]), key=lambda unit: (-worth[unit.key], -unit.key))
+        room = [max(0, most - base) * self.share for most, base in zip(aim.goal, aim.fixed, strict=True)]
+        half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), NOTHING
+        kept: dict[int, None] = {}
+        for unit, most in (
+            *((unit, half) for unit in units[: -self.newest - 1 : -1]),
+            *((unit, whole) for unit in best),
+        ):
+            if unit.key not in kept and fits(used.plus(unit.size), most):
+                used, kept[unit.key] = used.plus(unit.size), None
+        yield from ((key, None) for key in kept)
+
+
+class KeyMessages(Struct, frozen=True, kw_only=True):
+    """Folds what is neither required nor kept, up to the newest unit, and quotes of it as many sentences as the goal
+    has room for, chosen greedily by score per character, in the order they were said.
+
+    Quoted from originals, however often they were folded; nothing that a later statement replaced, and nothing that a
+    tool said: in a fold its words would stand beside the user's. A cut that neither reaches the goal nor brings
+    the pressure down by `least` is not worth its break: that is left to the fallbacks.
+    """
+
+    least: float = 0.1
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        runs = _runs(view, aim)
+        freed = NOTHING
+        for slot in (slot for run in runs for slot in run):
+            freed = freed.plus(_freed(view, aim, slot))
+        after = view.total.minus(freed)
+        near, far = aim.goal.minus(after), aim.limit.minus(aim.words).minus(after)
+        room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, freed, strict=True)))
+        room = room._replace(bytes=min(room.bytes, freed.bytes * 9 // 10))  # a fold must be shorter
+        titles = [texts.key_points(span(view, aim, run)) for run in runs]
+        quotes = _quotes(view, aim, runs, room.minus(_cost(aim, titles)))
+        folds = [_fold(view, aim, run, title, quotes) for run, title in zip(runs, titles, strict=True)]
+        saved = freed.minus(_cost(aim, [fold.text for fold in folds]))
+        gain = aim.pressure(view) - aim.pressure(view, saved)
+        if aim.hard or gain >= self.least or fits(view.total.minus(saved), aim.goal):
+            yield from folds
+
+
+def previews(view: View, aim: Aim) -> Iterator[Edit]:
+    """Large results, but for the newest unit's and pinned ones, as stubs."""
+    for slot in view.slots:
+        if isinstance(slot, Unit) and slot.key != aim.newest and len(slot.seqs) > 1 and not view.held(slot):
+            large = (spot for spots in results_of(view, slot) for spot in spots if spot.shown > 2 * (PREVIEW + 40))
+            yield from (stubbed(view, slot, aim, spot, PREVIEW, "preview") for spot in large)
+
+
+def outlines(view: View, aim: Aim) -> Iterator[Edit]:
+    """Long texts as their first paragraph and their points; of the required ones only where nothing fits."""
+    for unit in view.units():
+        if (aim.hard or unit.key not in aim.required) and not view.held(unit):
+            long = (spot for spot in text_spots(view, unit, of_results=False) if spot.shown > OUTLINE)
+            yield from (_outline(aim, spot) for spot in long)
+
+
+def last_rounds(view: View, aim: Aim) -> Iterator[Edit]:
+    """All before the last rounds becomes one slot with excerpts of what must stay. A round begins with a user message,
+    or, where there are not enough of them, with any unit."""
+    units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.head, Note)]
+    rounds = [unit.key for unit in units if isinstance(unit.head, User)]
+    if len(rounds) <= ROUNDS:
+        rounds = [unit.key for unit in units]
+    if len(rounds) > ROUNDS and (aim.hard or not any(map(view.held, view.slots))):
+        shorter_and_shorter = collapse.before_newest(view, replace(aim, newest=rounds[-ROUNDS]))
+        yield from islice(shorter_and_shorter, None if aim.hard else 1)
+
+
+KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_rounds)
+"""The choice, and the fallbacks behind it."""
+
+
+def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
+    """What may be folded: behind the leading task, before the newest unit, around the places that are held."""
+    stop = view.index(aim.newest)
+    start = next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
+    runs: list[list[Slot]] = [[]]
+    for slot in view.slots[start:stop]:
+        if not aim.hard and view.held(slot):
+            runs.append([])
+        else:
+            runs[-1].append(slot)
+    return [run for run in runs if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in run)]
+
+
+def _stays(view: View, aim: Aim, unit: Unit) -> bool:
+    """Whether a fold leaves a unit standing: it is kept, or somebody pinned it."""
+    pins = (view.fetch(seq).body for seq in unit.pins)
+    return unit.key in aim.kept or any(isinstance(pin, Pin) and not pin.implied for pin in pins)
+
+
+def _freed(view: View, aim: Aim, slot: Slot) -> Size:
+    """What folding a slot frees: all but the units in it that surface."""
+    size = slot.size
+    for unit in slot.shown if isinstance(slot, Folded) else (slot,):
+        size = size.minus(unit.size) if _stays(view, aim, unit) else size
+    return size
+
+
+def _quotes(view: View, aim: Aim, runs: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
+    """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
+    units = (unit for run in runs for slot in run for unit in units_in(slot))
+    folded = {unit.seqs[0]: unit.key for unit in units if not _stays(view, aim, unit)}
+    told, gone = _told(view)
+    ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()
+    for at, (entry, one, role) in enumerate(told):
+        if entry in folded and at not in gone and one.value:
+            line = texts.key_line(role, texts.disarmed(one.text))
+            value = one.value * (MODEL if role == "assistant" else 1)
+            value *= 1 if ASKED.intersection(one.reasons) else 0.8 + 0.4 * at / len(told)
+            ranked.append((-value / len(line), at, line))
+    for _, at, line in sorted(ranked):
+        if room.tokens < LEAST:
+            break
+        size = Size(aim.counter.count(line), text_bytes(line))
+        if fits(size, room):
+            room = room.minus(size)
+            chosen.append((at, folded[told[at].entry], line))
+    return [(key, line) for _, key, line in sorted(chosen)]
+
+
+def _fold(view: View, aim: Aim, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:
+    first, last = run[0].first, run[-1].last
+    text = "".join(line for key, line in quotes if first <= key <= last)
+    fold = Fold(first=first, last=last, text=title + text, why="key messages")
+    return fold if text and view.refusal(fold) is None else left_out(view, aim, run)
+
+
+def _cost(aim: Aim, said: Sequence[str]) -> Size:
+    """What texts of folds take, each a message."""
+    tokens = sum(MESSAGE_TOKENS + aim.counter.count(text) for text in said)
+    return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in said), 0, len(said))
+
+
+def _told(view: View) -> tuple[list[Told], frozenset[int]]:
+    """Every sentence of the conversation, folded ones too, in order, and the indexes of those no longer in force."""
+    newest = view.slots[view.index(view.newest)]
+    until, known = view.memo.get(Told, (None, ([], frozenset())))
+    if isinstance(newest, Folded) or until is not newest.entries:
+        told = list[Told]()
+        for unit in (unit for slot in view.slots for unit in units_in(slot)):
+            fact = (unit.entries[0] if unit.entries else view.fetch(unit.seqs[0])).body
+            told.extend(Told(unit.seqs[0], one, role_of(cast("Fact", fact))) for one in statements(spoken(fact)))
+        known = told, outdated(told)
+        view.memo[Told] = None if isinstance(newest, Folded) else newest.entries, known
+    return known
+
+
+def _outline(aim: Aim, spot: Spot) -> Trim:
+    """The first paragraph of a text, and every line after it that is a bullet, a numbered point or a heading."""
+    keep: list[Span] = []
+    at, opening = 0, True
+    for line in spot.text.splitlines(keepends=True):
+        opening = opening and bool(line.strip() or not at)
+        if opening or _POINT.match(line):
+            start = keep.pop()[0] if keep and keep[-1][1] == at else at
+            keep.append((start, at + len(line)))
+        at += len(line)
+    gone = spot.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
+    note = texts.excerpt(aim.ref(spot.entry), gone)
+    return Trim(entry=spot.entry, part=spot.part, keep=tuple(keep), note=note, why="outline")

@@ -1,0 +1,49 @@
+"""Names: what a later step may need to the letter, and cannot guess. Paths, identifiers, ids, numbers, addresses.
+
+A run of name characters is a name if it carries a digit, an underscore, an inner dot, slash, at sign or capital: plain
+words are none. The parts of a compound name that are names themselves count too, and so does what stands in quotes; in
+talk only if it is one word or reads like code: a dialogue in quotes is prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+LEAST, MOST = 4, 200
+"""Characters of the shortest name and of the longest: what is longer is data."""
+
+_RUN = re.compile(r"https?://[^\s\"'<>)\]}]+|[A-Za-z0-9_~./@$#-]{4,}", re.ASCII)
+_MARK = re.compile(r"[0-9_]|[^./@~][./@][^./@]|[a-z0-9][A-Z]|[A-Z]{2}[a-z]", re.ASCII)
+_PART = re.compile(r"[^/@.:?&=#~$-]+")
+_QUOTED = re.compile(r"""(?<![A-Za-z0-9])(?:"([^"\n]{4,80})"|'([^'\n]{4,80})'|`([^`\n]{4,80})`)(?![A-Za-z0-9])""")
+_CODE = re.compile(r"[0-9%{}<>=_:/\\$]")
+_OUTER = "./-#~@$"
+
+
+def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The names of a text, with where each run of them begins. `talk`: somebody's own words."""
+    for match in _RUN.finditer(text):
+        if match.end() - match.start() <= MOST and (found := names_of(match.group())):
+            yield match.start(), found
+    for match in _QUOTED.finditer(text):
+        quoted = match.group(match.lastindex or 0)
+        if not talk or " " not in quoted or _CODE.search(quoted):
+            yield match.start(), (quoted,)
+
+
+@lru_cache(maxsize=1 << 16)
+def names_of(run: str) -> tuple[str, ...]:
+    """The names in a run of name characters: itself without its outer punctuation, and the parts that are names."""
+    whole = run.rstrip(_OUTER) if run[0] in "~/.$@#" else run.strip(_OUTER)
+    if not whole.startswith("__"):
+        whole = whole.strip("_")  # _emphasis_
+    if not _is_name(whole):
+        return ()
+    parts = (whole.rsplit("/", 1)[-1], *_PART.findall(whole))
+    return tuple(dict.fromkeys((whole, *(part for part in parts if len(part) > LEAST and _is_name(part)))))
+
+
+def _is_name(text: str) -> bool:
+    return len(text) >= LEAST and _MARK.search(text) is not None

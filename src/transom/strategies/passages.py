@@ -1,0 +1,133 @@
+"""Passages: the pieces of original text that a digest is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from transom.core.message import Call, Fact, Note, Text, addressed, said
+
+WHOLE = 480
+"""Characters up to which a text is one passage."""
+
+CORE = 160
+"""Characters of a passage of a longer text, at least: short lines are joined until then."""
+
+MARGIN = 40
+"""Characters shown on either side of a passage, so that its first and last names keep their surroundings."""
+
+SNAP = 12
+"""Characters by which a margin may grow to end at a blank."""
+
+MOST = 200_000
+"""Characters of a text that are looked at: half of them from its start, half from its end."""
+
+DENSE = 0.3
+"""What a character of a script with about a token a character counts of one of the others."""
+
+_ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
+
+Span = tuple[int, int]
+
+
+class Passage(NamedTuple):
+    """A stretch of one text of an entry: which text, from where to where, its tokens, and the numbers of the names
+    that begin in it."""
+
+    text: int
+    start: int
+    end: int
+    tokens: float
+    names: tuple[int, ...]
+
+
+def readable(fact: Fact) -> list[tuple[str, int]]:
+    """The texts of a fact as a person would read them, with the position of each in its entry's token counts.
+
+    Reasoning is none of them, nor is a word of the frame, which is said again when it is folded.
+    """
+    if isinstance(fact, Note) and fact.key:
+        return []
+    if own := said(fact):
+        return [(own, 0)]
+    texts: list[tuple[str, int]] = []
+    for position, (_, part) in enumerate(addressed(fact), start=1):
+        if isinstance(part, Text):
+            texts.append((part.text, position))
+        elif isinstance(part, Call):
+            texts.append((call_text(part), position))
+    return texts
+
+
+def call_text(call: Call) -> str:
+    """A call with its arguments decoded, so that they read as they were meant: a line for each value."""
+    return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
+
+
+def arguments(call: Call) -> Iterator[tuple[str, str]]:
+    """The values in a call's arguments, each under the nearest key; what is no JSON is one value."""
+    try:
+        stack: list[tuple[str, object]] = [("", json.loads(call.args))]
+    except (ValueError, RecursionError):
+        yield "", call.args
+        return
+    while stack:
+        key, item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(reversed([(str(k), v) for k, v in cast("dict[Any, Any]", item).items()]))
+        elif isinstance(item, list):
+            stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
+        else:
+            yield key, item if isinstance(item, str) else json.dumps(item)
+
+
+def split(text: str, rate: float = 0.25) -> Iterator[Span]:
+    """Spans of a text of so many tokens a character that together are all of it: lines joined, long ones cut at the end
+    of a sentence, at a blank or a comma."""
+    scale = DENSE if rate > 0.5 else 1.0
+    core, stop = int(CORE * scale), len(text)
+    if 0 < stop <= WHOLE * scale:
+        yield 0, stop
+    elif stop <= MOST:
+        yield from _split(text, 0, stop, core)
+    else:
+        yield from _split(text, 0, MOST // 2, core)
+        yield from _split(text, stop - MOST // 2, stop, core)
+
+
+def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
+    while at < stop:
+        end = text.find("\n", at + core, at + 2 * core) + 1
+        for marks in _ENDS if end <= 0 else ():
+            end = max(text.rfind(mark, at + core, at + 2 * core) + len(mark) for mark in marks)
+            if end > at + core:
+                break
+        if end <= at:
+            end = at + 2 * core
+        if stop - end < core // 2:
+            end = stop
+        yield at, end
+        at = end
+
+
+def wider(text: str, start: int, end: int) -> Span:
+    """A span with its margins, each to the next blank if there is one near."""
+    start, end = max(0, start - MARGIN), min(len(text), end + MARGIN)
+    least, most = max(0, start - SNAP), min(len(text), end + SNAP)
+    while start > least and not text[start - 1].isspace():
+        start -= 1
+    while end < most and not text[end].isspace():
+        end += 1
+    return start, end
+
+
+def joined(spans: list[Span]) -> list[Span]:
+    """Spans in order, those that touch as one."""
+    whole: list[Span] = []
+    for start, end in sorted(spans):
+        if whole and start <= whole[-1][1]:
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+        else:
+            whole.append((start, end))
+    return whole

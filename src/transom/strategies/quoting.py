@@ -1,0 +1,156 @@
+"""The text of a digest: which passages it quotes, and how they stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from statistics import median
+
+from transom.core import texts
+from transom.core.edit import Fold
+from transom.core.message import Assistant, Fact, Head, User, role_of
+from transom.core.policy import Aim
+from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.view import View
+from transom.strategies.covering import Candidate, Choice
+from transom.strategies.index import Index
+from transom.strategies.omission import span
+from transom.strategies.passages import joined, readable, wider
+
+HEADER = 40
+"""Tokens of a digest's first line, about."""
+
+SPARE = 0.05
+"""The share of a digest that names must leave for words to be looked at."""
+
+FADES = 0.5
+"""What each further passage with the same word is worth of the one before."""
+
+SHORT = 100
+"""Tokens of a message up to which all it says counts whole."""
+
+
+Standing = Unit | Folded | str
+"""What stands in a window beside the text that is being made: turns, other folds' texts, the head's texts."""
+
+
+def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float) -> tuple[str, tuple[int, ...]]:
+    """The text of a digest of some slots in about `size` tokens, and the entries it quotes.
+
+    Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest.
+    """
+    index = Index.of(view, aim.budget.usable)
+    units = [unit for slot in run for unit in units_in(slot)]
+    gone = [unit for unit in units if unit.key not in aim.kept and not unit.pins]
+    old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
+    seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
+    candidates = [one for seq in seqs for one in _candidates(index, view, seq)]
+    standing = _standing(view, aim, run)
+    choice = Choice(candidates)
+    covered = dict.fromkeys((name for one in standing for name in _names(index, view, one)), 1)
+    choice.cover(names * (size - HEADER), lambda at: candidates[at].passage.names, index.weight, covered)
+    left = size - HEADER - choice.spent
+    if left > SPARE * size:
+        _cover_words(view, index, choice, left, gone, standing)
+    chosen = [candidates[at] for at in sorted(choice.taken)]
+    tokens = sum(slot.whole.tokens for slot in run)
+    header = texts.digest(span(view, aim, run), len(units), tokens)
+    quotes = tuple(dict.fromkeys(one.entry for one in chosen))
+    changed = {seq: at for unit in gone if (at := index.changed(unit.seqs[0])) for seq in unit.seqs[1:]}
+    return header + "".join(_quote(view, aim, seq, chosen, changed.get(seq)) for seq in quotes), quotes
+
+
+def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
+    fold = view.fetch(slot.seq).body
+    return fold.quotes if isinstance(fold, Fold) else ()
+
+
+def _candidates(index: Index, view: View, seq: int) -> list[Candidate]:
+    passages = index.at(view, seq).passages
+    edges = [0, *(at for at in range(1, len(passages)) if passages[at].text != passages[at - 1].text), len(passages)]
+    return [Candidate(seq, at, passage, first=at in edges, last=at + 1 in edges) for at, passage in enumerate(passages)]
+
+
+def _standing(view: View, aim: Aim, run: Sequence[Slot]) -> list[Standing]:
+    """What will stand in the window beside the text of this fold: units, and texts of other folds and the head."""
+    inside = {slot.first for slot in run}
+    standing: list[Standing] = []
+    for slot in view.slots:
+        if isinstance(slot, Folded) and slot.first not in inside:
+            standing.append(slot)
+        shown = slot.shown if isinstance(slot, Folded) else (slot,)
+        standing += [unit for unit in shown if slot.first not in inside or unit.key in aim.kept or unit.pins]
+    head = view.head.body if view.head is not None else None
+    messages = head.messages if isinstance(head, Head) else ()
+    return [*standing, *(text for message in messages for text, _ in readable(message))]
+
+
+def _names(index: Index, view: View, one: Standing) -> set[int]:
+    """The names in what stands, as it is shown: not what was cut out of it, nor what a call has changed since a fold
+    quoted it."""
+    if isinstance(one, str):
+        return index.numbers(one)
+    if isinstance(one, Folded):
+        return index.numbers(one.text) - index.changed_since(one.last)
+    if one.cuts:
+        return {name for text in _texts(one) for name in index.numbers(text)}
+    return {name for seq in one.seqs for name in index.at(view, seq).names}
+
+
+def _texts(unit: Unit) -> list[str]:
+    return [text for fact in unit.shown() for text, _ in readable(fact)]
+
+
+def _cover_words(
+    view: View, index: Index, choice: Choice, left: float, gone: Sequence[Unit], standing: Sequence[Standing]
+) -> None:
+    """Choose on by words, where names have left room: short messages first, the user's before long replies."""
+    words = index.words.upto(view, index)
+
+    spoken = {seq: words.at(view, index, seq) for seq in {one.entry for one in choice.candidates}}
+
+    def of(at: int) -> tuple[int, ...]:
+        one = choice.candidates[at]
+        return spoken[one.entry][one.number]
+
+    times: dict[int, int] = {}
+    for one in standing:
+        said = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
+        for word in {word for text in said for word in words.numbers(text)}:
+            times[word] = times.get(word, 0) + 1
+    for at in choice.taken:
+        for word in of(at):
+            times[word] = times.get(word, 0) + 1
+    factor = partial(_talkative, view, choice, _verbosity(view, gone))
+    choice.cover(left, of, words.weight, times, again=FADES, factor=factor)
+
+
+def _verbosity(view: View, units: Sequence[Unit]) -> float:
+    """How short the user's messages are beside the model's: 0.3 to 1."""
+    lengths: dict[type, list[int]] = {User: [], Assistant: []}
+    for unit in units:
+        entry = view.fetch(unit.seqs[0])
+        if type(entry.body) in lengths:
+            lengths[type(entry.body)].append(sum(entry.tokens))
+    if not all(lengths.values()):
+        return 1.0
+    return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
+
+
+def _talkative(view: View, choice: Choice, verbosity: float, at: int) -> float:
+    """What a passage counts for the length of its message and for whose it is."""
+    entry = view.fetch(choice.candidates[at].entry)
+    return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
+
+
+def _quote(view: View, aim: Aim, seq: int, chosen: Sequence[Candidate], changed: int | None) -> str:
+    """What is quoted of one entry, under its name; with the entry that has changed since what a tool showed there."""
+    fact = view.fetch(seq).body
+    assert isinstance(fact, Fact)
+    pieces: list[str] = []
+    for number, (text, _) in enumerate(readable(fact)):
+        mine = [one.passage for one in chosen if one.entry == seq and one.passage.text == number]
+        spans = joined([wider(text, one.start, one.end) for one in mine])
+        pieces += [text[start:end].strip("\n") for start, end in spans]
+    role = role_of(fact) if changed is None else texts.changed(role_of(fact), aim.ref(changed))
+    return texts.quoted(aim.ref(seq), role, texts.disarmed(texts.GAP.join(pieces)))

@@ -1,0 +1,34 @@
+"""Words: what a digest of prose is chosen by, where there are no names. Rare ones tell most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_JOINED = re.compile(f"[{_CJK}]")
+_WORD = re.compile(rf"[{_CJK}]{{2,}}|[^\W\d_{_CJK}]{{3,}}|\d+")
+_SENTENCE_END = ".!?:\n\"'“”。！？"
+
+
+def words_in(text: str) -> Iterator[tuple[str, bool]]:
+    """The words of a text, and whether each is capitalised within a sentence.
+
+    Runs of three letters or more, lower case and without the commonest endings; numbers; and of scripts that put no
+    blanks between words (Chinese, Japanese, Korean) every two letters that stand together.
+    """
+    for match in _WORD.finditer(text):
+        run = match.group()
+        if run[0] >= "\u3040" and _JOINED.match(run):
+            yield from ((run[at : at + 2], False) for at in range(len(run) - 1))
+        else:
+            before = text[max(0, match.start() - 2) : match.start()].rstrip(" ")
+            yield stem(run.lower()), run[0].isupper() and bool(before) and before[-1] not in _SENTENCE_END
+
+
+def stem(word: str) -> str:
+    """An English word without its commonest endings."""
+    for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
+            return word[: -len(ending)]
+    return word

@@ -1,0 +1,52 @@
+"""Strategies asked by hand: a small log, what is aimed for, and what its entries show with the edits that came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from transom import Budget
+from transom.core.edit import Edit
+from transom.core.entry import Entry
+from transom.core.folding import view_of
+from transom.core.message import Assistant, Call, Text
+from transom.core.plan import entry_ref
+from transom.core.policy import Aim
+from transom.core.tokens import NOTHING
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.testing import Entries, WordCounter
+
+WORDS = WordCounter()
+
+
+def seen(log: Iterable[Entry], *edits: Edit) -> View:
+    """The view of a log with these edits behind it."""
+    log = list(log)
+    log += [Entry(seq=len(log) + at, at=0.0, body=edit) for at, edit in enumerate(edits)]
+    return view_of(Entries(log), WORDS)
+
+
+def aimed(view: View, *, context: int = 1_000, hard: bool = False) -> Aim:
+    """As a plan would aim under pressure, with nothing kept but what must be."""
+    budget = Budget(context=context)
+    limit = budget.limits()
+    must = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+    return Aim(NOTHING, NOTHING, limit, NOTHING, budget, view.counter, entry_ref, must, must, view.newest, hard)
+
+
+def asked(strategy, log: list[Entry], *edits: Edit, **aim) -> dict[int, str]:
+    """By entry, what a strategy shows in place of a text or arguments."""
+    view = seen(log, *edits)
+    changed = list(strategy(view, aimed(view, **aim)))
+    after = seen(log, *edits, *changed)
+    return {edit.entry: _shown(after, edit) for edit in changed}
+
+
+def _shown(view: View, edit: Edit) -> str:
+    unit = view.unit(view.unit_of[edit.entry])
+    assert isinstance(unit, Unit)
+    fact = unit.shown()[unit.seqs.index(edit.entry)]
+    kind, index = edit.part
+    part = fact.calls[index] if kind == "args" and isinstance(fact, Assistant) else fact.parts[index]
+    assert isinstance(part, (Text, Call))
+    return part.args if isinstance(part, Call) else part.text

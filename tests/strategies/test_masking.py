@@ -1,0 +1,68 @@
+"""Observation masking: old results as one line, in batches."""
+
+from __future__ import annotations
+
+import pytest
+from asked import asked
+
+from transom import Budget, Conversation, Policy
+from transom.core.edit import Pin, Trim, Undo
+from transom.policies.plain import LADDER
+from transom.strategies.masking import Mask
+from transom.testing import WordCounter, call, result, says, talk
+
+ROWS = "a row of output\n" * 40
+
+
+def work(count, tool="sh", text=ROWS):
+    """A task and so many calls with their results: the result of call n is entry 2n + 2."""
+    return talk("go", *(item for _ in range(count) for item in (call(tool), result(text))))
+
+
+@pytest.mark.parametrize(
+    ("count", "masked"), [(3, []), (9, []), (10, [4, 6, 8, 10]), (14, [4, 6, 8, 10]), (15, [*range(4, 22, 2)])]
+)
+def test_the_border_moves_a_batch_at_a_time_and_the_first_stays(count, masked):
+    strategy = Mask(last=5, polling=5)
+    assert list(asked(strategy, work(count))) == masked
+
+
+def test_a_result_becomes_one_line_with_its_reference():
+    shown = asked(Mask(last=1, polling=1), work(3, text="Exit code 1\n" + ROWS))
+    assert shown == {4: "[old sh output left out: exit code 1, 42 lines; whole in entry 4]"}
+    assert list(asked(Mask(last=1, polling=1, first=0), work(3))) == [2, 4]
+
+
+def test_named_tools_stay_and_the_newest_unit_in_any_case():
+    assert asked(Mask(last=0, polling=1, tools=frozenset(("sh",))), work(4)) == {}
+    assert list(asked(Mask(last=0, polling=1, first=0), work(4))) == [2, 4, 6]
+    parallel = talk("go", call("sh"), call("sh"), call("sh"), result(ROWS), result(ROWS), result(ROWS))
+    assert asked(Mask(last=0, polling=1, first=0), parallel) == {}
+
+
+def test_what_is_pinned_taken_back_read_back_open_or_short_stays():
+    log, strategy = work(4), Mask(last=1, polling=1, first=0)
+    assert list(asked(strategy, log, Pin(entry=2))) == [4, 6]
+    back = (Trim(entry=4, part=("text", 0), note="[entry 4]"), Undo(edit=len(log)))
+    assert list(asked(strategy, log, *back)) == [2, 6]
+    assert asked(strategy, log, Trim(entry=4, part=("text", 0), note="[x]"), context=9).keys() == {2, 6}
+    assert asked(strategy, work(4, tool="transom_grep")) == {}
+    assert asked(strategy, work(4, text="ok " * 40)) == {}
+    still = talk("go", call("sh"), call("sh"), result(ROWS), says("meanwhile"), "on")
+    assert asked(Mask(last=0, polling=1, first=0), still) == {}
+
+
+def test_between_batches_the_window_only_grows():
+    policy = Policy(name="masks", pressure=(Mask(last=5, polling=10),), hard=LADDER, trigger=0.0, target=0.0)
+    conv = Conversation.open("memory:", "m", budget=Budget(context=100_000), policy=policy, counter=WordCounter())
+    conv.user("go")
+    breaks = []
+    for number in range(41):
+        window = conv.window()
+        if window.breaks is not None:
+            breaks.append((number, window.breaks.why))
+        made = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+        conv.observe({"role": "assistant", "content": "next", "tool_calls": [made]})
+        conv.tool_result(f"c{number}", ROWS)
+    assert breaks == [(10, "mask"), (20, "mask"), (30, "mask"), (40, "mask")]
+    assert sum("left out" in message["content"] for message in window.openai()) == 34
