@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench clean
+.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies clean
 
 setup: .venv/.made
 
@@ -50,6 +50,9 @@ laws: setup  ## many more random histories than in `make test`
 bench: setup  ## what a turn costs, and opening a long log
 	$(RUN) python benchmarks/turn_cost.py
 	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
+
+policies: setup  ## every named policy over the recorded families, to docs/policies.md
+	$(RUN) python benchmarks/policies.py $(DATA)
 
 clean:
 	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from inspect import Parameter, Signature
-from typing import Annotated, Any, TypeVar, get_type_hints
+from inspect import signature
+from typing import Annotated, Any, TypeVar
 
 import typer
-from msgspec import NODEFAULT, Struct
-from msgspec.structs import fields
+from msgspec import Struct
 
 Job = Callable[[], int]
 
@@ -41,19 +40,8 @@ def command(module: str, short_help: str, name: str = "") -> Callable[[K], K]:
         def asked(**options: Any) -> Job:
             return lambda: import_module(f"transom.cli.{module}").run(kind(**options))
 
-        hints = get_type_hints(kind, include_extras=True)
         asked.__doc__ = kind.__doc__
-        asked.__signature__ = Signature(  # type: ignore[attr-defined]
-            [
-                Parameter(
-                    field.name,
-                    Parameter.KEYWORD_ONLY,
-                    default=Parameter.empty if field.default is NODEFAULT else field.default,
-                    annotation=hints[field.name],
-                )
-                for field in fields(kind)
-            ]
-        )
+        asked.__signature__ = signature(kind)  # type: ignore[attr-defined]
         app.command(name or kind.__name__.lower(), short_help=short_help)(asked)
         return kind
 

@@ -27,6 +27,28 @@ class Replay(Struct, frozen=True, kw_only=True):
     chart: o.Chart = None
 
 
+@command("comparing", "Play recorded conversations again under several policies.")
+class Compare(Struct, frozen=True, kw_only=True):
+    """Play recorded conversations again under several policies, and put side by side what comes of each.
+
+    A row for each policy: whether its windows are valid and within the budget, what they would cost with prompt
+    caching, how often they begin like the window before, and grounding: of the identifiers that the next real message
+    uses and that stood in the history, the share present in the window with their surroundings. Nothing is stored.
+    Exit code 1 if a window is invalid or over the budget.
+    """
+
+    files: o.Files
+    budget: o.Budget
+    policies: o.Policies = "default,sliding,passthrough"
+    min_messages: o.MinMessages = 0
+    max_messages: o.MaxMessages = None
+    min_tokens: o.MinTokens = 0
+    every: o.EveryNth = 1
+    json: o.Json = False
+    chart: o.Picture = None
+    jobs: o.Jobs = None
+
+
 @command("showing", "The log of a conversation, an entry a line.")
 class Show(Struct, frozen=True, kw_only=True):
     """The log of a conversation, an entry a line: what happened, what was decided, what was sent."""

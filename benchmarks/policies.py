@@ -1,0 +1,205 @@
+"""Every named policy over the recorded families, to docs/policies.md: what `transom compare` says of each.
+
+    python benchmarks/policies.py FOLDER [--policies default,sliding] [--every 1] [--jobs N] [--out docs/policies.md]
+
+FOLDER holds `conversations/claude_code.jsonl.gz` and the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from transom.cli.commands import Compare
+from transom.cli.comparing import Results, choose, columns_of, compare
+from transom.cli.report import figure
+from transom.cli.sources import Record, records
+from transom.core.budget import Budget
+from transom.core.message import Raw
+from transom.drive.conversation import Conversation
+from transom.drive.replay import replay, split
+from transom.measure.compare import tokens_of
+from transom.measure.grounding import texts_of
+from transom.policies import POLICIES, policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+
+ROOT = Path(__file__).parent.parent
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """Conversations of one kind, and the budget they are played in."""
+
+    name: str
+    what: str
+    budget: int
+    min_messages: int = 0
+    max_messages: int | None = None
+    min_tokens: int = 0
+
+
+FAMILIES = (
+    Family(name="claude_code", what="151–400 messages", budget=16_000, min_messages=151, max_messages=400),
+    Family(name="claude_code2", what="151–400 messages", budget=16_000, min_messages=151, max_messages=400),
+    Family(name="codex", what="100–400 messages", budget=16_000, min_messages=100, max_messages=400),
+    Family(name="tau2", what="7,000 tokens or more", budget=4_000, min_tokens=7_000),
+)
+DIALOGUES = (
+    Family(name="locomo", what="all, questions at the end", budget=8_000),
+    Family(name="goodai_ltm", what="all, each question where it was asked", budget=16_000),
+)
+BANK = "memorybank"
+SHARE = 0.4
+"""The budget of a dialogue of memorybank, by the tokens of all of it."""
+
+RARE = 3
+"""A pair of characters is distinctive if no more messages of its dialogue hold it."""
+
+HEADER = """# The policies compared
+
+Written by `make policies` (`benchmarks/policies.py`), on recorded conversations and without a model. The same for your
+own logs, with a picture of cost against grounding:
+
+```console
+transom compare chats.jsonl --budget 16000 --policies all --chart policies.svg
+```
+
+## What is measured
+
+Every conversation is played again: before each message the model really wrote, a window is built from what stood before
+it. What that window holds is held against what the message then used.
+
+- **calls**: windows asked for. **invalid**: those the provider's rules refuse. **over**: above the budget. **refused**:
+  no window fits, so none was sent. Refused calls stand in no other figure, grounding neither: a policy that refuses
+  many is judged by its easy calls alone.
+- **sent share**: tokens sent, by those of sending everything so far at each call.
+- **cost**: of all requests, by that of sending everything at each call, both with prompt caching; the cache is never
+  cold. *anthropic*: what was in front of the request before is read at .1 of a fresh token's price, the rest is written
+  at 1.25. *openai*: 1 for a fresh token, .1 for one read; cached in steps of 128 tokens from 1,024 on. A prefix counts
+  in whole slots.
+- **cached share**: tokens of the common prefix with the window before, by tokens sent.
+- **append-only**: calls whose window begins with the whole window before. **consecutive breaks**: calls whose window
+  does not, and that follow such a call.
+- **grounding**: of the identifiers (paths, URLs, ids, numbers of 4 digits or more, dotted, snake_case and CamelCase
+  names, quoted strings) that the next real message uses and that stood somewhere before it, the share that the window
+  holds with at least 40 characters of the original around it on either side, or up to the edge of the original text.
+  **beyond**: of those last mentioned further back than the budget, and not in the system prompt, which is in every
+  window; **wide**: in a stretch of at least 240 characters, or the whole text.
+- **evidence**: for a labelled question, put behind the window's conversation without the policy knowing it beforehand:
+  the share of its evidence that is usable. A message of the evidence is, if every word of the answer that stands in it
+  stands in what the window shows of it (its stretches of 40 characters or more); if none stands in it, if at least
+  half of it is shown. A refused question has none.
+- **distinctive pairs** (memorybank, Chinese): pairs of characters that at most 3 messages of the dialogue hold; of
+  those in messages further back than the budget, the share that stands in the window after the last message.
+- **ms per call**: CPU milliseconds of building a window, everything included.
+
+What a measure of names rewards is names: it does not see whether a summary is understood. Nothing here ran a model.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--every", type=int, default=1, help="only every Kth conversation")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "policies.md")
+    args = parser.parse_args()
+    text = [HEADER]
+    for part in parts(args.data / "conversations", args.policies.split(","), args.every, args.jobs):
+        print(part, flush=True)
+        text.append(part)
+    args.out.write_text("\n".join(text), encoding="utf-8")
+
+
+def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> Iterator[str]:
+    """The sections behind the definitions, as they are done."""
+    for family in (*FAMILIES, *DIALOGUES):
+        wanted = Compare(
+            files=[folder / f"{family.name}.jsonl.gz"],
+            budget=family.budget,
+            min_messages=family.min_messages,
+            max_messages=family.max_messages,
+            min_tokens=family.min_tokens,
+            every=every,
+        )
+        chosen = list(choose(wanted))
+        results = compare(chosen, names, Budget(context=family.budget), jobs=jobs)
+        yield section(family, len(chosen), results)
+    yield banked([*records(folder / f"{BANK}.jsonl.gz")][::every], names, jobs)
+
+
+def section(family: Family, many: int, results: Results) -> str:
+    """One family: a row for each policy."""
+    columns = columns_of(results)
+    rows = ([name, *(shown(one) for _, _, shown in columns)] for name, one in results.items())
+    title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
+    return "\n".join([f"## {title}\n", *table(["policy", *(label for label, _, _ in columns)], rows), ""])
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (heads, ["---", *["---:"] * (len(heads) - 1)], *rows):
+        yield f"| {' | '.join(row)} |"
+
+
+def banked(found: Sequence[Record], names: Sequence[str], jobs: int | None) -> str:
+    """The dialogues in Chinese, at a budget by their own length."""
+    chosen = [record for record in found if chinese(record.messages)]
+    rows: list[list[str]] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        for name in names:
+            done = list(pool.map(partial(bank, name=name), chosen))
+            present, needed = (sum(each) for each in zip(*done, strict=True))
+            rows.append([name, figure(present / needed if needed else None, ".0%")])
+    title = f"## {BANK} in Chinese, at {SHARE:.0%} of its tokens, conversations: {len(chosen)}\n"
+    return "\n".join([title, *table(["policy", "distinctive pairs"], rows), ""])
+
+
+def chinese(messages: Sequence[Raw]) -> bool:
+    """Whether three of ten characters are."""
+    text = "".join(text for message in messages for text in texts_of(message))
+    return len("".join(CJK.findall(text))) >= 0.3 * len(text)
+
+
+def pairs(messages: Iterable[Raw]) -> set[str]:
+    """The pairs of neighbouring characters in what messages say."""
+    runs = [run for message in messages for text in texts_of(message) for run in CJK.findall(text)]
+    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+
+
+def bank(record: Record, name: str) -> tuple[int, int]:
+    """Of the distinctive pairs of old messages: how many the last window holds, and how many there are."""
+    sizes = [tokens_of(message, o200k()) for message in record.messages]
+    budget = int(SHARE * sum(sizes))
+    held = pairs(last_window(record, name, budget))
+    common = Counter(pair for message in record.messages for pair in pairs([message]))
+    old = [message for at, message in enumerate(record.messages) if sum(sizes[at:]) > budget]
+    rare = {pair for pair in pairs(old) if common[pair] <= RARE}
+    return len(rare & held), len(rare)
+
+
+def last_window(record: Record, name: str, budget: int) -> list[Raw]:
+    """The window after the last message."""
+    head, facts = split(record.messages, record.where)
+    conversation = Conversation(
+        MemoryStore().open("bank"),
+        budget=Budget(context=budget),
+        policy=policy_named(name),
+        counter=o200k(),
+        system=head,
+    )
+    for _ in replay(conversation, facts):
+        pass
+    return conversation.window().openai()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What a policy makes of recorded conversations: is it valid, what does it cost, is it stable, is it faithful?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from transom.core.message import Raw
+from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
+from transom.core.window import Window
+from transom.measure.cost import ANTHROPIC, OPENAI, Cost, Request, cost, share
+from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
+from transom.measure.tally import Tally, newest_fold, tally_of
+from transom.wire.openai_chat import OPENAI_CHAT
+
+
+class Label(Struct, frozen=True):
+    """What is known of a question: its answer, and the positions of the messages before it that say it."""
+
+    answer: str
+    evidence: tuple[int, ...]
+
+
+class Seen(Struct, frozen=True):
+    """The window for the reply at position `at` and what it puts in an OpenAI chat request; None if it was refused.
+
+    With `label`, the window for a question after the messages before `at`, which is no part of the conversation.
+    """
+
+    at: int
+    window: Window | None
+    request: Raw
+    seconds: float = 0.0
+    label: Label | None = None
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """Sums over conversations, all under one policy.
+
+    Refused calls are counted as refused, and stand in no other sum: nothing was sent that could cost or be grounded. A
+    refused question has none of its evidence. `consecutive`: breaks at a call when the one sent before it broke, too.
+    `evidence`: shares of usable evidence, added up over the questions.
+    """
+
+    tally: Tally = Tally()
+    anthropic: Cost = Cost()
+    openai: Cost = Cost()
+    consecutive: int = 0
+    grounding: Grounding = Grounding()
+    evidence: float = 0.0
+
+    def plus(self, other: Compared) -> Compared:
+        """Both together."""
+        return Compared(
+            tally=self.tally.plus(other.tally),
+            anthropic=self.anthropic.plus(other.anthropic),
+            openai=self.openai.plus(other.openai),
+            consecutive=self.consecutive + other.consecutive,
+            grounding=self.grounding.plus(other.grounding),
+            evidence=self.evidence + other.evidence,
+        )
+
+    @property
+    def append_only(self) -> float | None:
+        """Calls whose window begins with the whole window before, by calls sent."""
+        return share(self.tally.sent - self.tally.breaks, self.tally.sent)
+
+    @property
+    def evidence_recall(self) -> float | None:
+        """Usable evidence by question."""
+        return share(self.evidence, self.tally.questions)
+
+
+def tokens_of(message: Raw, counter: TokenCounter) -> int:
+    """Tokens of what a message says, by which it is told how far back something stands."""
+    return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
+
+
+def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
+    """One conversation: every window that was `seen` for it, in order, in a budget of so many tokens."""
+    judge, total = _Judge(messages, budget, counter), Compared(tally=Tally(conversations=1))
+    for one in seen:
+        total = total.plus(judge.judged(one))
+    turns = sum(message.get("role") == "assistant" for message in messages)
+    anthropic, openai = (cost(judge.sent, judge.whole, prices) for prices in (ANTHROPIC, OPENAI))
+    skipped = Tally(skipped=turns - total.tally.calls)
+    return total.plus(Compared(tally=skipped, anthropic=anthropic, openai=openai))
+
+
+class _Judge:
+    """Goes through a conversation; keeps what stood in it so far, and what was sent."""
+
+    def __init__(self, messages: Sequence[Raw], budget: int, counter: TokenCounter) -> None:
+        self._messages, self._budget, self._counter = messages, budget, counter
+        self._history, self._read, self._tokens = History(), 0, 0
+        self._newest, self._broke = -1, False
+        self.sent: list[Request] = []
+        self.whole: list[int] = []
+
+    def judged(self, one: Seen) -> Compared:
+        """One window, but for what it costs."""
+        calls, window = int(one.label is None), one.window
+        if window is None:
+            return Compared(tally=Tally(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
+        invalid, over = bool(OPENAI_CHAT.violations(one.request)), window.tokens > self._budget
+        checked = Tally(invalid=int(invalid), over=int(over), questions=1 - calls, seconds=one.seconds)
+        texts = [text for message in one.request["messages"] for text in texts_of(message)]
+        if one.label is None:
+            return self._call(one.at, window, texts).plus(Compared(tally=checked))
+        evidence = ["\n".join(texts_of(self._messages[at])) for at in one.label.evidence]
+        return Compared(tally=checked, evidence=usable(evidence, one.label.answer, texts))
+
+    def _call(self, at: int, window: Window, texts: list[str]) -> Compared:
+        for message in self._messages[self._read : at]:
+            self._tokens += tokens_of(message, self._counter)
+            self._history.add(message, self._tokens)
+        tally = tally_of(window, newest_before=self._newest)
+        consecutive = int(bool(tally.breaks) and self._broke)
+        self._read, self._broke = at, bool(tally.breaks)
+        self._newest = max(self._newest, newest_fold(window))
+        self.sent.append((tally.tokens, tally.kept))
+        self.whole.append(tally.passthrough)
+        found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
+        return Compared(tally=tally, consecutive=consecutive, grounding=found)

@@ -1,0 +1,243 @@
+"""Grounding: does a window still hold what the next step needs?
+
+The identifiers that the next real message of the model uses, and that stood somewhere before it, are looked for in
+the window: with their surroundings, since a name without these says nothing. What answers a labelled question is looked
+for likewise. The window is judged as the texts it puts in a request, whoever built it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from math import inf
+from operator import add
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from transom.core.message import Raw
+from transom.measure.cost import share
+
+NEAR = 40
+"""Characters on either side that must stand around an identifier as they did in the original, or up to its edge."""
+
+WIDE = 240
+"""Characters of an original stretch around it, in all, that are enough to read it by; or the whole text."""
+
+_IDENTIFIERS = re.compile(
+    r"""https?://[^\s"'`<>)\]}]+"""  # URLs
+    r"""|(?:[~.]{0,2}/)?[\w.@-]+(?:/[\w.@-]+)+"""  # paths
+    r"""|[A-Za-z_]\w*(?:\.\w+)+"""  # dotted names, files
+    r"""|[A-Za-z0-9]*_\w+"""  # snake_case
+    r"""|[A-Za-z]*[a-z0-9][A-Z]\w*"""  # CamelCase
+    r"""|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{4,}"""  # ids: letters and digits
+    r"""|\d{4,}""",
+)
+_WORDS = re.compile(r"[^\W_]+")
+_COMMON = frozenset(
+    _WORDS.findall(
+        "the and for are was were with that this have has had you your from they their his her she him not but what "
+        "when where who why how all can will would could should there here been being about into than then them our "
+        "out its did does just like more some"
+    )
+)
+"""Words of an answer that say nothing."""
+
+_QUOTED = re.compile(r"""(?<!\w)(["'`])([^"'`\n]{4,80})\1(?!\w)""")
+
+
+class Grounding(Struct, frozen=True, kw_only=True):
+    """Identifiers that were needed and stood in the history, how many of them were present, and how many in a wide
+    stretch; `far`: of those whose last mention is further back than the budget, and that the head does not hold."""
+
+    needed: int = 0
+    present: int = 0
+    wide: int = 0
+    far_needed: int = 0
+    far_present: int = 0
+    far_wide: int = 0
+
+    def plus(self, other: Grounding) -> Grounding:
+        """Both together."""
+        sums = map(add, astuple(self), astuple(other))
+        return Grounding(**dict(zip(Grounding.__struct_fields__, sums, strict=True)))
+
+    @property
+    def shares(self) -> tuple[float | None, float | None, float | None]:
+        """Present of all; of those far back present, and in a wide stretch. None where none was needed."""
+        return (
+            share(self.present, self.needed),
+            share(self.far_present, self.far_needed),
+            share(self.far_wide, self.far_needed),
+        )
+
+
+def texts_of(message: Raw) -> Iterator[str]:
+    """What a message says: the texts of its content, and each value of its calls' arguments as a text of its own."""
+    content: object = message.get("content")
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        parts = [cast("Raw", part) for part in cast("list[object]", content) if isinstance(part, dict)]
+        yield from (part["text"] for part in parts if isinstance(part.get("text"), str))
+    calls = [call["function"] for call in message.get("tool_calls") or () if isinstance(call.get("function"), dict)]
+    for call in [*calls, *([message["function_call"]] if message.get("function_call") else [])]:
+        yield from values_of(call.get("arguments") or "")
+
+
+def values_of(arguments: object) -> Iterator[str]:
+    """The strings and numbers in a call's arguments; a text that is no JSON is one of them itself."""
+    try:
+        stack = [json.loads(arguments) if isinstance(arguments, str) else arguments]
+    except (ValueError, RecursionError):
+        stack = [arguments]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (dict, list)):
+            members = cast("dict[str, Any] | list[Any]", item)
+            stack.extend(reversed(list(members.values() if isinstance(members, dict) else members)))
+        elif item is not None and not isinstance(item, bool):
+            yield item if isinstance(item, str) else json.dumps(item)
+
+
+def identifiers(texts: Sequence[str]) -> list[str]:
+    """The identifiers in these texts, each once, in order."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _IDENTIFIERS.finditer(text):
+            name = match.group().rstrip(".,:;-")
+            if len(name) >= 4:
+                found[name] = None
+        found.update((match.group(2), None) for match in _QUOTED.finditer(text))
+    return list(found)
+
+
+class History:
+    """The texts of a conversation so far, and where an identifier stands in them.
+
+    The head is the leading run of system and developer messages: it is in every window, so what stands in it is at
+    hand, and never far.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.known: set[str] = set()
+        self._head = True
+        self._starts: list[int] = []
+        self._at: list[float] = []  # tokens before and with the message of each text
+        self._all = ""
+        self._found: dict[str, tuple[int, list[int]]] = {}
+
+    def add(self, message: Raw, tokens: int) -> None:
+        """One more message, `tokens` of the conversation with it."""
+        self._head = self._head and message.get("role") in {"system", "developer"}
+        for text in texts_of(message):
+            self._starts.append(len(self._all))
+            self._at.append(inf if self._head else tokens)
+            self._all += text + "\0"
+            self.texts.append(text)
+            self.known.add(text)
+
+    def places(self, name: str) -> list[tuple[int, int]]:
+        """Where a name stands by itself: the number of the text, and the place in it."""
+        scanned, found = self._found.get(name, (0, []))
+        found += _standing(name, self._all, scanned)
+        self._found[name] = (len(self._all), found)
+        texts = [bisect_right(self._starts, at) - 1 for at in found]
+        return [(text, at - self._starts[text]) for text, at in zip(texts, found, strict=True)]
+
+    def nearest(self, texts: Iterable[int]) -> float:
+        """Tokens of the conversation up to the end of the latest message of these texts; no end for the head's."""
+        return max(self._at[text] for text in texts)
+
+
+def grounding(history: History, window: Sequence[str], reply: Raw, total: int, budget: int) -> Grounding:
+    """How much of what `reply` uses stands in the texts of `window`; `total` tokens came before the reply."""
+    done = Grounding()
+    whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]
+    for name in identifiers(list(texts_of(reply))):
+        places = history.places(name)
+        if not places:
+            continue
+        stretch = _stretch(history, name, places, whole, pieces)
+        near, wide = int(stretch > 0), int(stretch > 1)
+        done = done.plus(Grounding(needed=1, present=near, wide=wide))
+        if total - history.nearest(text for text, _ in places) > budget:
+            done = done.plus(Grounding(far_needed=1, far_present=near, far_wide=wide))
+    return done
+
+
+def _stretch(history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]) -> int:
+    """0: not there with its surroundings; 1: with the near ones; 2: in a wide stretch."""
+    if any(history.texts[text] in whole for text, _ in places):
+        return 2
+    best = 0
+    for piece in pieces:
+        for at in _standing(name, piece, 0):
+            for text, place in places:
+                best = max(best, _shown(history.texts[text], place, piece, at, len(name)))
+                if best == 2:
+                    return 2
+    return best
+
+
+def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
+    """As `_stretch`, for one place of the name in an original and one in a piece."""
+    end, stop = place + length, at + length
+    before, after = original[max(0, place - WIDE) : place], original[end : end + WIDE]
+    if not (piece.endswith(before[-NEAR:], 0, at) and piece.startswith(after[:NEAR], stop)):
+        return 0
+    left = _same(reversed(before), reversed(piece[max(0, at - WIDE) : at]))
+    stretch = left + length + _same(after, piece[stop : stop + WIDE])
+    return 2 if stretch >= min(WIDE, len(original)) else 1
+
+
+def _same(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many leading characters are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _standing(name: str, text: str, start: int) -> list[int]:
+    """Where a name stands in a text and is no part of a longer one."""
+    found: list[int] = []
+    at = text.find(name, start)
+    while at >= 0:
+        end = at + len(name)
+        if not (at and _joins(text[at - 1], name[0])) and not (end < len(text) and _joins(name[-1], text[end])):
+            found.append(at)
+        at = text.find(name, end)
+    return found
+
+
+def _joins(one: str, other: str) -> bool:
+    """Whether two neighbours belong to one word."""
+    return (one.isalnum() or one == "_") and (other.isalnum() or other == "_")
+
+
+def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float:
+    """The share of the evidence, texts of earlier messages, by which a window lets `answer` be given.
+
+    What a window shows of a text are its stretches of at least 40 characters, or all of it. The text counts if every
+    word of the answer that stands in it (words of 3 letters or more that say something, and numbers) stands in what is
+    shown; if none stands in it, if at least half of it is shown.
+    """
+    shingles = {text[at : at + NEAR] for text in window for at in range(len(text) - NEAR + 1)}
+    return sum(_tells(text, answer, window, shingles) for text in evidence) / len(evidence)
+
+
+def _tells(text: str, answer: str, window: Sequence[str], shingles: set[str]) -> bool:
+    shown = bytearray([any(text in other for other in window)]) * len(text)
+    for at in range(len(text) - NEAR + 1):
+        if text[at : at + NEAR] in shingles:
+            shown[at : at + NEAR] = b"\1" * NEAR
+    if needed := (_words(answer) - _COMMON) & _words(text):
+        return needed <= _words("".join(char if on else " " for char, on in zip(text, shown, strict=True)))
+    return 2 * sum(shown) >= len(text)
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(text) if len(word) >= 3 or word.isdigit()}

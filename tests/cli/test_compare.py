@@ -1,0 +1,201 @@
+"""`transom compare`: policies side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from chats import chat, write
+
+from transom.cli.picture import Point, front
+from transom.policies import POLICIES
+
+
+def compared(run, *args):
+    """The exit code, and what is known of each policy."""
+    code, out, err = run("compare", "chats.jsonl", "--json", "--jobs", 1, *args)
+    assert (out.count("\n"), err) == (1, "")
+    return code, {one["policy"]: one for one in json.loads(out)["policies"]}
+
+
+def test_policies_stand_side_by_side(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)},
+          {"id": "none", "messages": [{"role": "assistant", "content": "Hello."}]})  # fmt: skip
+    code, found = compared(run, "--budget", 3_000)
+    assert code == 0
+    assert list(found) == ["default", "sliding", "passthrough"]
+    assert {one["calls"] for one in found.values()} == {16}
+    assert found["passthrough"]["refused"] > 0
+    assert found["passthrough"]["cost_anthropic"] == 1.0
+    assert found["passthrough"]["append_only"] == 1.0
+    for name in ("default", "sliding"):
+        one = found[name]
+        assert (one["conversations"], one["sent"], one["refused"], one["invalid"], one["over"]) == (3, 16, 0, 0, 0)
+        assert one["anthropic"]["paid"] == pytest.approx(1.25 * one["tokens"] - 1.15 * one["kept"])
+        assert one["cost_anthropic"] == one["anthropic"]["paid"] / one["anthropic"]["everything"]
+        assert one["append_only"] == 1 - one["breaks"] / 16 < 1
+    total = json.loads(run("replay", "chats.jsonl", "--budget", 3_000, "--policy", "sliding", "--json")[1])["total"]
+    whole = compared(run, "--budget", 1_000_000, "--policies", "passthrough")[1]["passthrough"]
+    assert found["sliding"]["anthropic"]["everything"] == pytest.approx(whole["anthropic"]["paid"])
+    assert found["default"]["openai"]["everything"] == pytest.approx(whole["openai"]["paid"])
+    same = (
+        "calls",
+        "sent",
+        "refused",
+        "tokens",
+        "passthrough",
+        "kept",
+        "breaks",
+        "compactions",
+        "skipped",
+        "cached_share",
+    )
+    assert {name: found["sliding"][name] for name in same} == {name: total[name] for name in same}
+
+
+def test_grounding_tells_what_the_windows_held(run):
+    told = {"role": "user", "content": "Look at src/app/main.py first. " + "It is the one that fails. " * 12}
+    talk = [message for n in range(6) for message in ({"role": "assistant", "content": f"{n}"},
+                                                      {"role": "user", "content": "and so on " * 60})]  # fmt: skip
+    last = {"role": "assistant", "content": "src/app/main.py it is"}
+    write("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, told, *talk, last]})
+    found = compared(run, "--budget", 400, "--policies", "sliding")[1]["sliding"]
+    assert found["grounding"] == {
+        "needed": 1, "present": 0, "wide": 0, "far_needed": 1, "far_present": 0, "far_wide": 0
+    }  # fmt: skip
+    assert (found["grounding_all"], found["grounding_beyond"]) == (0.0, 0.0)
+    found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
+    assert (found["grounding_all"], found["grounding_beyond"]) == (1.0, None)
+
+
+def test_evidence_where_questions_are_labelled(run):
+    messages = [{"role": "user", "content": "The flight to Lisbon leaves at nine from gate seven, I said."},
+                {"role": "assistant", "content": "Noted."}]  # fmt: skip
+    asked = [
+        {"question": "Where to?", "answer": "Lisbon", "evidence": [0]},
+        {"question": "Who?", "answer": "nobody", "evidence": ["D1:3"]},
+        {"question": "Why?", "asked_at": 0, "answer": "so", "evidence": [0]},
+    ]
+    write("chats.jsonl", {"id": "one", "messages": messages, "questions": asked})
+    found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
+    assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
+    assert "evi" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    write("chats.jsonl", {"id": "one", "messages": messages})
+    assert "evi" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "conversations"),
+    [
+        ((), 4),
+        (("--min-messages", 7), 3),
+        (("--max-messages", 7), 2),
+        (("--min-messages", 6, "--max-messages", 8), 1),
+        (("--every", 2), 2),
+        (("--every", 3), 2),
+        (("--min-tokens", 2_000), 1),
+    ],
+)
+def test_conversations_are_chosen(run, args, conversations):
+    write("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in range(1, 5)))
+    found = compared(run, "--budget", 4_000, "--policies", "sliding", *args)[1]
+    assert found["sliding"]["conversations"] == conversations
+
+
+def test_all_are_those_there_are(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(2)})
+    assert list(compared(run, "--budget", 4_000, "--policies", "all")[1]) == list(POLICIES)
+    assert list(compared(run, "--budget", 4_000, "--policies", "sliding, default,sliding")[1]) == ["sliding", "default"]
+
+
+def test_several_processes_come_to_the_same(run):
+    write("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in (3, 12, 6)))
+    alone = compared(run, "--budget", 3_000)[1]
+    code, out, _ = run("compare", "chats.jsonl", "--budget", 3_000, "--json", "--jobs", 2)
+    together = {one["policy"]: one for one in json.loads(out)["policies"]}
+    for one in (*alone.values(), *together.values()):
+        assert one.pop("seconds") > 0
+        assert one.pop("ms_per_call") > 0
+    assert (code, together) == (0, alone)
+
+
+def test_a_row_for_each_policy(run, monkeypatch):
+    write("chats.jsonl", {"id": "one", "messages": chat(12)})
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1)
+    narrow = run(*args)[1]
+    monkeypatch.setenv("COLUMNS", "150")
+    wide = run(*args)[1]
+    rows = [line.split()[0] for line in wide.splitlines() if line.strip()]
+    assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough"]
+    assert narrow.count(" passthrough ") == 2, "two tables where one has no room"
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "Refused calls stand in no other column." in " ".join(wide.split())
+
+
+def named(turns):
+    """Each reply names the files of the two messages before it and of the first."""
+    told = [f"Now src/part_{n}.py, please. " + "It is the next one. " * 40 for n in range(turns)]
+    replies = [" ".join(f"src/part_{at}.py" for at in (0, max(0, n - 1), n)) for n in range(turns)]
+    return [{"role": role, "content": text} for pair in zip(told, replies, strict=True)
+            for role, text in zip(("user", "assistant"), pair, strict=True)]  # fmt: skip
+
+
+def test_a_picture_of_each_kind(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": named(20)})
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--chart")
+    assert run(*args, "picture")[::2] == (0, "")
+    svg = (folder / "picture.svg").read_text()
+    for name in ("default", "sliding", "cost × sending everything"):
+        assert f">{name}" in svg
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert run(*args, "only.svg")[0] == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["chats.jsonl", "only.svg", "picture.png", "picture.svg"]
+    assert (folder / "only.svg").read_text() == svg, "the same results give the same bytes"
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (("--policies", "slidin"), "unknown policy 'slidin': there are default, "),
+        (("--chart", "a.gif"), "--chart: a picture is .svg or .png, not .gif"),
+        (("--min-messages", "99"), "no conversation in these files is as long as asked for"),
+        (("--budget", "0"), "budget: context must be a whole number of at least 1, not 0"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(run, folder, args, line):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, *args)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"transom: {line}")
+    assert [path.name for path in folder.iterdir()] == ["chats.jsonl"]
+
+
+def test_a_picture_of_nothing_is_none(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", "a.svg")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("transom: --chart: nothing to draw: ")
+    assert "passthrough" in out, "the table is there"
+    assert not (folder / "a.svg").exists()
+
+
+def test_a_broken_message_is_named_also_with_several_processes(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
+    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 2)
+    assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
+
+
+def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--chart", "a.svg")
+    assert (code, out) == (2, "")
+    assert err == "transom: --chart needs matplotlib: pip install 'transom[charts]'\n"
+
+
+def test_the_front_is_what_no_other_beats():
+    made = {"dear": (0.9, 0.8), "same": (0.5, 0.5), "best": (0.4, 0.5), "low": (0.3, 0.1), "lower": (0.3, 0.05)}
+    points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in made.items()]
+    easy = Point(name="easy", cost=0.1, grounding=1.0, refused=True)
+    assert [point.name for point in front([*points, easy])] == ["low", "best", "dear"]

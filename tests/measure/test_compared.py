@@ -1,0 +1,131 @@
+"""What a policy makes of a conversation: sums by hand, over windows that were really built and some that were not."""
+
+from __future__ import annotations
+
+import pytest
+
+from transom.core.budget import Budget
+from transom.core.folding import view_of
+from transom.core.window import Break, Window
+from transom.drive.conversation import Conversation
+from transom.drive.replay import replay, split
+from transom.measure.compare import Compared, Label, Seen, compared
+from transom.measure.grounding import Grounding
+from transom.measure.tally import Tally
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.testing.builders import talk
+from transom.testing.fakes import Entries, FakeClock, WordCounter
+
+HEAD = {"role": "system", "content": "rule"}
+SPOKEN = [
+    HEAD,
+    {"role": "user", "content": "open src/app.py now!"},
+    {"role": "assistant", "content": "src/app.py it is"},
+    {"role": "user", "content": "and order 12345"},
+    {"role": "assistant", "content": "12345, src/app.py"},
+]
+"""4, 20, 16 and 15 characters before the last reply: 1, 5, 4 and 4 tokens, and 4 for each message."""
+
+ASKED = {"messages": [HEAD, SPOKEN[1]]}
+
+
+def played(budget, policy="passthrough"):
+    """The windows of the conversation, as a policy builds them."""
+    head, facts = split(SPOKEN)
+    conversation = Conversation(
+        MemoryStore().open("x"),
+        budget=Budget(context=budget),
+        policy=policy_named(policy),
+        counter=WordCounter(),
+        system=head,
+        clock=FakeClock(),
+    )
+    for step in replay(conversation, facts):
+        request = {} if step.window is None else step.window.request("openai")
+        yield Seen(step.at, step.window, request, 0.5)
+
+
+def window(tokens=17, kept=0, broke=False):
+    """A window of 3 + 4 + 10 tokens, which says of itself what it is told to."""
+    view = view_of(Entries(talk("x" * 40)), WordCounter())
+    assert view.total.tokens == 17
+    return Window(view, "", tokens, 100, kept, Break(0, 1, "compaction") if broke else None)
+
+
+def judged(*seen, messages=SPOKEN, budget=100):
+    return compared(messages, seen, budget=budget, counter=WordCounter())
+
+
+def test_everything_is_sent_and_everything_is_there():
+    found = compared(SPOKEN, played(1_000), budget=1_000, counter=WordCounter())
+    first, second = 3 + 5 + 9, 3 + 5 + 9 + 8 + 8
+    assert found.tally == Tally(
+        conversations=1, calls=2, sent=2, tokens=first + second, passthrough=first + second, kept=first, seconds=1.0
+    )
+    assert found.anthropic.paid == pytest.approx(1.25 * second + 0.1 * first)
+    assert found.openai.paid == first + second, "too short to be cached"
+    assert (found.anthropic.share, found.openai.share) == (1.0, 1.0)
+    assert found.grounding == Grounding(needed=3, present=3, wide=3)
+    assert (found.append_only, found.evidence_recall) == (1.0, None)
+
+
+def test_refused_calls_are_counted_as_such_and_nowhere_else():
+    found = compared(SPOKEN, played(20), budget=20, counter=WordCounter())
+    assert found.tally == Tally(
+        conversations=1, calls=2, sent=1, refused=1, tokens=17, passthrough=17, kept=0, seconds=1.0
+    )
+    assert found.grounding == Grounding(needed=1, present=1, wide=1), "what the refused one needed is not asked"
+    assert found.anthropic.paid == found.anthropic.everything == pytest.approx(1.25 * 17)
+
+
+def test_what_was_said_further_back_than_the_budget_is_far():
+    messages = [*SPOKEN[:-1], {"role": "user", "content": "x" * 40}, SPOKEN[-1]]
+    sent = {"messages": [HEAD, messages[-2]]}
+    known = judged(Seen(at=5, window=window(), request=sent), messages=messages, budget=21)
+    assert known.grounding == Grounding(needed=2, far_needed=1), "src/app.py is 22 tokens back, 12345 is 14"
+    known = judged(Seen(at=5, window=window(), request=sent), messages=messages, budget=22)
+    assert known.grounding == Grounding(needed=2)
+
+
+def test_breaks_at_two_calls_in_a_row_are_counted():
+    messages = [HEAD, *SPOKEN[1:3] * 6]
+    asked = {"messages": [HEAD]}
+    course = [False, True, True, None, True, False, True]
+    seen = [Seen(at=2, request=asked, window=None if broke is None else window(broke=broke)) for broke in course]
+    found = judged(*seen, messages=messages)
+    assert (found.tally.sent, found.tally.breaks, found.consecutive) == (6, 4, 2), "a refused call was no call between"
+    assert found.append_only == pytest.approx(1 / 3)
+
+
+def test_a_window_that_is_wrong_is_found():
+    orphan = {"messages": [{"role": "tool", "tool_call_id": "c", "content": "1"}]}
+    found = judged(
+        Seen(at=2, window=window(101), request=ASKED),
+        Seen(at=4, window=window(100, kept=17), request=orphan),
+    )
+    assert (found.tally.invalid, found.tally.over) == (1, 1)
+
+
+def test_evidence_is_what_the_window_for_the_question_tells():
+    label = Label(answer="app", evidence=(1, 3))
+    asked = (Seen(at=5, window=window(), request=ASKED, label=label), Seen(5, None, {}, label=label))
+    found = judged(Seen(at=2, window=window(), request=ASKED), *asked)
+    assert found.tally.questions == 2
+    assert (found.tally.calls, found.tally.refused) == (1, 1), "a question is no call, but may be refused"
+    assert found.evidence == 0.5, "one of two messages; a refused question has none"
+    assert found.evidence_recall == 0.25
+
+
+def test_it_adds_up():
+    one, other = judged(*played(20)), judged(*played(1_000))
+    both = one.plus(other)
+    assert both.tally == one.tally.plus(other.tally)
+    assert both.anthropic.share == pytest.approx(
+        (one.anthropic.paid + other.anthropic.paid) / (one.anthropic.everything + other.anthropic.everything)
+    )
+    assert both.grounding == Grounding(needed=4, present=4, wide=4)
+    assert Compared().plus(both) == both
+    assert (Compared().append_only, Compared().evidence_recall) == (None, None)
+    left, right = Compared(consecutive=1, evidence=0.5), Compared(consecutive=2, evidence=1.0)
+    assert left.plus(right) == Compared(consecutive=3, evidence=1.5)
