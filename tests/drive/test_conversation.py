@@ -227,8 +227,8 @@ def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
             turn(conv, number, size=5_000)
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        for number in range(100, 700):
-            turn(conv, number, size=5_000)  # 20 kB each, 12 MB in all
+        for number in range(100, 300):
+            turn(conv, number, size=5_000)  # 20 kB each, 4 MB in all
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
     assert grown < 2_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.core.edit import Fold
 from transom.core.frame import Frame
@@ -66,7 +67,7 @@ def test_a_quiet_turn_adds_and_changes_nothing():
 
 
 def test_one_deep_cut_then_quiet():
-    conv = opened(context=400)
+    conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
     windows = work(conv, 24)
     cut = [window.breaks is not None for window in windows]
@@ -83,7 +84,7 @@ def test_one_deep_cut_then_quiet():
 
 
 def test_the_second_cut_leaves_one_marker():
-    conv = opened(context=400)
+    conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
     for window in work(conv, 60):
         markers = [text for _, text in contents(window) if text and text.startswith("[entry")]
@@ -279,7 +280,7 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
 
 
 def test_a_pinned_turn_surfaces_behind_the_marker():
-    conv = opened(context=400)
+    conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
     conv.window()
     conv.observe(asks("c0"))
@@ -319,7 +320,7 @@ def test_usage_calibrates_the_limit():
 
 
 def test_explain_says_what_became_of_every_fact():
-    conv = opened(context=400)
+    conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
     conv.tool_result("nobody asked", "stray")
     windows = work(conv, 24)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transom
+from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, Policy
 from transom.core.edit import Fold, Undo
 from transom.core.message import Instruction, Note, Text, ToolResult
@@ -13,7 +14,7 @@ from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import BLANKS, o200k
 
 
-def opened(context=1_000, policy="default", **limits):
+def opened(context=1_000, policy=OMITTING, **limits):
     return Conversation.open(
         "memory:",
         "edges",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from omitting import OMITTING
 from transom import Budget, Conversation
-from transom.policies import policy_named
 from transom.strategies.reasoning import DropReasoning
 from transom.testing import WordCounter
 
@@ -13,7 +13,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{
 
 
 def thinking(context: int, strategy: DropReasoning) -> list[dict]:
-    policy = replace(policy_named("default"), pressure=(strategy,))
+    policy = replace(OMITTING, pressure=(strategy,))
     conv = Conversation.open("memory:", "x", budget=Budget(context=context), policy=policy, counter=WordCounter())
     for question in ("first", "second", "third"):
         conv.user(question)

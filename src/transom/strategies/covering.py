@@ -27,6 +27,17 @@ class Candidate(Struct, frozen=True, eq=False):
     last: bool
 
 
+class _Worth(dict[str, float]):
+    """What items weigh, asked once for each."""
+
+    def __init__(self, weight: Callable[[str], float]) -> None:
+        self._weight = weight
+
+    def __missing__(self, item: str) -> float:
+        self[item] = value = self._weight(item)
+        return value
+
+
 class Choice:
     """What is chosen of some candidates: places in the list, in the order of choosing, and what they cost in tokens."""
 
@@ -40,9 +51,9 @@ class Choice:
     def cover(
         self,
         budget: float,
-        items: Callable[[int], Sequence[int]],
-        weight: Callable[[int], float],
-        times: dict[int, int],
+        items: Callable[[int], Sequence[str]],
+        weight: Callable[[str], float],
+        times: dict[str, int],
         *,
         again: float = 0.0,
         factor: Callable[[int], float] = lambda _: 1.0,
@@ -51,14 +62,16 @@ class Choice:
         is worth `again`^k of it. `times` says how often each is covered already, and grows. Ties go to the newer.
         """
 
+        worth = _Worth(weight)
+
         def gain(at: int) -> float:
             total = 0.0
             for item in items(at):
-                seen = times.get(item, 0)
+                seen = times.get(item)
                 if not seen:
-                    total += weight(item)
+                    total += worth[item]
                 elif again:
-                    total += weight(item) * again**seen
+                    total += worth[item] * again**seen
             return total * factor(at)
 
         places = (at for at in range(len(self.candidates)) if at not in self._chosen)

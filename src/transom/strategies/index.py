@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import log
 from typing import NamedTuple, cast
 
@@ -16,7 +16,7 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, User
 from transom.core.view import View
-from transom.strategies.names import names_in, names_of
+from transom.strategies.names import MOST, names_in, names_of
 from transom.strategies.passages import Passage, arguments, readable, split
 from transom.strategies.telling import words as word_set
 from transom.strategies.words import words_in
@@ -48,11 +48,11 @@ class Indexed(NamedTuple):
     of a turn with calls, the values these are about, and those that they change."""
 
     passages: tuple[Passage, ...] = ()
-    names: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
     tokens: int = 0
     own: bool = False
-    about: frozenset[int] = frozenset()
-    changes: frozenset[int] = frozenset()
+    about: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
 
 
 NOTHING = Indexed()
@@ -65,13 +65,12 @@ class Index:
         self.n, self.reach = n, reach
         self.entries: dict[int, Indexed] = {}
         self.words = Words()
-        self._numbers: dict[str, int] = {}
         self._tokens = 0
-        self._said: Counter[int] = Counter()
-        self._mentions: Counter[int] = Counter()
-        self._about: Counter[int] = Counter()
+        self._said: Counter[str] = Counter()
+        self._mentions: Counter[str] = Counter()
+        self._about: Counter[str] = Counter()
         self._calls = 0
-        self._changed: dict[int, int] = {}
+        self._changed: dict[str, int] = {}
 
     @staticmethod
     def of(view: View, usable: int) -> Index:
@@ -89,15 +88,16 @@ class Index:
         """What an entry holds, also if it lies further back than the index reaches."""
         return self.entries.get(seq) or self._looked_at(view.fetch(seq))
 
-    def numbers(self, text: str) -> set[int]:
-        """The numbers of the names in a text."""
-        return {self._number(name) for _, names in names_in(text) for name in names}
+    @staticmethod
+    def names(text: str) -> set[str]:
+        """The names in a text."""
+        return {name for _, names in names_in(text) for name in names}
 
-    def weight(self, name: int) -> float:
+    def weight(self, name: str) -> float:
         """What a name counts: who said it, and how often it came up, by its square root."""
         return (1.0 if self._said.get(name) else SEEN) * min(OFTEN, self._mentions.get(name, 1)) ** 0.5
 
-    def changed_since(self, seq: int) -> set[int]:
+    def changed_since(self, seq: int) -> set[str]:
         """What later calls have changed."""
         return {name for name, at in self._changed.items() if at > seq}
 
@@ -107,8 +107,8 @@ class Index:
         later = max((self._changed.get(name, -1) for name in about if not self._common(name)), default=-1)
         return later if later > turn else None
 
-    def _common(self, name: int) -> bool:
-        return self._about[name] > max(3, COMMON * self._calls)
+    def _common(self, name: str) -> bool:
+        return self._about.get(name, 0) > max(3, COMMON * self._calls)
 
     def _add(self, entry: Entry) -> None:
         mine = self._looked_at(entry)
@@ -129,12 +129,9 @@ class Index:
     def _count(self, one: Indexed, times: int) -> None:
         self._tokens += times * one.tokens
         self._calls += times * bool(one.about)
-        for name in one.about:
-            self._about[name] += times
-        for name in one.names:
-            self._mentions[name] += times
-            if one.own:
-                self._said[name] += times
+        _tally(self._about, one.about, times)
+        _tally(self._mentions, one.names, times)
+        _tally(self._said, one.names if one.own else (), times)
 
     def _looked_at(self, entry: Entry) -> Indexed:
         fact = entry.body
@@ -146,15 +143,15 @@ class Index:
             rate, talk = entry.tokens[position] / max(1, len(text)), own and position <= len(fact.parts)
             passages.extend(self._passages(number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
-        about, changes = self._done(fact.calls) if isinstance(fact, Assistant) else (frozenset[int](), frozenset[int]())
+        about, changes = self._done(fact.calls) if isinstance(fact, Assistant) else (frozenset[str](), frozenset[str]())
         return Indexed(tuple(passages), names, sum(entry.tokens), own, about, changes)
 
-    def _done(self, calls: Sequence[Call]) -> tuple[frozenset[int], frozenset[int]]:
+    def _done(self, calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
         """The values that calls are about (paths, ids: names that are an argument's whole value), and those of calls
         that change things."""
-        about, changes = set[int](), set[int]()
+        about, changes = set[str](), set[str]()
         for call in calls:
-            values = {self._number(value) for _, value in arguments(call) if value in names_of(value[:200] or " ")}
+            values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
             about |= values
             if word_set(call.name) & CHANGING:
                 changes |= values
@@ -162,17 +159,22 @@ class Index:
 
     def _passages(self, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
         spans = list(split(text, rate))
-        found: list[dict[int, None]] = [{} for _ in spans]
+        found: list[dict[str, None]] = [{} for _ in spans]
         starts = [start for start, _ in spans]
         for at, names in names_in(text, talk=talk):
             where = bisect_right(starts, at) - 1
             if at < spans[where][1]:
-                found[where].update((self._number(name), None) for name in names)
+                found[where].update(dict.fromkeys(names))
         for (start, end), names in zip(spans, found, strict=True):
             yield Passage(number, start, end, (end - start) * rate + 1, tuple(names))
 
-    def _number(self, name: str) -> int:
-        return self._numbers.setdefault(name, len(self._numbers))
+
+def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
+    """Count up or down; what has come to nothing is forgotten."""
+    for one in of:
+        counts[one] += times
+        if not counts[one]:
+            del counts[one]
 
 
 def _first(view: View, n: int, reach: int) -> int:
@@ -188,8 +190,8 @@ def _first(view: View, n: int, reach: int) -> int:
 class Spoken(NamedTuple):
     """The words of each of an entry's passages, and those of them all that are capitalised within a sentence."""
 
-    words: tuple[tuple[int, ...], ...] = ()
-    proper: frozenset[int] = frozenset()
+    words: tuple[tuple[str, ...], ...] = ()
+    proper: frozenset[str] = frozenset()
 
 
 class Words:
@@ -197,9 +199,8 @@ class Words:
 
     def __init__(self) -> None:
         self._of: dict[int, Spoken] = {}
-        self._found_in: Counter[int] = Counter()
-        self._proper: Counter[int] = Counter()
-        self._numbers: dict[str, int] = {}
+        self._found_in: Counter[str] = Counter()
+        self._proper: Counter[str] = Counter()
 
     def upto(self, view: View, index: Index) -> Words:
         """The words of all that is indexed."""
@@ -209,7 +210,7 @@ class Words:
                 self._count(mine, 1)
         return self
 
-    def at(self, view: View, index: Index, seq: int) -> tuple[tuple[int, ...], ...]:
+    def at(self, view: View, index: Index, seq: int) -> tuple[tuple[str, ...], ...]:
         """The words of each of an entry's passages."""
         return (self._of.get(seq) or self._spoken(view, seq, index.at(view, seq))).words
 
@@ -217,30 +218,28 @@ class Words:
         """An entry that is indexed no more."""
         self._count(self._of.pop(seq, Spoken()), -1)
 
-    def numbers(self, text: str) -> dict[int, bool]:
-        """The numbers of the words in a text, and whether one is capitalised within a sentence there."""
-        found: dict[int, bool] = {}
+    @staticmethod
+    def words(text: str) -> dict[str, bool]:
+        """The words in a text, and whether one is capitalised within a sentence there."""
+        found: dict[str, bool] = {}
         for word, capital in words_in(text):
-            number = self._numbers.setdefault(word, len(self._numbers))
-            found[number] = capital or found.get(number, False)
+            found[word] = capital or found.get(word, False)
         return found
 
-    def weight(self, word: int) -> float:
+    def weight(self, word: str) -> float:
         """How rare a word is, from 0 to 1 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
         are worth nothing."""
-        messages, found = max(20, len(self._of)), max(1, self._found_in[word])
+        messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
         if found > max(3, 0.1 * messages):
             return 0.0
-        return log(messages / found) / log(messages) * (1.5 if self._proper[word] else 1.0)
+        return log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
 
     def _count(self, one: Spoken, times: int) -> None:
-        for word in {word for words in one.words for word in words}:
-            self._found_in[word] += times
-        for word in one.proper:
-            self._proper[word] += times
+        _tally(self._found_in, {word for words in one.words for word in words}, times)
+        _tally(self._proper, one.proper, times)
 
     def _spoken(self, view: View, seq: int, indexed: Indexed) -> Spoken:
         sources = readable(cast("Fact", view.fetch(seq).body))
-        found = [self.numbers(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
+        found = [self.words(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
         proper = frozenset(word for words in found for word, capital in words.items() if capital)
         return Spoken(tuple(tuple(words) for words in found), proper)

@@ -32,14 +32,13 @@ Span = tuple[int, int]
 
 
 class Passage(NamedTuple):
-    """A stretch of one text of an entry: which text, from where to where, its tokens, and the numbers of the names
-    that begin in it."""
+    """A stretch of one text of an entry: which text, from where to where, its tokens, and the names that begin there."""
 
     text: int
     start: int
     end: int
     tokens: float
-    names: tuple[int, ...]
+    names: tuple[str, ...]
 
 
 def readable(fact: Fact) -> list[tuple[str, int]]:

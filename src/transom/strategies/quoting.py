@@ -85,15 +85,15 @@ def _standing(view: View, aim: Aim, run: Sequence[Slot]) -> list[Standing]:
     return [*standing, *(text for message in messages for text, _ in readable(message))]
 
 
-def _names(index: Index, view: View, one: Standing) -> set[int]:
+def _names(index: Index, view: View, one: Standing) -> set[str]:
     """The names in what stands, as it is shown: not what was cut out of it, nor what a call has changed since a fold
     quoted it."""
     if isinstance(one, str):
-        return index.numbers(one)
+        return index.names(one)
     if isinstance(one, Folded):
-        return index.numbers(one.text) - index.changed_since(one.last)
+        return index.names(one.text) - index.changed_since(one.last)
     if one.cuts:
-        return {name for text in _texts(one) for name in index.numbers(text)}
+        return {name for text in _texts(one) for name in index.names(text)}
     return {name for seq in one.seqs for name in index.at(view, seq).names}
 
 
@@ -109,14 +109,14 @@ def _cover_words(
 
     spoken = {seq: words.at(view, index, seq) for seq in {one.entry for one in choice.candidates}}
 
-    def of(at: int) -> tuple[int, ...]:
+    def of(at: int) -> tuple[str, ...]:
         one = choice.candidates[at]
         return spoken[one.entry][one.number]
 
-    times: dict[int, int] = {}
+    times: dict[str, int] = {}
     for one in standing:
         said = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
-        for word in {word for text in said for word in words.numbers(text)}:
+        for word in {word for text in said for word in words.words(text)}:
             times[word] = times.get(word, 0) + 1
     for at in choice.taken:
         for word in of(at):

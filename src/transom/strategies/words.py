@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _JOINED = re.compile(f"[{_CJK}]")
@@ -19,11 +20,20 @@ def words_in(text: str) -> Iterator[tuple[str, bool]]:
     """
     for match in _WORD.finditer(text):
         run = match.group()
-        if run[0] >= "\u3040" and _JOINED.match(run):
-            yield from ((run[at : at + 2], False) for at in range(len(run) - 1))
-        else:
+        if run[0].isupper():
             before = text[max(0, match.start() - 2) : match.start()].rstrip(" ")
-            yield stem(run.lower()), run[0].isupper() and bool(before) and before[-1] not in _SENTENCE_END
+            yield words_of(run)[0], bool(before) and before[-1] not in _SENTENCE_END
+        else:
+            for word in words_of(run):
+                yield word, False
+
+
+@lru_cache(maxsize=1 << 16)
+def words_of(run: str) -> tuple[str, ...]:
+    """The words in a run of letters or digits."""
+    if run[0] >= "\u3040" and _JOINED.match(run):
+        return tuple(run[at : at + 2] for at in range(len(run) - 1))
+    return (stem(run.lower()),)
 
 
 def stem(word: str) -> str:

@@ -1,0 +1,22 @@
+"""A policy without a digest: what is old is stubbed or left out. Its windows are short enough to be compared whole."""
+
+from __future__ import annotations
+
+from transom.core.policy import Policy
+from transom.policies.plain import LADDER, PLANS
+from transom.strategies.arrival import Clip
+from transom.strategies.elide import DropMedia
+from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.omission import Omit
+from transom.strategies.reasoning import DropReasoning
+from transom.strategies.stale import StubStale
+
+OMITTING = Policy(
+    name="omitting",
+    keepers=(KeepTools(PLANS), KeepUsers()),
+    arrival=(Clip(),),
+    pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
+    hard=LADDER,
+    trigger=0.95,
+    target=0.4,
+)
