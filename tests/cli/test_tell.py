@@ -107,18 +107,19 @@ def test_explain_adds_up(run, demo):
 
 
 def test_explain_says_what_stands_for_what_is_folded(run, demo):
-    (fold,) = [entry for entry in json.loads(run("show", "demo", "--json")[1])["entries"] if entry["seq"] == 21]
     found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
-    assert found["texts"].keys() == found["folds"].keys() == {"21"}
-    opening = found["texts"]["21"]
-    assert len(opening) == 80
-    assert opening[:-1] in fold["text"]
-    assert opening.endswith("…")
+    entries = {entry["seq"]: entry for entry in json.loads(run("show", "demo", "--json")[1])["entries"]}
+    assert found["texts"].keys() == found["folds"].keys()
+    assert len(found["texts"]) == 2, "two layers"
     for extra in ((), ("--all",)):
         out = run("explain", "demo", "--at", 19, *extra)[1].splitlines()
-        (at,) = [at for at, line in enumerate(out) if "shown as" in line]
-        assert "folded    compaction [entry 21]" in out[at - 1]
-        assert out[at].strip().startswith(f"shown as {opening[:50]}")
+        places = [at for at, line in enumerate(out) if "shown as" in line]
+        for at, (seq, opening) in zip(places, found["texts"].items(), strict=True):
+            assert len(opening) == 80
+            assert opening[:-1] in entries[int(seq)]["text"]
+            assert opening.endswith("…")
+            assert f"folded    digest [entry {seq}]" in out[at - 1]
+            assert out[at].strip().startswith(f"shown as {opening[:50]}")
 
 
 def test_on_a_narrow_terminal_the_text_goes_and_the_reason_stays(run, demo, monkeypatch):
@@ -128,12 +129,10 @@ def test_on_a_narrow_terminal_the_text_goes_and_the_reason_stays(run, demo, monk
     assert code == 0
     assert max(map(len, lines)) <= 40
     at = lines.index("entries role           tokens state")
-    assert lines[at + 1 : at + 5] == [
-        "      0 user               44 kept",
-        "   3–14 9 entries 13,024 → 47 folded",
-        "        compaction [entry 21]",
-        "        shown as [entry 3 to entry 14: …",
-    ]
+    assert lines[at + 1] == "      0 user               44 kept"
+    assert re.fullmatch(r" +3–32 19 entries [\d,]+ → [\d,]+ folded", lines[at + 2])
+    assert re.fullmatch(r" +digest \[entry \d+\]", lines[at + 3])
+    assert lines[at + 4].startswith("        shown as [entry 3 to entry")
 
 
 def test_explain_now_has_no_call(run, demo):

@@ -11,6 +11,7 @@ import pytest
 import turnsafe
 from msgspec.structs import replace
 
+from omitting import OMITTING
 from transom import Budget, Conversation, fit
 from transom.core.message import Failure
 from transom.policies import policy_named
@@ -90,7 +91,7 @@ def test_user_messages_are_capped_recent_first():
 
 
 def test_rebuilt_history_is_system_users_marker_protected_results_and_tail():
-    conv = opened(keepers=(KeepTools(("manage_todo_list",)), KeepUsers()))
+    conv = opened(keepers=(KeepTools(("manage_todo_list",)), KeepUsers()), pressure=OMITTING.pressure)
     conv.user("the task")
     turn(conv, 0, "manage_todo_list", words=10)
     conv.user("use tabs")
@@ -104,7 +105,7 @@ def test_rebuilt_history_is_system_users_marker_protected_results_and_tail():
 
 
 def test_previous_summaries_are_excluded_on_re_compact():
-    conv = opened()
+    conv = opened(pressure=OMITTING.pressure, target=OMITTING.target)
     conv.user("go")
     for number in range(60):
         turn(conv, number)

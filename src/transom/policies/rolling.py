@@ -1,0 +1,94 @@
+"""One rolling digest: the summarising step of systems that keep a single summary, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from itertools import chain
+
+from msgspec import Struct
+
+from transom.core.budget import UNLIMITED, fits
+from transom.core.edit import Edit, Fold
+from transom.core.message import Note, User
+from transom.core.policy import Aim, Strategy
+from transom.core.tokens import NOTHING, Size
+from transom.core.unit import Slot, Unit, pinned_in
+from transom.core.view import View
+from transom.policies.plain import LADDER
+from transom.strategies.elide import DropMedia
+from transom.strategies.omission import runs
+from transom.strategies.quoting import quoting
+
+
+class Rolling(Struct, frozen=True, kw_only=True):
+    """Folds all between both ends into one covering digest, made again from the originals at each cut: an older digest
+    goes into the new one, and nothing is summarised twice.
+
+    It has min(`size`, `share` of F) tokens, F being the room beside what must stand, and at most half of what it frees.
+    Whole turns stay: in front, behind the leading task, `first` messages that come to no more than the digest may; at
+    the end the newest turn, or everything from the `rounds`-th newest user message on, and before it as much as comes
+    to min(`tail`, `tail_share` of F) tokens and `last` messages. A cut that brings the pressure down by less than
+    `least` is not worth its break.
+    """
+
+    size: int = 4_000
+    share: float = 0.15
+    first: int = 0
+    tail: int = 0
+    tail_share: float = 0.25
+    last: int = UNLIMITED
+    rounds: int = 0
+    least: float = 0.05
+
+    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+        limit = aim.limit.tokens
+        free = max(0.25 * limit, limit - aim.fixed.tokens - aim.words.tokens)
+        size = min(self.size, self.share * free)
+        old = [run for run in runs(view, aim, self._between(view, aim, size, free)) if any(_goes(s, aim) for s in run)]
+        freed = reduce(Size.plus, (_freed(slot, aim) for slot in chain(*old)), NOTHING)
+        size = min(size, freed.tokens / 2, limit - aim.words.tokens - view.total.tokens + freed.tokens)
+        saved = freed.minus(Size(int(size), 0, 0, len(old)))
+        if aim.hard or aim.pressure(view) - aim.pressure(view, saved) >= self.least:
+            for run in old:
+                text, quotes = quoting(view, aim, run, size / len(old), 1.0)
+                yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why="digest")
+
+    def _between(self, view: View, aim: Aim, size: float, free: float) -> list[Slot]:
+        """The slots between both ends."""
+        stop = view.index(aim.newest)
+        if self.rounds:
+            users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
+            stop = min(stop, users[-self.rounds] if self.rounds <= len(users) else 0)
+        start = next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
+        start += _fitting(view.slots[start:stop], size, self.first)
+        tail = min(self.tail, self.tail_share * free)
+        return view.slots[start : stop - _fitting(reversed(view.slots[start:stop]), tail, self.last)]
+
+
+def _fitting(slots: Iterable[Slot], tokens: float, messages: int) -> int:
+    """How many turns from here on there is room for, up to a fold; notes, which a plan adds, take none (law 8)."""
+    count, left = 0, Size(int(tokens), UNLIMITED, UNLIMITED, messages)
+    for slot in slots:
+        size = NOTHING if isinstance(slot, Unit) and isinstance(slot.head, Note) else slot.size
+        if not isinstance(slot, Unit) or not fits(size, left):
+            break
+        count, left = count + 1, left.minus(size)
+    return count
+
+
+def _goes(slot: Slot, aim: Aim) -> bool:
+    return isinstance(slot, Unit) and slot.key not in aim.kept and not slot.pins
+
+
+def _freed(slot: Slot, aim: Aim) -> Size:
+    """What folding a slot frees: all but what stays pinned."""
+    stays = (slot,) if isinstance(slot, Unit) and not _goes(slot, aim) else pinned_in(slot)
+    return reduce(Size.minus, (unit.size for unit in stays), slot.size)
+
+
+MEDIA = DropMedia(old=True)
+"""First of all, where there are too many images or bytes."""
+
+FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
+"""When a window is full all the same: one deep fold that keeps the digest, before the ladder would leave it out."""

@@ -1,0 +1,275 @@
+"""The signature of each named policy, on a small conversation: what stays, what goes, and in which order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from transom import Budget, Conversation
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Sent
+from transom.core.unit import Folded
+from transom.policies import POLICIES, policy_named
+from transom.testing.fakes import FakeClock, WordCounter
+from transom.wire.openai_chat import violations
+
+NAMED = tuple(POLICIES)[3:]
+SIGNS = {
+    "digest": "cut to passages of their own text",
+    "omission": "left out of this window",
+    "masked": "output left out",
+    "stored": "output stored",
+    "clipped": "tokens truncated",
+}
+
+
+def opened(policy: str, context: int) -> Conversation:
+    conv = Conversation.open(
+        "memory:",
+        "named",
+        budget=Budget(context=context),
+        policy=policy,
+        system="Be brief.",
+        counter=WordCounter(),
+        clock=FakeClock(),
+    )
+    conv.user("task " + "of work " * 5)
+    return conv
+
+
+def step(conv: Conversation, text: str, tool: str = "sh", args: str = "{}"):
+    """One call with its result, and the window before the next one."""
+    label = f"c{len(conv.log)}"
+    body = {"id": label, "type": "function", "function": {"name": tool, "arguments": args}}
+    conv.window()
+    conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+    conv.tool_result(label, text)
+    return conv.window()
+
+
+def told(number: int, tokens: int = 90) -> str:
+    """A result of so many tokens that begins with a word of its own."""
+    return f"r{number} " + "and so on " * (tokens * 4 // 10)
+
+
+def until_cut(conv: Conversation, tokens: int = 90, start: int = 0):
+    """Calls until the window breaks: their number, and the window."""
+    for number in range(start, 300):
+        window = step(conv, told(number, tokens))
+        if window.breaks is not None:
+            return number + 1, window
+    raise AssertionError("no cut")
+
+
+def outline(window) -> list[str]:
+    """A word for each message but the head's and those that only call: the first it says, or how it was cut."""
+    texts = [str(message["content"]) for message in window.openai()[1:] if message["content"] is not None]
+    return [next((sign for sign, part in SIGNS.items() if part in text), text.split()[0]) for text in texts]
+
+
+def results(first: int, stop: int) -> list[str]:
+    return [f"r{number}" for number in range(first, stop)]
+
+
+def test_the_names_there_are():
+    assert NAMED == (
+        "dynamiq",
+        "weakincentives",
+        "agenticloop",
+        "crewagent",
+        "codex",
+        "openhands",
+        "claude_code",
+        "manus",
+        "opencode",
+        "aider",
+        "swe_agent",
+        "letta",
+    )
+    assert [policy_named(name).name for name in POLICIES] == list(POLICIES)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_cut_shrinks_and_is_followed_by_quiet(name):
+    conv = opened(name, 2_000)
+    broken: list[bool] = []
+    for number in range(80):
+        before = conv.view.total
+        window = step(conv, told(number))
+        broken.append(window.breaks is not None)
+        assert window.tokens <= 2_000
+        assert violations(window.openai()) == []
+        if broken[-1]:
+            assert conv.view.total.tokens < before.tokens, "what is reported as compressed is smaller"
+    assert not any(a and b for a, b in pairwise(broken)), "no cut right behind a cut"
+    assert outline(window)[0] == "task"
+    assert f"r{number}" in outline(window)[-1]
+
+
+def test_dynamiq_keeps_the_newest_tokens_and_the_request_and_stores_large_outputs():
+    conv = opened("dynamiq", 4_000)
+    window = step(conv, "start " + "x" * 8_000 + " end")
+    assert outline(window) == ["task", "stored"]
+    assert conv.window().breaks is None, "on arrival it is free"
+    stop, window = until_cut(conv)
+    assert outline(window) == ["task", "digest", *results(stop - 10, stop)], "a quarter of the room, and the newest"
+    again, window = until_cut(conv, start=stop)
+    assert outline(window) == ["task", "digest", *results(again - 10, again)], "one summary, not one more"
+
+
+def test_weakincentives_is_a_window_of_messages_that_does_not_lose_the_task():
+    conv = opened("weakincentives", 100_000)
+    assert outline(step(conv, "a long line\n" * 300)) == ["task", "clipped"]
+    assert len(conv.window().openai()[-1]["content"].encode()) <= 2_000
+    stop, window = until_cut(conv, 20)
+    assert len(window.openai()) == 15
+    assert outline(window) == ["task", "omission", *results(stop - 6, stop)]
+    again, window = until_cut(conv, 20, start=stop)
+    assert again > stop + 1, "not a cut at each call"
+    assert outline(window) == ["task", "omission", *results(again - 6, again)]
+
+
+def test_agenticloop_keeps_user_messages_and_the_plan_and_cuts_at_100_messages():
+    conv = opened("agenticloop", 100_000)
+    step(conv, "plan: first this, then that", "manage_todo_list", '{"todo": "' + "write it down " * 9 + '"}')
+    conv.observe({"role": "assistant", "content": "on it"})
+    conv.user("also " + "this " * 20)
+    step(conv, "the leak is in src/engine/old_valve.py " + "somewhere " * 9)
+    stop, window = until_cut(conv, 20)
+    assert outline(window) == ["task", "digest", "plan:", "also", f"r{stop - 1}"]
+    assert 2 + 2 + 1 + 1 + 2 + 2 * stop == 100
+    stop, window = until_cut(conv, 20, start=stop)
+    assert outline(window) == ["task", "digest", "plan:", "also", f"r{stop - 1}"]
+    assert "src/engine/old_valve.py" in window.openai()[2]["content"], "what was folded before is not forgotten"
+
+
+def test_agenticloop_counts_no_further_than_60_000_tokens():
+    conv = opened("agenticloop", 1_000_000)
+    stop, window = until_cut(conv, 4_000)
+    assert 14 * 4_000 < 60_000 <= stop * 4_100
+    assert outline(window) == ["task", "digest", f"r{stop - 1}"]
+
+
+def test_crewagent_keeps_what_matters_and_really_shrinks():
+    conv = opened("crewagent", 2_000)
+    rule = "You must never push to the release branch before src/deploy/check.py has passed."
+    conv.observe({"role": "assistant", "content": "Noted."})
+    conv.user(rule)
+    conv.observe({"role": "assistant", "content": "Yes."})
+    conv.user("Go on.")
+    stop, window = until_cut(conv, 40)
+    for _ in range(3):
+        before, after = [entry.body.tokens for entry in conv.log if isinstance(entry.body, Sent)][-2:]
+        assert after <= 0.53 * 2_000 < 0.75 * 2_000 < before <= 0.82 * 2_000, "from 80% to half"
+        assert sum(rule in str(message["content"]) for message in window.openai()) == 1
+        stop, window = until_cut(conv, 40, start=stop)
+
+
+def test_codex_keeps_user_messages_newest_first_and_one_handover():
+    conv = opened("codex", 2_000)
+    lines = "\n".join(f"line {number}" for number in range(400))
+    window = step(conv, lines)
+    shown = window.openai()[-1]["content"]
+    assert outline(window) == ["task", "clipped"]
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("line 399")
+    assert "truncated of 400 lines" in shown
+    for name in ("oldest", "older", "old", "newest"):
+        conv.observe({"role": "assistant", "content": "yes"})
+        conv.user(f"{name} src/{name}.py " + "wish " * 145)
+    stop, window = until_cut(conv)
+    assert outline(window) == ["task", "digest", "older", "old", "newest", f"r{stop - 1}"]
+    texts = {text.split()[0]: text for text in (str(message["content"]) for message in window.openai())}
+    assert texts["old"] == "old src/old.py " + "wish " * 145, "within min(20,000, 15%) tokens"
+    assert "left out; whole in entry" in texts["older"], "the one that crosses is shortened"
+    assert "oldest src/oldest.py" in texts["[entry"], "what is no longer whole is still in the summary"
+
+
+def test_openhands_keeps_the_first_events_and_condenses_half_of_80():
+    conv = opened("openhands", 100_000)
+    stop, window = until_cut(conv, 20)
+    assert 1 + 1 + 2 * stop == 80
+    assert outline(window) == ["task", "r0", "digest", *results(stop - 18, stop)]
+    assert len(window.openai()) == 41
+    again, window = until_cut(conv, 20, start=stop)
+    assert outline(window) == ["task", "r0", "digest", *results(again - 18, again)]
+
+
+def test_claude_code_clears_old_results_first_and_keeps_the_newest():
+    conv = opened("claude_code", 4_000)
+    stop, window = until_cut(conv, 300)
+    cleared = outline(window).count("masked")
+    assert outline(window) == ["task", *["masked"] * cleared, *results(cleared, stop)]
+    assert 0.5 * 4_000 < window.tokens <= 0.6 * 4_000
+    assert "whole in entry 4]" in window.openai()[3]["content"], "cleared, and it says where it is"
+
+
+def test_claude_code_keeps_the_files_read_last_when_clearing_is_not_enough():
+    conv = opened("claude_code", 4_000)
+    for number in range(8):
+        lines = 90 if number == 6 else 20  # the longest is too long to stay
+        step(conv, f"file{number} " + "width = 1\n" * lines, "Read", f'{{"file_path": "src/f{number}.py"}}')
+    stop, window = until_cut(conv, 20)
+    kept = [f"file{number}" for number in (2, 3, 4, 5, 7)]
+    assert outline(window) == ["task", "digest", *kept, *results(stop - len(outline(window)) + 7, stop)]
+    assert window.tokens < 0.6 * 4_000
+
+
+def test_manus_makes_results_compact_before_anything_is_folded():
+    conv = opened("manus", 4_000)
+    stop, window = until_cut(conv, 150)
+    assert outline(window) == ["task", *["masked"] * (stop - 8), *results(stop - 8, stop)]
+    assert not any(isinstance(entry.body, Fold) for entry in conv.log)
+    assert window.tokens < 0.6 * 4_000
+    while not any(isinstance(slot, Folded) for slot in conv.view.slots):
+        stop, window = until_cut(conv, 150, start=stop)
+    masked = next(entry.seq for entry in conv.log if isinstance(entry.body, Trim))
+    assert masked < next(entry.seq for entry in conv.log if isinstance(entry.body, Fold))
+    assert outline(window)[:2] == ["task", "digest"]
+
+
+def test_opencode_prunes_only_when_enough_comes_free():
+    conv = opened("opencode", 4_000)
+    stop, window = until_cut(conv, 300)
+    assert outline(window) == ["task", "r0", *["stored"] * 4, *results(5, stop)]
+    assert 0.4 * 4_000 < (stop - 5) * 300 < 0.4 * 4_000 + 2 * 300, "beyond the newest results"
+    assert window.tokens <= 0.61 * 4_000, "and as far as it takes"
+    small = opened("opencode", 4_000)
+    stop, window = until_cut(small, 130)
+    assert outline(window)[:2] == ["task", "digest"], "pruning would not be enough"
+    assert not any(isinstance(entry.body, Trim) for entry in small.log)
+
+
+def test_aider_summarises_what_is_done_and_keeps_the_turn_at_work_whole():
+    conv = opened("aider", 4_000)
+    for number in range(20):
+        conv.observe({"role": "assistant", "content": f"done{number} " + "so " * 30})
+        conv.user(f"wish{number} " + "now " * 30)
+        conv.window()
+    work = [step(conv, told(number)) for number in range(12)]
+    assert not any(window.breaks for window in work), "the turn at work is not touched"
+    shown = outline(work[-1])
+    at = shown.index("wish19")
+    assert shown[:2] == ["task", "digest"]
+    assert shown[at:] == ["wish19", *results(0, 12)]
+    assert 0 < at - 2 <= 2 * 0.125 * 4_000 / 34, "and the newest of what was done, beside its summary"
+
+
+def test_swe_agent_masks_old_observations_and_keeps_the_first_and_the_last():
+    conv = opened("swe_agent", 100_000)
+    windows = [step(conv, told(number)) for number in range(25)]
+    assert [number for number, window in enumerate(windows, start=1) if window.breaks] == [10, 20], "ten at a time"
+    assert outline(windows[9]) == ["task", "r0", *["masked"] * 4, *results(5, 10)]
+    assert outline(windows[19]) == ["task", "r0", *["masked"] * 14, *results(15, 20)]
+    assert outline(windows[24]) == ["task", "r0", *["masked"] * 14, *results(15, 25)]
+
+
+def test_letta_keeps_the_newest_70_percent():
+    conv = opened("letta", 4_000)
+    stop, window = until_cut(conv)
+    assert outline(window)[:2] == ["task", "digest"]
+    assert outline(window)[2:] == results(stop - len(outline(window)) + 2, stop)
+    tail = window.tokens - WordCounter().count(window.openai()[2]["content"])
+    assert 0.65 * 4_000 < tail < 0.75 * 4_000
+    assert window.tokens < 0.85 * 4_000
