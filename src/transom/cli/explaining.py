@@ -17,6 +17,7 @@ from transom.core.unit import Folded
 from transom.core.window import Break, Window, assemble
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
+from transom.measure.losses import Loss, losses
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
@@ -33,7 +34,7 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     `reply` is the position of its reply in the list it was imported from, where the log knows it. `head` and `folds`
     are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded,
-    whose first words are in `texts`, by the same entries.
+    whose first words are in `texts`, by the same entries; so is in `losses` what no longer stands anywhere.
     """
 
     conversation: str
@@ -47,6 +48,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     head: int
     folds: dict[int, int]
     texts: dict[int, str]
+    losses: dict[int, Loss]
     rows: list[Row]
 
 
@@ -87,6 +89,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         head=head,
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
+        losses=losses(view),
         rows=explain(view),
     )
 
@@ -121,8 +124,15 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
         _print_run(console, wide, run, sum(new.values()))
         for edit in new:
             put(console, (f"{'':{9 if wide else 7}} shown as {one_line(found.texts[edit])}", "dim"))
+            put(console, (f"{'':{9 if wide else 7}} {_lost(found.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
         put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
+
+
+def _lost(loss: Loss) -> str:
+    """What a fold's units named that stands nowhere any more."""
+    gone = f", not {', '.join(map(one_line, loss.gone))}" if loss.gone else ""
+    return f"{loss.kept:,} of its {loss.names:,} names stand in this window{gone}"
 
 
 def _print_header(console: Console, found: Explained) -> None:

@@ -81,7 +81,7 @@ class Index:
         if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
             index = view.memo[Index] = Index(reach, _first(view, n, reach))
         while index.n < n:
-            index._add(view.fetch(index.n))
+            index.add(view.fetch(index.n))
         return index
 
     def at(self, view: View, seq: int) -> Indexed:
@@ -110,7 +110,8 @@ class Index:
     def _common(self, name: str) -> bool:
         return self._about.get(name, 0) > max(3, COMMON * self._calls)
 
-    def _add(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
+        """The next entry."""
         mine = self._looked_at(entry)
         self.n += 1
         if not mine.passages:

@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 class Passage(NamedTuple):
-    """A stretch of one text of an entry: which text, from where to where, its tokens, and the names that begin there."""
+    """A stretch of one text of an entry: which text, from where to where, its tokens, the names that begin there."""
 
     text: int
     start: int

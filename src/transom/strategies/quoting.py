@@ -45,13 +45,13 @@ def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
     candidates = [one for seq in seqs for one in _candidates(index, view, seq)]
-    standing = _standing(view, aim, run)
+    beside = standing(view, run, aim.kept)
     choice = Choice(candidates)
-    covered = dict.fromkeys((name for one in standing for name in _names(index, view, one)), 1)
+    covered = dict.fromkeys((name for one in beside for name in names_shown(index, view, one)), 1)
     choice.cover(names * (size - HEADER), lambda at: candidates[at].passage.names, index.weight, covered)
     left = size - HEADER - choice.spent
     if left > SPARE * size:
-        _cover_words(view, index, choice, left, gone, standing)
+        _cover_words(view, index, choice, left, gone, beside)
     chosen = [candidates[at] for at in sorted(choice.taken)]
     tokens = sum(slot.whole.tokens for slot in run)
     header = texts.digest(span(view, aim, run), len(units), tokens)
@@ -71,21 +71,22 @@ def _candidates(index: Index, view: View, seq: int) -> list[Candidate]:
     return [Candidate(seq, at, passage, first=at in edges, last=at + 1 in edges) for at, passage in enumerate(passages)]
 
 
-def _standing(view: View, aim: Aim, run: Sequence[Slot]) -> list[Standing]:
-    """What will stand in the window beside the text of this fold: units, and texts of other folds and the head."""
+def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> list[Standing]:
+    """What stands in the window, once `run` is folded and only what is kept or pinned of it stays: units, folds, and
+    the texts of the head."""
     inside = {slot.first for slot in run}
-    standing: list[Standing] = []
+    found: list[Standing] = []
     for slot in view.slots:
         if isinstance(slot, Folded) and slot.first not in inside:
-            standing.append(slot)
+            found.append(slot)
         shown = slot.shown if isinstance(slot, Folded) else (slot,)
-        standing += [unit for unit in shown if slot.first not in inside or unit.key in aim.kept or unit.pins]
+        found += [unit for unit in shown if slot.first not in inside or unit.key in kept or unit.pins]
     head = view.head.body if view.head is not None else None
     messages = head.messages if isinstance(head, Head) else ()
-    return [*standing, *(text for message in messages for text, _ in readable(message))]
+    return [*found, *(text for message in messages for text, _ in readable(message))]
 
 
-def _names(index: Index, view: View, one: Standing) -> set[str]:
+def names_shown(index: Index, view: View, one: Standing) -> set[str]:
     """The names in what stands, as it is shown: not what was cut out of it, nor what a call has changed since a fold
     quoted it."""
     if isinstance(one, str):
@@ -102,7 +103,7 @@ def _texts(unit: Unit) -> list[str]:
 
 
 def _cover_words(
-    view: View, index: Index, choice: Choice, left: float, gone: Sequence[Unit], standing: Sequence[Standing]
+    view: View, index: Index, choice: Choice, left: float, gone: Sequence[Unit], beside: Sequence[Standing]
 ) -> None:
     """Choose on by words, where names have left room: short messages first, the user's before long replies."""
     words = index.words.upto(view, index)
@@ -114,7 +115,7 @@ def _cover_words(
         return spoken[one.entry][one.number]
 
     times: dict[str, int] = {}
-    for one in standing:
+    for one in beside:
         said = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
         for word in {word for text in said for word in words.words(text)}:
             times[word] = times.get(word, 0) + 1

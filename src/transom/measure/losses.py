@@ -1,0 +1,40 @@
+"""The loss report: which names of what a fold covers stand nowhere in the window any more."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from transom.core.unit import Folded, units_in
+from transom.core.view import View
+from transom.strategies.index import Index
+from transom.strategies.quoting import names_shown, standing
+
+FEW = 8
+"""Names that are told of those gone: the weightiest."""
+
+
+class Loss(Struct, frozen=True, kw_only=True):
+    """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others.
+
+    A name weighs more if the user or the model said it, and the more often it came up (`Index.weight`).
+    """
+
+    names: int
+    kept: int
+    gone: tuple[str, ...]
+
+
+def losses(view: View) -> dict[int, Loss]:
+    """A report for each fold that shows, by its entry. Costs the log, not the window."""
+    index = Index(reach=view.n * (1 << 30))
+    for seq in range(view.n):
+        index.add(view.fetch(seq))
+    shown = {name for one in standing(view) for name in names_shown(index, view, one)}
+    return {slot.seq: _loss(index, slot, shown) for slot in view.slots if isinstance(slot, Folded)}
+
+
+def _loss(index: Index, fold: Folded, shown: set[str]) -> Loss:
+    seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
+    names = dict.fromkeys(name for seq in seqs for one in index.entries[seq].passages for name in one.names)
+    gone = sorted((name for name in names if name not in shown), key=lambda name: (-index.weight(name), name))
+    return Loss(names=len(names), kept=len(names) - len(gone), gone=tuple(gone[:FEW]))

@@ -1,0 +1,27 @@
+"""The loss report of a fold: what its turns named that stands in the window no more."""
+
+from __future__ import annotations
+
+import json
+
+from transom import Budget, Conversation
+from transom.core.edit import Fold
+from transom.measure.losses import Loss, losses
+from transom.testing.fakes import FakeClock, WordCounter
+
+
+def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
+    conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
+    conv.user("look at src/main.py")
+    for number, text in enumerate(("alpha_1 beta_2 gamma_3 " * 9, "beta_2 again")):
+        conv.window()
+        body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": json.dumps({})}}
+        conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+        conv.tool_result(f"c{number}", text)
+    conv.user("now say gamma_3")
+    first = conv.view.slots[1].key
+    fold = conv.edit(Fold(first=first, last=first, text="[entries] alpha_1", why="test"))
+    assert losses(conv.view) == {fold: Loss(names=3, kept=3, gone=())}
+    conv.undo(fold)
+    fold = conv.edit(Fold(first=first, last=first, text="[entries] nothing", why="test"))
+    assert losses(conv.view) == {fold: Loss(names=3, kept=2, gone=("alpha_1",))}
