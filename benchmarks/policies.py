@@ -25,6 +25,7 @@ from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.drive.conversation import Conversation
 from transom.drive.replay import replay, split
+from transom.errors import BudgetImpossible
 from transom.measure.compare import tokens_of
 from transom.measure.grounding import texts_of
 from transom.policies import POLICIES, policy_named
@@ -187,7 +188,7 @@ def bank(record: Record, name: str) -> tuple[int, int]:
 
 
 def last_window(record: Record, name: str, budget: int) -> list[Raw]:
-    """The window after the last message."""
+    """The window after the last message; nothing, where none fits."""
     head, facts = split(record.messages, record.where)
     conversation = Conversation(
         MemoryStore().open("bank"),
@@ -198,7 +199,10 @@ def last_window(record: Record, name: str, budget: int) -> list[Raw]:
     )
     for _ in replay(conversation, facts):
         pass
-    return conversation.window().openai()
+    try:
+        return conversation.window().openai()
+    except BudgetImpossible:
+        return []
 
 
 if __name__ == "__main__":

@@ -14,10 +14,22 @@ TransomError
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 class TransomError(Exception):
     """Every error Transom raises on purpose derives from this one."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it comes back from another process as it was: its message is not what it is made from."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any]) -> TransomError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class BudgetImpossible(TransomError):

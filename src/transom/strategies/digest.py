@@ -20,7 +20,7 @@ from transom.strategies.quoting import HEADER, quoting
 
 WHY = "digest"
 
-SHRINKS = 0.7
+SHRINKS = 0.85
 """The largest digest, as a share of what it stands for."""
 
 HOLDS = 3
