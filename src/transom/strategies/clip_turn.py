@@ -62,8 +62,10 @@ def _covering(view: View, aim: Aim, spot: Spot, cap: int, note: str) -> Form | N
     """The form that shows its first and its last passage and those that hold most of its other names."""
     index = Index.of(view, aim.budget.usable)
     passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
+    if len(passages) < LEAST:
+        return None
     left = cap - aim.counter.count(note) - passages[0].tokens - passages[-1].tokens
-    if len(passages) < LEAST or left <= 0:
+    if left <= 0:
         return None
     last = len(passages) - 1
     choice = Choice([Candidate(spot.entry, at, one, at == 0, at == last) for at, one in enumerate(passages)])
