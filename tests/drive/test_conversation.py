@@ -221,14 +221,14 @@ def no_room_for_a_snapshot(conv, url):
 
 def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
     url = f"sqlite:///{tmp_path}/agent.db?synchronous=normal"
-    with opened(url, context=20_000) as conv:
+    with opened(url, context=5_000) as conv:  # of which an index reaches 16 windows back
         conv.user("go")
         for number in range(100):
             turn(conv, number, size=5_000)
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
-        for number in range(100, 300):
-            turn(conv, number, size=5_000)  # 20 kB each, 4 MB in all
+        for number in range(100, 400):
+            turn(conv, number, size=5_000)  # 20 kB each, 6 MB in all
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
     assert grown < 2_000_000
