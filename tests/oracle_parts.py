@@ -94,8 +94,11 @@ def form(part: Addressed, trim: Trim) -> Text | Call | None:
         return Text(trim.note)
     pieces, at, noted = "", 0, False
     for start, stop in (*trim.keep, (len(part.text), len(part.text))):
-        if start > at and not noted:  # the note stands where the first stretch is gone
-            pieces, noted = pieces + trim.note, True
+        if (
+            start > at
+        ):  # the note stands where the first stretch is gone, an ellipsis on a line of its own in the others
+            mark = "…\n" if pieces.endswith("\n") else "\n…\n"
+            pieces, noted = pieces + (mark if noted else trim.note), True
         pieces, at = pieces + part.text[start:stop], stop
     return Text(pieces, part.extra)
 

@@ -72,7 +72,7 @@ def test_the_floors_are_reached_under_any_heading(wording, plain) -> None:
         assert 0 <= gained <= BETTER
 
 
-def test_and_on_sessions_nobody_looked_at() -> None:
+def test_and_on_other_seeds_of_the_same_templates() -> None:
     judge(figures(WORDINGS["as they are"], seeds=tuple(range(101, 109))))
 
 

@@ -7,7 +7,7 @@ import pytest
 from transom.core.entry import Meta
 from transom.core.folding import view_of
 from transom.core.message import Assistant, Call, Head, Instruction, Reasoning, Text, ToolResult, User
-from transom.core.tokens import Size, clean, fact_size
+from transom.core.tokens import Size, clean, fact_size, shown_text
 from transom.testing import Entries, FakeClock, WordCounter, call, hidden, image, result, says, talk, user
 
 
@@ -76,3 +76,10 @@ def test_entries_are_a_log_and_no_list() -> None:
     for seq in (-1, 2):
         with pytest.raises(IndexError, match=f"no entry {seq} in a log of 2"):
             log[seq]
+
+
+def test_every_stretch_that_a_trim_leaves_out_is_marked():
+    text = "one\ntwo\nthree\nfour\n"
+    assert shown_text(text, ((0, 4), (8, 14)), "[gone]\n") == "one\n[gone]\nthree\n…\n"
+    assert shown_text(text, ((4, 8), (14, 17)), "[gone]\n") == "[gone]\ntwo\n…\nfou\n…\n"
+    assert shown_text(text, (), "[gone]") == "[gone]"

@@ -23,13 +23,13 @@ from transom.drive.window import Window
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
 from transom.policies.plain import LADDER
-from transom.policies.rolling import Rolling
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
 from transom.strategies.elide import DropMedia
 from transom.strategies.ends import HeadTail, Rounds
 from transom.strategies.masking import Mask
 from transom.strategies.omission import Omit
+from transom.strategies.rolling import Rolling
 from transom.strategies.stale import StubStale
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries

@@ -184,7 +184,7 @@ def test_previews_then_outlines_then_the_last_rounds():
     _, view = applied(log, outlines, lambda view: aim_of(view, 100))
     kept = view.slots[2].shown()[0].parts[0].text
     assert kept.startswith("What I want is this.\nIt is one paragraph.\n […")
-    assert kept.endswith("; whole in entry 3] - first point\n- second point\n")
+    assert kept.endswith("; whole in entry 3] - first point\n- second point\n…\n")
     _, view = applied(log, last_rounds, lambda view: aim_of(view, 100, required=(0,)))
     assert isinstance(view.slots[0], Folded)
     assert [fact.parts[0].text for unit in view.slots[1:] for fact in unit.facts] == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from transom.core.message import Text, ToolResult
 from transom.core.tokens import shown_text
 from transom.strategies.cutting import Spot, text_spots
-from transom.strategies.telling import ending, outcome, stubbed, told, words
+from transom.strategies.telling import ending, outcome, stubbed, told, tool_words
 from transom.testing import call, result, talk
 
 DOTS = "".join(f"tests/test_part_{number}.py ..........\n" for number in range(200))
@@ -78,7 +78,7 @@ def test_of_a_long_line_what_stands_around_the_word_is_shown():
     text = f"{DOTS}{'a' * 3_000} error: disk full {'b' * 3_000}\n{DOTS}"
     shown = stub(text, preview=120)
     assert "a error: disk full b" in shown
-    assert "b\ntests/" in shown, "what follows a line cut short stands on a line of its own"
+    assert "b\n…\ntests/" in shown, "what is gone behind a line cut short is marked, on a line of its own"
     assert len(max(shown.splitlines(), key=len)) < 200
 
 
@@ -116,8 +116,8 @@ def test_how_a_result_ended(text, code, failed):
 
 @pytest.mark.parametrize("name", ["read_file", "readFile", "ReadFile", "mcp__fs__read-file", "fs.read", "READ_FILE"])
 def test_a_name_is_words_however_it_is_written(name):
-    assert "read" in words(name)
-    assert "read" not in words("already_spread")
+    assert "read" in tool_words(name)
+    assert "read" not in tool_words("already_spread")
 
 
 def test_lines_that_lie_in_one_another_are_shown_once_and_whole():

@@ -19,7 +19,11 @@ Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an un
 Budget = Annotated[int, Option(metavar="N", help="Tokens a whole request may have (o200k_base).")]
 DemoBudget = Annotated[int, Option(metavar="N", help="Tokens a whole request may have.")]
 Policy = Annotated[
-    str, Option(metavar="NAME", help="How a full window is made smaller: default, sliding or passthrough.")
+    str,
+    Option(
+        metavar="NAME",
+        help="How a full window is made smaller: default, sliding, passthrough, or a system by name, such as codex.",
+    ),
 ]
 Dialect = Annotated[
     str,

@@ -94,8 +94,9 @@ def changed(role: str, ref: str) -> str:
     return f"{role}, changed since by {ref}"
 
 
-GAP = "\n…\n"
-"""Between two passages of a text."""
+def gap(before: str) -> str:
+    """Between two stretches of a text, behind the first."""
+    return "…\n" if before.endswith("\n") else "\n…\n"
 
 
 def disarmed(text: str) -> str:

@@ -27,7 +27,7 @@ from transom.core.message import (
     said,
     texts_in,
 )
-from transom.core.texts import UNNAMED
+from transom.core.texts import UNNAMED, gap
 
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
@@ -93,11 +93,16 @@ def part_bytes(part: Addressed) -> int:
 
 
 def shown_text(text: str, keep: Sequence[Span], note: str) -> str:
-    """The spans of `text` in order, the note in the place of the first stretch that is gone."""
+    """The spans of `text` in order, the note in the place of the first stretch that is gone, a mark in every other."""
     if not keep:
         return note
-    pieces = [text[a:b] for a, b in keep]
-    pieces.insert(0 if keep[0][0] > 0 else 1, note)
+    pieces, at, noted = list[str](), 0, False
+    for start, end in (*keep, (len(text), len(text))):
+        if start > at:
+            pieces.append(gap(pieces[-1]) if noted else note)
+            noted = True
+        pieces.append(text[start:end])
+        at = end
     return "".join(pieces)
 
 

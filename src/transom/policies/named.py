@@ -3,36 +3,27 @@ each docstring says what is left out. Where they summarise with a model, here is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from msgspec import Struct
-
 from transom.core.budget import UNLIMITED, Budget
-from transom.core.edit import Edit, Trim
-from transom.core.policy import Aim, Policy, Strategy
-from transom.core.view import View
+from transom.core.policy import Policy, Strategy
 from transom.policies.plain import LADDER, PLANS
-from transom.policies.rolling import FULL, MEDIA, Rolling
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.elide import DropMedia
+from transom.strategies.keeping import KeepTools, KeepUsers, Sparing
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
 from transom.strategies.masking import Mask
 from transom.strategies.omission import Omit
+from transom.strategies.rolling import Rolling
 from transom.strategies.stale import StubStale
 
 READS = ("Read:file_path", "read_file:path", "view:path")
 
 
-class Sparing(Struct, frozen=True):
-    """The trims of a strategy, but for those in turns that a keeper names."""
+MEDIA = DropMedia(old=True)
+"""First of all, where there are too many images or bytes."""
 
-    strategy: Strategy
-
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        trims = (edit for edit in self.strategy(view, aim) if isinstance(edit, Trim))
-        return (trim for trim in trims if view.unit_of[trim.entry] not in aim.kept)
-
+FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
+"""When a window is full all the same: one deep fold that keeps the digest, before the ladder would leave it out."""
 
 DYNAMIQ = Policy(
     name="dynamiq",

@@ -16,7 +16,7 @@ from transom.core.unit import part_of
 from transom.core.view import View
 from transom.strategies.cutting import Spot
 from transom.strategies.masking import Observation, Offer, observations, worthwhile
-from transom.strategies.telling import ending, words
+from transom.strategies.telling import ending, tool_words
 
 PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
 
@@ -88,7 +88,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
     def _verb(self, one: Observation, args: dict[str, Any]) -> str:
         """What a call does: read, write (a whole file) or change; empty for anything else."""
         command = args.get("command")
-        name = words(command if isinstance(command, str) and command.isidentifier() else one.call.name)
+        name = tool_words(command if isinstance(command, str) and command.isidentifier() else one.call.name)
         if name & {*self.writes}:
             return "change" if args.get("append") or str(args.get("mode")) in {"a", "append"} else "write"
         return "change" if name & {*self.changes} else "read" if name & {*self.reads} else ""

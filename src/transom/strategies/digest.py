@@ -15,7 +15,7 @@ from transom.core.edit import Edit, Fold
 from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.omission import runs
+from transom.strategies.omission import leading, runs
 from transom.strategies.quoting import HEADER, quoting
 
 WHY = "digest"
@@ -48,7 +48,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit, fixed = aim.limit.tokens, aim.fixed.tokens + aim.words.tokens
         free = max(0.25 * limit, limit - fixed)
-        start = next((at for at, slot in enumerate(view.slots) if slot.first not in aim.required), 0)
+        start = leading(view, aim)
         stop = view.index(aim.newest)
         talk, lost = _talk(view.slots[start:stop], free)
         tail = self.tail + self.talk * talk * lost
@@ -57,7 +57,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         old = view.slots[start:stop]
         if not any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in old):
             return
-        room = limit - fixed - _shown(view.slots[stop:], aim) - quiet * free - HEADER
+        newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in aim.required)
+        room = limit - fixed - newer - quiet * free - HEADER
         cap = min(self.cap + 0.15 * talk, 1 - tail - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
         used, kept = _shown(old[:layers], aim, texts=True), _shown(old[layers:], aim)
@@ -83,12 +84,12 @@ def _behind(view: View, aim: Aim, start: int, tail: float) -> int:
 
 
 def _shown(slots: Sequence[Slot], aim: Aim, *, texts: bool = False) -> int:
-    """Tokens of what shows of these slots beside what is required: turns, or, of what is to be folded, what stays."""
+    """Tokens of what stays of these slots beside what is required: pinned and kept turns; with the `texts` of folds."""
     size = 0
     for slot in slots:
         if isinstance(slot, Folded):
             size += slot.size.tokens if texts else sum(unit.size.tokens for unit in slot.shown)
-        elif slot.key not in aim.required and (slot.key in aim.kept or slot.pins or slot.first >= aim.newest):
+        elif slot.key not in aim.required and (slot.key in aim.kept or slot.pins):
             size += slot.size.tokens
     return size
 

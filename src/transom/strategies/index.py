@@ -18,7 +18,7 @@ from transom.core.message import Assistant, Call, Fact, User
 from transom.core.view import View
 from transom.strategies.names import MOST, names_in, names_of
 from transom.strategies.passages import Passage, arguments, readable, split
-from transom.strategies.telling import words as word_set
+from transom.strategies.telling import tool_words
 from transom.strategies.words import words_in
 
 REACH = 400_000
@@ -32,7 +32,6 @@ SEEN = 0.3
 
 OFTEN = 8
 """Mentions beyond which a name counts no more."""
-
 
 COMMON = 0.05
 """The share of calls from which on a value is no sign of what a call is about."""
@@ -154,7 +153,7 @@ class Index:
         for call in calls:
             values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
             about |= values
-            if word_set(call.name) & CHANGING:
+            if tool_words(call.name) & CHANGING:
                 changes |= values
         return frozenset(about), frozenset(changes)
 

@@ -27,7 +27,7 @@ from transom.strategies import collapse
 from transom.strategies.arrival import results_of
 from transom.strategies.corrections import ASKED, Told, outdated
 from transom.strategies.cutting import Spot, text_spots
-from transom.strategies.omission import left_out, span
+from transom.strategies.omission import leading, left_out, runs, span
 from transom.strategies.salience import names, spoken, statements, unit_score
 from transom.strategies.telling import stubbed
 
@@ -86,17 +86,17 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
     least: float = 0.1
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        runs = _runs(view, aim)
+        going = _runs(view, aim)
         freed = NOTHING
-        for slot in (slot for run in runs for slot in run):
+        for slot in (slot for run in going for slot in run):
             freed = freed.plus(_freed(view, aim, slot))
         after = view.total.minus(freed)
         near, far = aim.goal.minus(after), aim.limit.minus(aim.words).minus(after)
         room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, freed, strict=True)))
         room = room._replace(bytes=min(room.bytes, freed.bytes * 9 // 10))  # a fold must be shorter
-        titles = [texts.key_points(span(view, aim, run)) for run in runs]
-        quotes = _quotes(view, aim, runs, room.minus(_cost(aim, titles)))
-        folds = [_fold(view, aim, run, title, quotes) for run, title in zip(runs, titles, strict=True)]
+        titles = [texts.key_points(span(view, aim, run)) for run in going]
+        quotes = _quotes(view, aim, going, room.minus(_cost(aim, titles)))
+        folds = [_fold(view, aim, run, title, quotes) for run, title in zip(going, titles, strict=True)]
         saved = freed.minus(_cost(aim, [fold.text for fold in folds]))
         gain = aim.pressure(view) - aim.pressure(view, saved)
         if aim.hard or gain >= self.least or fits(view.total.minus(saved), aim.goal):
@@ -137,15 +137,8 @@ KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_round
 
 def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
     """What may be folded: behind the leading task, before the newest unit, around the places that are held."""
-    stop = view.index(aim.newest)
-    start = next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
-    runs: list[list[Slot]] = [[]]
-    for slot in view.slots[start:stop]:
-        if not aim.hard and view.held(slot):
-            runs.append([])
-        else:
-            runs[-1].append(slot)
-    return [run for run in runs if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in run)]
+    found = runs(view, aim, view.slots[leading(view, aim) : view.index(aim.newest)])
+    return [run for run in found if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in run)]
 
 
 def _stays(view: View, aim: Aim, unit: Unit) -> bool:
@@ -162,9 +155,9 @@ def _freed(view: View, aim: Aim, slot: Slot) -> Size:
     return size
 
 
-def _quotes(view: View, aim: Aim, runs: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
+def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
-    units = (unit for run in runs for slot in run for unit in units_in(slot))
+    units = (unit for run in going for slot in run for unit in units_in(slot))
     folded = {unit.seqs[0]: unit.key for unit in units if not _stays(view, aim, unit)}
     told, gone = _told(view)
     ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()

@@ -51,11 +51,7 @@ class Omit(Struct, frozen=True, kw_only=True):
                 yield left_out(view, aim, slots)
 
     def _range(self, view: View, aim: Aim) -> tuple[int, int]:
-        stop = view.index(aim.newest)
-        start = 0
-        while start < stop and view.slots[start].first in aim.required:
-            start += 1
-        return start, stop
+        return leading(view, aim), view.index(aim.newest)
 
     def _pays(self, view: View, aim: Aim, saved: Size) -> bool:
         return aim.pressure(view) - aim.pressure(view, saved) >= self.least
@@ -68,6 +64,12 @@ def _saving(slot: Slot, aim: Aim) -> Size:
     if isinstance(slot, Unit) and not slot.pins and slot.key in aim.kept:
         size = size.minus(slot.size)
     return size
+
+
+def leading(view: View, aim: Aim) -> int:
+    """How many slots in front must stay: the task that leads them."""
+    stop = view.index(aim.newest)
+    return next((at for at in range(stop) if view.slots[at].first not in aim.required), max(stop, 0))
 
 
 def runs(view: View, aim: Aim, slots: Sequence[Slot]) -> list[list[Slot]]:

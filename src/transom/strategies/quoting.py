@@ -15,7 +15,7 @@ from transom.core.view import View
 from transom.strategies.covering import Candidate, Choice
 from transom.strategies.index import Index
 from transom.strategies.omission import span
-from transom.strategies.passages import joined, readable, wider
+from transom.strategies.passages import Passage, joined, readable, wider
 
 HEADER = 40
 """Tokens of a digest's first line, about."""
@@ -28,7 +28,6 @@ FADES = 0.5
 
 SHORT = 100
 """Tokens of a message up to which all it says counts whole."""
-
 
 Standing = Unit | Folded | str
 """What stands in a window beside the text that is being made: turns, other folds' texts, the head's texts."""
@@ -47,17 +46,19 @@ def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float
     candidates = [one for seq in seqs for one in _candidates(index, view, seq)]
     beside = standing(view, run, aim.kept)
     choice = Choice(candidates)
-    covered = dict.fromkeys((name for one in beside for name in names_shown(index, view, one)), 1)
+    covered = dict.fromkeys((name for one in beside for name in _covered(index, view, one)), 1)
     choice.cover(names * (size - HEADER), lambda at: candidates[at].passage.names, index.weight, covered)
     left = size - HEADER - choice.spent
     if left > SPARE * size:
         _cover_words(view, index, choice, left, gone, beside)
-    chosen = [candidates[at] for at in sorted(choice.taken)]
+    chosen: dict[int, list[Passage]] = {}
+    for at in sorted(choice.taken):
+        chosen.setdefault(candidates[at].entry, []).append(candidates[at].passage)
     tokens = sum(slot.whole.tokens for slot in run)
     header = texts.digest(span(view, aim, run), len(units), tokens)
-    quotes = tuple(dict.fromkeys(one.entry for one in chosen))
     changed = {seq: at for unit in gone if (at := index.changed(unit.seqs[0])) for seq in unit.seqs[1:]}
-    return header + "".join(_quote(view, aim, seq, chosen, changed.get(seq)) for seq in quotes), quotes
+    quoted = (_quote(view, aim, seq, passages, changed.get(seq)) for seq, passages in chosen.items())
+    return header + "".join(quoted), tuple(chosen)
 
 
 def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
@@ -87,15 +88,20 @@ def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> 
 
 
 def names_shown(index: Index, view: View, one: Standing) -> set[str]:
-    """The names in what stands, as it is shown: not what was cut out of it, nor what a call has changed since a fold
-    quoted it."""
+    """The names in what stands, as it is shown: not what was cut out of it."""
     if isinstance(one, str):
         return index.names(one)
     if isinstance(one, Folded):
-        return index.names(one.text) - index.changed_since(one.last)
+        return index.names(one.text)
     if one.cuts:
         return {name for text in _texts(one) for name in index.names(text)}
     return {name for seq in one.seqs for name in index.at(view, seq).names}
+
+
+def _covered(index: Index, view: View, one: Standing) -> set[str]:
+    """Those of them that need no other place: what a call has changed since a fold quoted it is due again."""
+    names = names_shown(index, view, one)
+    return names - index.changed_since(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
 
 
 def _texts(unit: Unit) -> list[str]:
@@ -107,7 +113,6 @@ def _cover_words(
 ) -> None:
     """Choose on by words, where names have left room: short messages first, the user's before long replies."""
     words = index.words.upto(view, index)
-
     spoken = {seq: words.at(view, index, seq) for seq in {one.entry for one in choice.candidates}}
 
     def of(at: int) -> tuple[str, ...]:
@@ -144,14 +149,13 @@ def _talkative(view: View, choice: Choice, verbosity: float, at: int) -> float:
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
 
 
-def _quote(view: View, aim: Aim, seq: int, chosen: Sequence[Candidate], changed: int | None) -> str:
+def _quote(view: View, aim: Aim, seq: int, passages: Sequence[Passage], changed: int | None) -> str:
     """What is quoted of one entry, under its name; with the entry that has changed since what a tool showed there."""
     fact = view.fetch(seq).body
     assert isinstance(fact, Fact)
     pieces: list[str] = []
     for number, (text, _) in enumerate(readable(fact)):
-        mine = [one.passage for one in chosen if one.entry == seq and one.passage.text == number]
-        spans = joined([wider(text, one.start, one.end) for one in mine])
+        spans = joined([wider(text, one.start, one.end) for one in passages if one.text == number])
         pieces += [text[start:end].strip("\n") for start, end in spans]
     role = role_of(fact) if changed is None else texts.changed(role_of(fact), aim.ref(changed))
-    return texts.quoted(aim.ref(seq), role, texts.disarmed(texts.GAP.join(pieces)))
+    return texts.quoted(aim.ref(seq), role, texts.disarmed(texts.gap("").join(pieces)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 
 from transom.core import texts
@@ -14,6 +14,7 @@ from transom.core.tokens import shown_text
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.cutting import Counts, Form, Spot, halves, shorten
+from transom.strategies.passages import joined
 
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
 ENDS = 1_000  # characters at either end of a result in which it says how it ended
@@ -38,7 +39,7 @@ _FAILS = re.compile(
 )
 
 
-def words(name: str) -> set[str]:
+def tool_words(name: str) -> set[str]:
     """The words of a tool's name: read_file, readFile and fs.Read-File all read."""
     return {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
@@ -70,7 +71,7 @@ def stubbed(view: View, unit: Unit, aim: Aim, spot: Spot, preview: int, why: str
     name = call.name if call is not None else ""
     marker = texts.stub(ref, name, spot.tokens, spot.text.count("\n") + 1, outcome(result))
     cap = preview + aim.counter.count(marker)
-    ranks = 0 if words(name) & FILES else 1 if ending(result)[0] == 0 else 3
+    ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
     keep, note = told(spot, cap, aim.counter, marker, texts.bare(ref), chain(*_lines(spot.text)[:ranks]))
     return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)
 
@@ -85,13 +86,11 @@ def told(spot: Spot, cap: int, counter: Counts, note: str, bare: str, lines: Ite
         if left < 0:
             break
         chosen.append((a, b))
-        if (end := text.find("\n", b - 1)) >= 0:
-            chosen.append((end, end + 1))  # what follows a line cut short stands on a line of its own
     keep = len(text) * max(0, room - sum(counter.count(text[a:b]) for a, b in chosen)) / max(1, spot.tokens)
     for share in (1.0, 0.85, 0.7, 0.5, 0.25, 0.0) if chosen else ():
-        spans = _joined([*chosen, *halves(text, int(keep * share))])
+        spans = joined([*chosen, *halves(text, int(keep * share))])
         if counter.count(shown_text(text, spans, note)) <= cap:
-            return spans, note
+            return tuple(spans), note
     return shorten(spot, cap, counter, lambda _: note, bare)
 
 
@@ -114,12 +113,3 @@ def _line(text: str, at: int) -> Span:
     start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
     start = max(start, at - LINE // 2)
     return start, min(end, start + LINE)
-
-
-def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The spans in order, those that touch made one."""
-    joined: list[Span] = []
-    for a, b in sorted(spans):
-        near = joined.pop() if joined and a <= joined[-1][1] else (a, b)
-        joined.append((near[0], max(b, near[1])))
-    return tuple(joined)

@@ -11,13 +11,11 @@ from msgspec import Struct
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
-from transom.core.policy import Aim, Strategy
+from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
 from transom.core.unit import Slot, Unit, pinned_in
 from transom.core.view import View
-from transom.policies.plain import LADDER
-from transom.strategies.elide import DropMedia
-from transom.strategies.omission import runs
+from transom.strategies.omission import leading, runs
 from transom.strategies.quoting import quoting
 
 
@@ -60,7 +58,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
         if self.rounds:
             users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
             stop = min(stop, users[-self.rounds] if self.rounds <= len(users) else 0)
-        start = next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
+        start = min(leading(view, aim), stop)
         start += _fitting(view.slots[start:stop], size, self.first)
         tail = min(self.tail, self.tail_share * free)
         return view.slots[start : stop - _fitting(reversed(view.slots[start:stop]), tail, self.last)]
@@ -85,10 +83,3 @@ def _freed(slot: Slot, aim: Aim) -> Size:
     """What folding a slot frees: all but what stays pinned."""
     stays = (slot,) if isinstance(slot, Unit) and not _goes(slot, aim) else pinned_in(slot)
     return reduce(Size.minus, (unit.size for unit in stays), slot.size)
-
-
-MEDIA = DropMedia(old=True)
-"""First of all, where there are too many images or bytes."""
-
-FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
-"""When a window is full all the same: one deep fold that keeps the digest, before the ladder would leave it out."""
