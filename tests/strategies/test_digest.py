@@ -13,7 +13,7 @@ from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.core.view import View
 from transom.policies.plain import DEFAULT
-from transom.strategies.covering import Candidate, Choice
+from transom.strategies.covering import Choice
 from transom.strategies.index import Index
 from transom.strategies.names import names_in
 from transom.strategies.passages import Passage, joined, split, wider
@@ -93,11 +93,11 @@ def test_passages_together_are_the_whole_text(text, rate):
 
 def test_each_name_is_chosen_once_and_the_cheapest_place_wins():
     def one(at, tokens, *names):
-        return Candidate(at, 0, Passage(0, 0, 100, tokens, names), first=True, last=True)
+        return Passage(at, 0, 0, 100, tokens, 0.0, names, first=True, last=True)
 
-    candidates = [one(0, 50, "a", "b"), one(1, 10, "a"), one(2, 10, "a"), one(3, 200, "c")]
-    choice = Choice(candidates)
-    choice.cover(100, lambda at: candidates[at].passage.names, lambda _: 1.0, {})
+    passages = [one(0, 50, "a", "b"), one(1, 10, "a"), one(2, 10, "a"), one(3, 200, "c")]
+    choice = Choice(passages)
+    choice.cover(100, [one.names for one in passages], dict.fromkeys("abc", 1.0))
     assert choice.taken == [2, 0], "of two that cost the same the newer; then what is left of the other; c is too dear"
     assert choice.spent == 10 + 8 + 50 + 8
 

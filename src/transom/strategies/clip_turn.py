@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from msgspec import Struct
 
@@ -11,7 +12,7 @@ from transom.core.edit import Edit, Trim
 from transom.core.policy import Aim
 from transom.core.view import View
 from transom.strategies.arrival import fresh, results_of
-from transom.strategies.covering import Candidate, Choice
+from transom.strategies.covering import Choice
 from transom.strategies.cutting import Form, Spot, level, shorten
 from transom.strategies.index import Index
 from transom.strategies.passages import joined, wider
@@ -68,8 +69,9 @@ def _covering(view: View, aim: Aim, spot: Spot, cap: int, note: str) -> Form | N
     if left <= 0:
         return None
     last = len(passages) - 1
-    choice = Choice([Candidate(spot.entry, at, one, at == 0, at == last) for at, one in enumerate(passages)])
-    covered = dict.fromkeys((*passages[0].names, *passages[-1].names), 1)
-    choice.cover(left, lambda at: passages[at].names, index.weight, covered)
+    choice = Choice(passages)
+    names = [one.names for one in passages]
+    worth = {name: index.weight(name) for name in chain(*names)}
+    choice.cover(left, names, {**worth, **dict.fromkeys((*names[0], *names[-1]), 0.0)})
     spans = joined([wider(spot.text, passages[at].start, passages[at].end) for at in {0, last, *choice.taken}])
     return (tuple(spans), note) if len(spans) > 1 else None

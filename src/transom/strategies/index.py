@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import log
 from typing import NamedTuple, cast
 
@@ -17,15 +18,21 @@ from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, User
 from transom.core.view import View
 from transom.strategies.names import MOST, names_in, names_of
-from transom.strategies.passages import Passage, arguments, readable, split
+from transom.strategies.passages import MARGIN, Passage, arguments, readable, split
 from transom.strategies.telling import tool_words
 from transom.strategies.words import words_in
 
-REACH = 400_000
+REACH = 256_000
 """Tokens of a log that are indexed, at most."""
 
 WINDOWS = 16
 """Windows full of tokens that are indexed, at most."""
+
+STANDING = 128
+"""Texts that stand in a window whose names are kept: of folds, of the head, and what cuts have left of turns."""
+
+OLDER = 512
+"""Entries further back that are remembered once they have been looked at: digests quote some of them."""
 
 SEEN = 0.3
 """What a name counts that only tools have said; one that the user or the model said counts 1."""
@@ -70,6 +77,8 @@ class Index:
         self._about: Counter[str] = Counter()
         self._calls = 0
         self._changed: dict[str, int] = {}
+        self._older: dict[int, Indexed] = {}
+        self._names = lru_cache(STANDING)(_names)
 
     @staticmethod
     def of(view: View, usable: int) -> Index:
@@ -85,16 +94,20 @@ class Index:
 
     def at(self, view: View, seq: int) -> Indexed:
         """What an entry holds, also if it lies further back than the index reaches."""
-        return self.entries.get(seq) or self._looked_at(view.fetch(seq))
+        found = self.entries.get(seq) or self._older.get(seq)
+        if found is None:
+            found = self._older[seq] = self._looked_at(view.fetch(seq))
+            if len(self._older) > OLDER:
+                del self._older[next(iter(self._older))]
+        return found
 
-    @staticmethod
-    def names(text: str) -> set[str]:
-        """The names in a text."""
-        return {name for _, names in names_in(text) for name in names}
+    def names(self, text: str) -> frozenset[str]:
+        """The names in a text that stands in the window: it is looked at once while it stands."""
+        return self._names(text)
 
     def weight(self, name: str) -> float:
         """What a name counts: who said it, and how often it came up, by its square root."""
-        return (1.0 if self._said.get(name) else SEEN) * min(OFTEN, self._mentions.get(name, 1)) ** 0.5
+        return (1.0 if name in self._said else SEEN) * min(OFTEN, self._mentions.get(name, 1)) ** 0.5
 
     def changed_since(self, seq: int) -> set[str]:
         """What later calls have changed."""
@@ -141,7 +154,7 @@ class Index:
         own = isinstance(fact, (User, Assistant))
         for number, (text, position) in enumerate(readable(fact)):
             rate, talk = entry.tokens[position] / max(1, len(text)), own and position <= len(fact.parts)
-            passages.extend(self._passages(number, text, rate, talk=talk))
+            passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
         about, changes = self._done(fact.calls) if isinstance(fact, Assistant) else (frozenset[str](), frozenset[str]())
         return Indexed(tuple(passages), names, sum(entry.tokens), own, about, changes)
@@ -157,16 +170,24 @@ class Index:
                 changes |= values
         return frozenset(about), frozenset(changes)
 
-    def _passages(self, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
-        spans = list(split(text, rate))
-        found: list[dict[str, None]] = [{} for _ in spans]
-        starts = [start for start, _ in spans]
-        for at, names in names_in(text, talk=talk):
-            where = bisect_right(starts, at) - 1
-            if at < spans[where][1]:
-                found[where].update(dict.fromkeys(names))
-        for (start, end), names in zip(spans, found, strict=True):
-            yield Passage(number, start, end, (end - start) * rate + 1, tuple(names))
+
+def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
+    """The passages of an entry's `number`-th text of so many tokens a character, with the names that begin in each."""
+    spans = list(split(text, rate))
+    found: list[dict[str, None]] = [{} for _ in spans]
+    starts = [start for start, _ in spans]
+    for at, names in names_in(text, talk=talk):
+        where = bisect_right(starts, at) - 1
+        if at < spans[where][1]:
+            found[where].update(dict.fromkeys(names))
+    last = len(spans) - 1
+    for at, ((start, end), names) in enumerate(zip(spans, found, strict=True)):
+        tokens = (end - start) * rate + 1
+        yield Passage(entry, number, start, end, tokens, MARGIN * rate, tuple(names), at == 0, at == last)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for _, names in names_in(text) for name in names)
 
 
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:

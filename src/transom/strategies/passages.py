@@ -32,13 +32,21 @@ Span = tuple[int, int]
 
 
 class Passage(NamedTuple):
-    """A stretch of one text of an entry: which text, from where to where, its tokens, the names that begin there."""
+    """A stretch of one text of an entry: which text, from where to where, its tokens, the names that begin there.
 
+    Its neighbours in the text stand beside it, unless it is the `first` or the `last` of it; `margin` is the tokens of
+    what is shown of each of them.
+    """
+
+    entry: int
     text: int
     start: int
     end: int
     tokens: float
+    margin: float
     names: tuple[str, ...]
+    first: bool
+    last: bool
 
 
 def readable(fact: Fact) -> list[tuple[str, int]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from functools import partial
+from itertools import chain
 from statistics import median
 
 from transom.core import texts
 from transom.core.edit import Fold
+from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Head, User, role_of
 from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.covering import Candidate, Choice
-from transom.strategies.index import Index
+from transom.strategies.covering import Choice
+from transom.strategies.index import Index, Words
 from transom.strategies.omission import span
 from transom.strategies.passages import Passage, joined, readable, wider
 
@@ -43,33 +45,29 @@ def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float
     gone = [unit for unit in units if unit.key not in aim.kept and not unit.pins]
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
-    candidates = [one for seq in seqs for one in _candidates(index, view, seq)]
+    passages = [one for seq in seqs for one in index.at(view, seq).passages]
     beside = standing(view, run, aim.kept)
-    choice = Choice(candidates)
-    covered = dict.fromkeys((name for one in beside for name in _covered(index, view, one)), 1)
-    choice.cover(names * (size - HEADER), lambda at: candidates[at].passage.names, index.weight, covered)
+    choice = Choice(passages)
+    items = [one.names for one in passages]
+    covered = set[str]().union(*(_covered(index, view, one) for one in beside))
+    worth = {name: 0.0 if name in covered else index.weight(name) for name in set(chain(*items))}
+    choice.cover(names * (size - HEADER), items, worth)
     left = size - HEADER - choice.spent
     if left > SPARE * size:
         _cover_words(view, index, choice, left, gone, beside)
     chosen: dict[int, list[Passage]] = {}
     for at in sorted(choice.taken):
-        chosen.setdefault(candidates[at].entry, []).append(candidates[at].passage)
+        chosen.setdefault(passages[at].entry, []).append(passages[at])
     tokens = sum(slot.whole.tokens for slot in run)
     header = texts.digest(span(view, aim, run), len(units), tokens)
     changed = {seq: at for unit in gone if (at := index.changed(unit.seqs[0])) for seq in unit.seqs[1:]}
-    quoted = (_quote(view, aim, seq, passages, changed.get(seq)) for seq, passages in chosen.items())
+    quoted = (_quote(view, aim, seq, ones, changed.get(seq)) for seq, ones in chosen.items())
     return header + "".join(quoted), tuple(chosen)
 
 
 def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
     fold = view.fetch(slot.seq).body
     return fold.quotes if isinstance(fold, Fold) else ()
-
-
-def _candidates(index: Index, view: View, seq: int) -> list[Candidate]:
-    passages = index.at(view, seq).passages
-    edges = [0, *(at for at in range(1, len(passages)) if passages[at].text != passages[at - 1].text), len(passages)]
-    return [Candidate(seq, at, passage, first=at in edges, last=at + 1 in edges) for at, passage in enumerate(passages)]
 
 
 def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> list[Standing]:
@@ -87,18 +85,18 @@ def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> 
     return [*found, *(text for message in messages for text, _ in readable(message))]
 
 
-def names_shown(index: Index, view: View, one: Standing) -> set[str]:
+def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:
     """The names in what stands, as it is shown: not what was cut out of it."""
     if isinstance(one, str):
         return index.names(one)
     if isinstance(one, Folded):
         return index.names(one.text)
     if one.cuts:
-        return {name for text in _texts(one) for name in index.names(text)}
-    return {name for seq in one.seqs for name in index.at(view, seq).names}
+        return frozenset[str]().union(*map(index.names, _texts(one)))
+    return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
 
 
-def _covered(index: Index, view: View, one: Standing) -> set[str]:
+def _covered(index: Index, view: View, one: Standing) -> frozenset[str]:
     """Those of them that need no other place: what a call has changed since a fold quoted it is due again."""
     names = names_shown(index, view, one)
     return names - index.changed_since(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
@@ -113,22 +111,19 @@ def _cover_words(
 ) -> None:
     """Choose on by words, where names have left room: short messages first, the user's before long replies."""
     words = index.words.upto(view, index)
-    spoken = {seq: words.at(view, index, seq) for seq in {one.entry for one in choice.candidates}}
+    entries = dict.fromkeys(one.entry for one in choice.passages)
+    items = [spoken for seq in entries for spoken in words.at(view, index, seq)]
+    said = (item for one in beside for item in _words_shown(words, one))
+    times = Counter(chain(said, *(items[at] for at in choice.taken)))
+    worth = {word: words.weight(word) * FADES ** times[word] for word in set(chain(*items))}
+    verbosity = _verbosity(view, gone)
+    factors = {seq: _talkative(view.fetch(seq), verbosity) for seq in entries}
+    choice.cover(left, items, worth, again=FADES, factors=[factors[one.entry] for one in choice.passages])
 
-    def of(at: int) -> tuple[str, ...]:
-        one = choice.candidates[at]
-        return spoken[one.entry][one.number]
 
-    times: dict[str, int] = {}
-    for one in beside:
-        said = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
-        for word in {word for text in said for word in words.words(text)}:
-            times[word] = times.get(word, 0) + 1
-    for at in choice.taken:
-        for word in of(at):
-            times[word] = times.get(word, 0) + 1
-    factor = partial(_talkative, view, choice, _verbosity(view, gone))
-    choice.cover(left, of, words.weight, times, again=FADES, factor=factor)
+def _words_shown(words: Words, one: Standing) -> set[str]:
+    texts = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
+    return {word for text in texts for word in words.words(text)}
 
 
 def _verbosity(view: View, units: Sequence[Unit]) -> float:
@@ -143,9 +138,8 @@ def _verbosity(view: View, units: Sequence[Unit]) -> float:
     return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
 
 
-def _talkative(view: View, choice: Choice, verbosity: float, at: int) -> float:
+def _talkative(entry: Entry, verbosity: float) -> float:
     """What a passage counts for the length of its message and for whose it is."""
-    entry = view.fetch(choice.candidates[at].entry)
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
 
 
