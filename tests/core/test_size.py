@@ -11,8 +11,8 @@ import transom.core
 SOURCE = Path(transom.core.__file__).parent
 
 
-def test_the_core_has_about_2500_lines():
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.glob("*.py")) < 2_560
+def test_the_core_has_less_than_2500_lines():
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.glob("*.py")) < 2_500
 
 
 def test_the_whole_source_does_not_grow_unnoticed():

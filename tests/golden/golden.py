@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from transom.core import texts
+from transom import texts
 from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.folding import view_of

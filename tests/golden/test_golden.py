@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from golden import LOGS, TEXTS, read, render, says
-from transom.core import texts
+from transom import texts
 from transom.core.codec import encode
 from transom.core.entry import Body, Sent
 from transom.core.folding import view_of

@@ -16,7 +16,6 @@ from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import entry_ref, plan
 from transom.core.policy import Aim
-from transom.core.texts import READ_BACK
 from transom.core.tokens import NOTHING
 from transom.core.unit import Folded
 from transom.drive.window import Window
@@ -33,6 +32,7 @@ from transom.strategies.rolling import Rolling
 from transom.strategies.stale import StubStale
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries
+from transom.texts import READ_BACK
 from transom.wire.openai_chat import OPENAI_CHAT, violations
 
 BATCHES = (

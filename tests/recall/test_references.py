@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.core import texts
+from transom import texts
 from transom.core.plan import entry_ref
 from transom.errors import InvalidSetting
 from transom.recall import Reference, parse

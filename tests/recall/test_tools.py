@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
-from transom.core.texts import READ_BACK
 from transom.recall import TOOLS, answer, bound, list_entries
 from transom.testing.builders import call, hidden, result, says, talk
 from transom.testing.fakes import Entries, FakeClock, WordCounter
+from transom.texts import READ_BACK
 
 LOG = Entries(
     talk(

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom import Budget, Conversation, Policy
-from transom.core import texts
+from transom import Budget, Conversation, Policy, texts
 from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
-from transom.core.texts import READ_BACK
 from transom.core.tokens import trimmed
 from transom.errors import InvalidSetting
 from transom.policies.plain import LADDER
@@ -18,6 +16,7 @@ from transom.strategies.arrival import TOKEN_BYTES, Clip, Stub
 from transom.strategies.stale import StubStale
 from transom.testing.builders import image
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.texts import READ_BACK
 
 WORDS = WordCounter()
 

@@ -23,9 +23,9 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.texts import ABORTED, NUDGE
 from transom.core.window import assemble
 from transom.drive.window import Window
+from transom.texts import ABORTED, NUDGE
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages, breakpoints
 
 MARK = {"cache_control": {"type": "ephemeral"}}

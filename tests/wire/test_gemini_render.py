@@ -24,8 +24,8 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.texts import ABORTED, NUDGE
 from transom.errors import InvalidMessage
+from transom.texts import ABORTED, NUDGE
 from transom.wire.gemini import GEMINI, Gemini
 from transom.wire.openai_chat import parse
 

@@ -23,7 +23,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.texts import ABORTED
+from transom.texts import ABORTED
 from transom.wire.openai_chat import OPENAI_CHAT, Violation, parse, violations
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from responses_kit import planned, read, request_of, tokens_of, told
 
-from transom.core import texts
+from transom import texts
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.message import (

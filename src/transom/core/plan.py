@@ -15,7 +15,7 @@ from typing import Generic
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.budget import Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent

@@ -27,7 +27,7 @@ from transom.core.message import (
     said,
     texts_in,
 )
-from transom.core.texts import UNNAMED, gap
+from transom.texts import UNNAMED, gap
 
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3

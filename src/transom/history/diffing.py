@@ -15,8 +15,8 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core import message as m
-from transom.core import texts
 from transom.core.edit import Fold, Span, Trim
 from transom.core.policy import Aim
 from transom.core.tokens import part_bytes, trimmed

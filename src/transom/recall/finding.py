@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
-from transom.core.texts import READ_BACK
 from transom.recall.content import Source, escaped, sources
 from transom.recall.matching import Pattern, compiled, hits
 from transom.recall.reading import ROOM, Start, fitting, place
 from transom.recall.references import Reference, within
+from transom.texts import READ_BACK
 
 MATCHES = 50
 CONTEXT = 10

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
-from transom.core.texts import GREP, LIST, READ
 from transom.core.tokens import clean
 from transom.errors import InvalidSetting
 from transom.recall.content import escaped
@@ -22,6 +21,7 @@ from transom.recall.finding import CONTEXT, MATCHES, grep
 from transom.recall.listing import ENTRIES, list_entries
 from transom.recall.reading import LINES, ROOM, prefix, read
 from transom.recall.references import FORMS
+from transom.texts import GREP, LIST, READ
 
 SHARE = 0.5
 """Bytes an answer may have for each usable token: an eighth of a window of plain text."""

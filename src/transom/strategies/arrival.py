@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.policy import Aim
 from transom.core.tokens import text_bytes

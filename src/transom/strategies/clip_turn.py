@@ -7,7 +7,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.policy import Aim
 from transom.core.view import View

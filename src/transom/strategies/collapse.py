@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit, Fold
 from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed, role_of, said
 from transom.core.policy import Aim

@@ -14,7 +14,7 @@ from transom.strategies.passages import Passage
 TAG = 8
 """Tokens that name the entry before its first passage."""
 
-FULL = 0.01
+FULL = 0.003
 """The share of a budget that is not worth looking for a passage that fits."""
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.message import Address, Text, ToolResult, addressed
 from transom.core.policy import Aim

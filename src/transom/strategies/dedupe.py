@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit
 from transom.core.message import Assistant
 from transom.core.policy import Aim

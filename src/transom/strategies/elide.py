@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, addressed
 from transom.core.policy import Aim

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant, Instruction, User

@@ -15,7 +15,7 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core import texts
+from transom import texts
 from transom.core.budget import fits
 from transom.core.edit import Edit, Fold, Pin, Span, Trim
 from transom.core.message import Fact, Note, User, role_of

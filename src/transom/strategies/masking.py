@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.policy import Aim

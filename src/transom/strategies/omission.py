@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core import texts
+from transom import texts
 from transom.core.budget import fits
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Aim

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from statistics import median
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Head, User, role_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
-from transom.core import texts
+from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.message import Text, ToolResult
 from transom.core.policy import Aim

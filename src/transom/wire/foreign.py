@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core import message as m
-from transom.core import texts
 from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Unit, labels

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any, cast
 
+from transom import texts
 from transom.core import message as m
-from transom.core import texts
 from transom.core.edit import Fold
 from transom.core.entry import Body
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from transom.core import texts
+from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, Measure, TokenCounter
 from transom.core.unit import Unit

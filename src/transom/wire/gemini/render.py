@@ -9,8 +9,8 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core import message as m
-from transom.core import texts
 from transom.core.message import Assistant, Call, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire import saying

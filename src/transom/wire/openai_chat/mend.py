@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from transom.core import texts
+from transom import texts
 from transom.core.message import Raw
 from transom.wire.foreign import safe_name
 from transom.wire.openai_chat.parse import FILES, body_keys

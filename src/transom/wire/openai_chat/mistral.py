@@ -13,7 +13,7 @@ import string
 from collections.abc import Iterator
 from itertools import pairwise
 
-from transom.core import texts
+from transom import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
 from transom.core.unit import Slot

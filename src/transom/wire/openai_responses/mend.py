@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from transom.core import texts
+from transom import texts
 from transom.core.message import Raw
 from transom.wire.openai_responses.read import ANSWERS, CALLS, HEARD, SAID, TEXTS, is_models, kind
 
