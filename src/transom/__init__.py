@@ -12,6 +12,7 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
 
 from transom.core.budget import Budget
 from transom.core.policy import Policy
+from transom.core.price import Prices
 from transom.core.tokens import TokenCounter
 from transom.drive.conversation import Conversation, WindowUsage
 from transom.drive.fit import fit
@@ -37,6 +38,7 @@ __all__ = [
     "InvalidMessage",
     "InvalidSetting",
     "Policy",
+    "Prices",
     "StoreDamaged",
     "StoreUnavailable",
     "TokenCounter",

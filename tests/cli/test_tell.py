@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pty
@@ -104,6 +105,19 @@ def test_explain_adds_up(run, demo):
         shown = sum(row["shown"] for row in found["rows"]) + sum(found["folds"].values())
         assert 3 + found["head"] + shown == found["tokens"] <= found["limit"] == 16_000
         assert (found["call"], found["calls"]) == (at, calls)
+
+
+def test_explain_says_what_the_edits_of_a_call_save_and_break(run, demo):
+    calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
+    found = [json.loads(run("explain", "demo", "--at", at, "--json")[1]) for at in range(1, calls + 1)]
+    broke = [(before, one) for before, one in itertools.pairwise(found) if one["breaks"]]
+    assert broke
+    for before, one in broke:
+        assert sum(edit["breaks"] for edit in one["priced"]) == before["tokens"] - one["kept"]
+        assert all(edit["entry"] > 0 for edit in one["priced"])
+    assert all(edit["breaks"] == 0 for one in found if not one["breaks"] for edit in one["priced"])
+    line = run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3]
+    assert re.fullmatch(r"edits: \d+; they save [\d,]+ tokens a request and break [\d,]+ of the cached prefix", line)
 
 
 def test_explain_says_what_stands_for_what_is_folded(run, demo):

@@ -16,6 +16,7 @@ from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import entry_ref, plan
 from transom.core.policy import Aim
+from transom.core.price import ANTHROPIC, Prices
 from transom.core.tokens import NOTHING
 from transom.core.unit import Folded
 from transom.drive.window import Window
@@ -45,6 +46,7 @@ BATCHES = (
     Rounds(last=1, least=0.0),
 )
 NAMED = tuple(map(policy_named, NAMES))
+EAGER = Prices(write=1.0, read=1.0)  # a cut costs nothing and always pays
 FEW = Budget(context=300, max_messages=6)
 ROLLING = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0)
 POLICIES = (
@@ -62,6 +64,7 @@ BUDGETS = st.builds(
     max_messages=st.sampled_from([None, None, 2, 5, 12]),
     max_bytes=st.sampled_from([None, None, 700, 4_000]),
     max_images=st.sampled_from([None, None, 0, 1]),
+    prices=st.sampled_from([None, None, ANTHROPIC, EAGER]),
 )
 TOOLS = ("read", "read", "write_file", "edit", "sh", "transom_read")
 ARGS = tuple(f'{{"path": "src/{name}.py", "text": "{"new text " * 60}"}}' for name in ("a", "b"))

@@ -23,6 +23,7 @@ from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, User, addressed, is_empty
 from transom.core.plan import plan
+from transom.core.price import ANTHROPIC, Prices
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
@@ -100,9 +101,15 @@ class Talk(RuleBasedStateMachine):
             for index in unit.missing:
                 self.conv.tool_result(unit.head.calls[index].id, word * size)
 
-    @rule(limit=LIMITS, messages=st.sampled_from([None, None, 3, 6, 20]), images=st.sampled_from([None, None, 1]))
-    def other_limits(self, limit: int, messages: int | None, images: int | None) -> None:
-        self.budget = self.conv.budget = Budget(context=limit, max_messages=messages, max_images=images)
+    @rule(
+        limit=LIMITS,
+        messages=st.sampled_from([None, None, 3, 6, 20]),
+        images=st.sampled_from([None, None, 1]),
+        prices=st.sampled_from([None, ANTHROPIC, Prices(write=1.0, read=1.0)]),
+    )
+    def other_limits(self, limit: int, messages: int | None, images: int | None, prices: Prices | None) -> None:
+        limits = Budget(context=limit, max_messages=messages, max_images=images, prices=prices)
+        self.budget = self.conv.budget = limits
 
     @rule(at=st.integers(0, 400))
     def pin(self, at: int) -> None:

@@ -82,7 +82,7 @@ def test_normalization_runs_before_every_call():
 
 
 def test_user_messages_are_capped_recent_first():
-    conv = opened(context=900, keepers=(KeepUsers(tokens=120, fraction=1.0),))
+    conv = opened(context=900, keepers=(KeepUsers(tokens=120, fraction=1.0),), pressure=OMITTING.pressure)
     for number in range(30):
         conv.user(f"wish {number} " + "please " * 20)
         turn(conv, number, words=20)

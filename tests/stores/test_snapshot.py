@@ -204,7 +204,7 @@ def test_the_stories_hold_what_a_view_can_hold() -> None:
     views = [told(seed).view for seed in SEEDS]
     units = [unit for view in views for slot in view.slots for unit in _all(slot)]
     folds = [slot for view in views for slot in view.slots if isinstance(slot, Folded)]
-    fields = ["head", "sent", "sent_tokens", "open", "notes", "made", "late", "dead", "stable", "broke"]
+    fields = ["head", "sent", "sent_tokens", "stretch", "open", "notes", "made", "late", "dead", "stable", "broke"]
     assert [name for name in fields if not any(getattr(view, name) for view in views)] == []
     assert any(view.chain.binds for view in views)
     assert any(view.ratio == 1.0 for view in views)

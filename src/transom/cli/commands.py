@@ -19,6 +19,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     files: o.Files
     budget: o.Budget
     policy: o.Policy = "default"
+    prices: o.Prices = None
     dialect: o.Dialect = "openai"
     store: o.ReplayStore = None
     questions: o.Questions = False
@@ -40,6 +41,7 @@ class Compare(Struct, frozen=True, kw_only=True):
     files: o.Files
     budget: o.Budget
     policies: o.Policies = "default,sliding,passthrough"
+    prices: o.Prices = None
     min_messages: o.MinMessages = 0
     max_messages: o.MaxMessages = None
     min_tokens: o.MinTokens = 0

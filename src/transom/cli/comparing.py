@@ -21,6 +21,7 @@ from transom.cli.sources import Record, records
 from transom.cli.term import put_json, terminal
 from transom.cli.waiting import Watch
 from transom.core.budget import Budget
+from transom.core.price import Prices
 from transom.drive.conversation import Conversation
 from transom.drive.replay import split
 from transom.errors import InvalidSetting
@@ -63,7 +64,10 @@ Results = dict[str, Compared]
 
 def run(wanted: Compare) -> int:
     """Compare, print, draw, and say by the exit code whether every window was right."""
-    names, budget = _names(wanted.policies), Budget(context=wanted.budget)
+    names, budget = (
+        _names(wanted.policies),
+        Budget(context=wanted.budget, prices=Prices.named(wanted.prices)),
+    )
     paths = () if wanted.chart is None else pictures(wanted.chart)
     chosen = list(choose(wanted))
     if not chosen:

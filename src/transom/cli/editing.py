@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from transom.cli import commands as asked
+from transom.cli.explaining import worth
 from transom.cli.places import found_log
 from transom.cli.showing import kind_of, words
 from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
@@ -91,15 +92,18 @@ def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
 
 def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
     conversation = _opened(log, Budget(context=wanted.budget), wanted.policy, wanted.dialect)
-    window = conversation.dry_run()
+    window, edits = conversation.dry_run(), conversation.priced()
     if wanted.json:
-        put_json({"conversation": log.name, "tokens": window.tokens, **window.request(conversation.dialect)})
+        request = window.request(conversation.dialect)
+        put_json({"conversation": log.name, "tokens": window.tokens, "priced": edits, **request})
         return
     console = terminal()
     put_whole(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
     put_whole(console, (f"{window.tokens:,} of {wanted.budget:,} tokens, {window.size.messages:,} messages", ""))
     if (broke := window.breaks) is not None:
         put_whole(console, (f"it would break the cached prefix at slot {broke.slot}: {broke.why}", ""))
+    if edits:
+        put_whole(console, (worth(edits), ""))
     for row in window.explain():
         if row.state in {"kept", "shortened"}:
             start = f"{row.entry:>7} {row.role:<10} {row.shown:>8,} "

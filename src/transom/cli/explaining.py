@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from transom.core.window import Break, Window, assemble
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.measure.losses import Loss, losses
+from transom.measure.pricing import Priced, priced_since
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
@@ -34,7 +36,8 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     `reply` is the position of its reply in the list it was imported from, where the log knows it. `head` and `folds`
     are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded,
-    whose first words are in `texts`, by the same entries; so is in `losses` what no longer stands anywhere.
+    whose first words are in `texts`, by the same entries; so is in `losses` what no longer stands anywhere. `priced`:
+    what the edits since the call before save and break.
     """
 
     conversation: str
@@ -49,6 +52,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     folds: dict[int, int]
     texts: dict[int, str]
     losses: dict[int, Loss]
+    priced: list[Priced]
     rows: list[Row]
 
 
@@ -90,6 +94,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=losses(view),
+        priced=priced_since(log, view.counter, view.n),
         rows=explain(view),
     )
 
@@ -112,6 +117,8 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 def print_explained(console: Console, found: Explained, *, every: bool = False, most: int | None = None) -> None:
     """Head line, bar, totals, and a line for each entry or run of entries folded alike; at most `most` of these."""
     _print_header(console, found)
+    if found.priced:
+        put_whole(console, (worth(found.priced), ""))
     _print_bar(console, found.rows)
     _print_totals(console, found)
     wide, named = console.width >= WIDE, set[int]()
@@ -133,6 +140,13 @@ def _lost(loss: Loss) -> str:
     """What a fold's units named that stands nowhere any more."""
     gone = f", not {', '.join(map(one_line, loss.gone))}" if loss.gone else ""
     return f"{loss.kept:,} of its {loss.names:,} names stand in this window{gone}"
+
+
+def worth(edits: Sequence[Priced]) -> str:
+    """What edits come to together."""
+    saves, breaks = sum(edit.saves for edit in edits), sum(edit.breaks for edit in edits)
+    cached = f"{breaks:,} of the cached prefix" if breaks else "nothing"
+    return f"edits: {len(edits):,}; they save {saves:,} tokens a request and break {cached}"
 
 
 def _print_header(console: Console, found: Explained) -> None:

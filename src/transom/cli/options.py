@@ -25,6 +25,13 @@ Policy = Annotated[
         help="How a full window is made smaller: default, sliding, passthrough, or a system by name, such as codex.",
     ),
 ]
+Prices = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Also cut before a window is full, as soon as that is cheaper by these prices: anthropic, openai.",
+    ),
+]
 Dialect = Annotated[
     str,
     Option(

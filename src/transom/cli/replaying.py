@@ -19,6 +19,7 @@ from transom.cli.windows import STDOUT, line_of, windows_file
 from transom.core.budget import Budget
 from transom.core.message import Assistant
 from transom.core.policy import Policy
+from transom.core.price import Prices
 from transom.drive.conversation import Conversation
 from transom.drive.replay import Placed, Question, Step, replay, split
 from transom.errors import InvalidSetting
@@ -42,7 +43,8 @@ def run(wanted: Replay) -> int:
 
 def replayed(wanted: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
-    budget, policy, out = Budget(context=wanted.budget), policy_named(wanted.policy), wanted.out
+    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
+    policy, out = policy_named(wanted.policy), wanted.out
     dialect_named(wanted.dialect)
     for file in wanted.files:  # before anything is made
         file.stat()

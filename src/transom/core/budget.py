@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from msgspec import Struct
 
+from transom.core.price import Prices
 from transom.core.tokens import Size
 from transom.errors import InvalidSetting
 
@@ -11,7 +14,8 @@ from transom.errors import InvalidSetting
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`context` tokens of the model's window, of which `reserve` stay free for its answer; other limits if given.
 
-    `max_messages` counts all messages, the head's included. Raises InvalidSetting if nothing is left to use.
+    `max_messages` counts all messages, the head's included. With `prices` a window is also cut before it is full, as
+    soon as that is cheaper. Raises InvalidSetting if nothing is left to use.
     """
 
     context: int = 128_000
@@ -19,9 +23,12 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_messages: int | None = None
     max_bytes: int | None = None
     max_images: int | None = None
+    prices: Prices | None = None
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        if not isinstance(cast("object", self.prices), Prices | None):
+            raise InvalidSetting(f"budget: prices must be Prices or None, not {self.prices!r}")
+        for name in ("context", "reserve", "max_messages", "max_bytes", "max_images"):
             value = getattr(self, name)
             least = 0 if name in {"reserve", "max_images"} else 1
             if value is not None and (type(value) is not int or value < least):

@@ -276,7 +276,9 @@ def _head(view: View, entry: Entry) -> None:
 
 def _sent(view: View, entry: Entry) -> None:
     assert isinstance(entry.body, Sent)
-    view.sent, view.sent_tokens, view.sent_digest = entry, entry.body.tokens, entry.body.digest
+    sent = entry.body
+    view.sent, view.sent_tokens, view.sent_digest = entry, sent.tokens, sent.digest
+    view.stretch = view.stretch.then(sent.tokens, sent.kept, broke=sent.breaks is not None)
     view.stable, view.broke = len(view.slots), None
 
 

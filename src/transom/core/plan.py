@@ -211,6 +211,7 @@ class _Cutter:
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
             self._ask(self.policy.arrival, self._free(), stop=False)
+        self._cut_early()
         if self._quiet():
             return
         for _ in range(ROUNDS):
@@ -222,6 +223,13 @@ class _Cutter:
             view = self.draft.view
             shown = {view.newest: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             raise self._impossible(self._used(), shown)
+
+    def _cut_early(self) -> None:
+        """Where a cut pays, the window as it is counts as full; once for each request (law 8)."""
+        view, prices, used = self.draft.view, self.budget.prices, self._used().tokens
+        new = view.stable < len(view.slots)
+        if prices is not None and new and used < self.soft.tokens and view.stretch.pays(prices, used):
+            self.soft = self.soft._replace(tokens=used)
 
     def _relieve(self) -> None:
         """One round: gently if there is pressure, hard if it would not fit."""

@@ -22,6 +22,7 @@ from transom.core.message import (
     Call,
     Opaque,
 )
+from transom.core.price import Stretch
 from transom.core.tokens import (
     MESSAGE_BYTES,
     NOTHING,
@@ -65,6 +66,7 @@ class View:
         self.sent: Entry | None = None
         self.sent_tokens = 0
         self.sent_digest = ""
+        self.stretch = Stretch()
         self.open: dict[int, None] = {}
         self.first_task: int | None = None
         self.newest_user: int | None = None

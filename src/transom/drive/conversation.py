@@ -26,6 +26,7 @@ from transom.drive.window import Window
 from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
+from transom.measure.pricing import Priced, priced, priced_since
 from transom.policies import policy_named
 from transom.recall import answer, bound
 from transom.stores import Store, StoredLog, open_store, open_view
@@ -245,6 +246,16 @@ class Conversation:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
         self._must_be_open()
         return explain(self.view if at is None else self.view_at(at))
+
+    def priced(self, at: int | None = None) -> list[Priced]:
+        """What each edit saves in every request and breaks of the cached prefix: those that the next window would bring
+        with it, or those made for call number `at`. Raises InvalidSetting if there is none."""
+        self._must_be_open()
+        if at is not None:
+            calls = requests(self.log)
+            stop = calls[call_number(at, len(calls), self.log.name) - 1].seq
+            return priced_since(self.log, self.view.counter, stop)
+        return list(priced(self.view, self._plan(self.view, self._frame).entries))
 
     def view_at(self, call: int) -> View:
         """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""

@@ -11,33 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-Request = tuple[int, int]
-"""Tokens sent, and how many of them are a common prefix with the request before."""
-
-
-class Prices(Struct, frozen=True, kw_only=True):
-    """A token read from the cache, one written to it, and one of a request too short to be cached.
-
-    What is cached comes in whole steps of `step` tokens, and is at least `least`, as is the request.
-    """
-
-    fresh: float = 1.0
-    write: float = 1.0
-    read: float = 0.1
-    step: int = 1
-    least: int = 0
-
-    def of(self, request: Request) -> float:
-        """What one request costs."""
-        sent, kept = request
-        if sent < self.least:
-            return self.fresh * sent
-        cached = kept // self.step * self.step if kept >= self.least else 0
-        return self.write * (sent - cached) + self.read * cached
-
-
-ANTHROPIC = Prices(write=1.25)
-OPENAI = Prices(step=128, least=1024)
+from transom.core.price import Prices, Request
 
 
 class Cost(Struct, frozen=True, kw_only=True):

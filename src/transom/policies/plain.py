@@ -48,7 +48,7 @@ DEFAULT = Policy(
     arrival=(ClipTurn(),),
     pressure=(DropMedia(old=True), DropReasoning(), Digest(), Omit()),
     hard=LADDER,
-    trigger=0.97,
+    trigger=1.0,
 )
 """Long results clipped on arrival; under pressure a covering digest of all but the newest turns, in frozen layers, with
 the plan and the user's short messages left standing."""

@@ -25,11 +25,12 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
+from transom.core.price import Stretch
 from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size
 from transom.core.unit import Cut, Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 
-_MAGIC = b"transom view 1\n"
+_MAGIC = b"transom view 2\n"
 _SUM = 16
 
 
@@ -74,6 +75,7 @@ class _Same(Struct, frozen=True, kw_only=True):
     head_size: Size
     sent_tokens: int
     sent_digest: str
+    stretch: Stretch
     first_task: int | None
     newest_user: int | None
     newest: int

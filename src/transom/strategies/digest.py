@@ -39,7 +39,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     tail: float = 0.05
     cap: float = 0.8
-    layer: float = 0.4
+    layer: float = 0.5
     merge: float = 0.55
     least: float = 0.04
     quiet: float = 0.2

@@ -28,11 +28,11 @@ REACH = 256_000
 WINDOWS = 16
 """Windows full of tokens that are indexed, at most."""
 
-STANDING = 128
+STANDING = 64
 """Texts that stand in a window whose names are kept: of folds, of the head, and what cuts have left of turns."""
 
-OLDER = 512
-"""Entries further back that are remembered once they have been looked at: digests quote some of them."""
+OLDER = 0.5
+"""How much from further back is remembered once it was looked at, as a share of the reach: digests quote some of it."""
 
 SEEN = 0.3
 """What a name counts that only tools have said; one that the user or the model said counts 1."""
@@ -97,7 +97,7 @@ class Index:
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
             found = self._older[seq] = self._looked_at(view.fetch(seq))
-            if len(self._older) > OLDER:
+            while sum(one.tokens for one in self._older.values()) > OLDER * self.reach:
                 del self._older[next(iter(self._older))]
         return found
 

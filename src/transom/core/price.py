@@ -1,0 +1,69 @@
+"""What tokens cost with prompt caching, in units of one fresh input token; and when a cut pays for itself."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from transom.errors import InvalidSetting
+
+Request = tuple[int, int]
+"""Tokens sent, and how many of them are a common prefix with the request before."""
+
+
+class Prices(Struct, frozen=True, kw_only=True):
+    """A token read from the cache, one written to it, and one of a request too short to be cached.
+
+    What is cached comes in whole steps of `step` tokens, and is at least `least`, as is the request.
+    """
+
+    fresh: float = 1.0
+    write: float = 1.0
+    read: float = 0.1
+    step: int = 1
+    least: int = 0
+
+    @staticmethod
+    def named(name: str | None) -> Prices | None:
+        """A provider's prices; no name has none. Raises InvalidSetting, with the names there are."""
+        if name is None:
+            return None
+        if name not in PRICES:
+            raise InvalidSetting(f"unknown prices {name!r}: there are {', '.join(PRICES)}")
+        return PRICES[name]
+
+    def of(self, request: Request) -> float:
+        """What one request costs."""
+        sent, kept = request
+        if sent < self.least:
+            return self.fresh * sent
+        cached = kept // self.step * self.step if kept >= self.least else 0
+        return self.write * (sent - cached) + self.read * cached
+
+
+ANTHROPIC = Prices(write=1.25)
+OPENAI = Prices(step=128, least=1024)
+PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
+
+
+class Stretch(Struct, frozen=True):
+    """The requests since one last broke the prefix: the tokens of that one, how many of them were new, and what the
+    later ones carried beyond them, added up. Before any break everything is new."""
+
+    base: int = 0
+    new: int = 0
+    carried: int = 0
+
+    def then(self, tokens: int, kept: int, *, broke: bool) -> Stretch:
+        """With the next request."""
+        if broke or not self.base:
+            return Stretch(tokens, tokens - kept if broke else 0)
+        return Stretch(self.base, self.new, self.carried + tokens - self.base)
+
+    def pays(self, prices: Prices, tokens: int) -> bool:
+        """Whether reading what a cut would have spared has by now cost what a cut costs: that of a window of so many
+        tokens, or what the last one cost.
+
+        Under steady growth g this is the cheapest gap between cuts, √(2 · cost / (g · read)) calls; it needs no
+        forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
+        """
+        return prices.read * self.carried >= (prices.write - prices.read) * (self.new or tokens)

@@ -1,0 +1,89 @@
+"""When a cut pays for itself: the rule, and what a conversation with prices comes to."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+
+from transom import Budget, Conversation, InvalidSetting, Prices
+from transom.core.price import ANTHROPIC, OPENAI, Stretch
+from transom.measure.cost import cost
+from transom.testing.fakes import FakeClock, WordCounter
+
+
+def test_a_stretch_begins_where_the_prefix_broke_and_adds_up_what_is_carried_beyond_it():
+    stretch = Stretch().then(100, 0, broke=False).then(150, 100, broke=False)
+    assert stretch == Stretch(base=100, new=0, carried=50)
+    stretch = stretch.then(80, 20, broke=True).then(90, 80, broke=False).then(100, 90, broke=False)
+    assert stretch == Stretch(base=80, new=60, carried=30)
+
+
+@pytest.mark.parametrize("growth", [100, 400, 1_000])
+def test_under_steady_growth_the_gap_between_cuts_is_the_cheapest_one(growth):
+    """Gaps of n calls cost K/n + read · growth · n/2 a call, which is least at √(2K / (read · growth))."""
+    new = 8_000
+    stretch, calls = Stretch(base=10_000, new=new), 0
+    while not stretch.pays(ANTHROPIC, 0):
+        calls += 1
+        stretch = stretch.then(10_000 + calls * growth, 0, broke=False)
+    best = sqrt(2 * 1.15 * new / (0.1 * growth))
+    assert best - 1 <= calls <= best + 1
+
+
+def test_before_any_cut_one_would_cost_the_whole_window():
+    stretch = Stretch(base=1_000, carried=10_000)
+    assert stretch.pays(ANTHROPIC, 800)
+    assert not stretch.pays(ANTHROPIC, 900)
+    assert not stretch.pays(Prices(write=2.0), 800)
+
+
+def test_prices_have_names_and_a_budget_takes_nothing_else():
+    assert Prices.named("openai") is OPENAI
+    assert Prices.named(None) is None
+    with pytest.raises(InvalidSetting, match="unknown prices 'mine': there are anthropic, openai"):
+        Prices.named("mine")
+    with pytest.raises(InvalidSetting, match="prices must be Prices or None, not 'openai'"):
+        Budget(prices="openai")
+
+
+def windows(prices, calls=150):
+    budget = Budget(context=20_000, prices=prices)
+    conv = Conversation.open("memory:", "x", budget=budget, counter=WordCounter(), clock=FakeClock())
+    conv.user("go")
+    for number in range(calls):
+        yield conv.window()
+        body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+        conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+        conv.tool_result(f"c{number}", f"value_{number} " + "plain words " * 45)
+
+
+def test_with_prices_a_window_is_cut_before_it_is_full_and_that_is_cheaper():
+    sent = {
+        name: [(window.size.tokens, window.kept) for window in windows(Prices.named(name))]
+        for name in (None, "anthropic")
+    }
+    paid = {name: cost(requests, [], ANTHROPIC).paid for name, requests in sent.items()}
+    assert max(size for size, _ in sent["anthropic"]) < 0.7 * max(size for size, _ in sent[None])
+    assert paid["anthropic"] < 0.8 * paid[None]
+
+
+def test_a_window_is_the_same_after_the_log_was_opened_again(tmp_path):
+    url = f"sqlite:///{tmp_path}/agent.db"
+    budget = Budget(context=20_000, prices=ANTHROPIC)
+
+    def played(again):
+        conv = Conversation.open(url, str(again), budget=budget, counter=WordCounter(), clock=FakeClock())
+        conv.user("go")
+        for number in range(60):
+            if again:
+                conv.close()
+                conv = Conversation.open(url, str(again), budget=budget, counter=WordCounter(), clock=FakeClock())
+            window = conv.window()
+            conv.observe({"role": "assistant", "content": f"value_{number} " + "plain words " * 100})
+            conv.user("more")
+            yield window.openai(), window.breaks is not None
+
+    once = list(played(False))
+    assert any(broke for _, broke in once)
+    assert once == list(played(True))
