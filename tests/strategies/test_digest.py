@@ -112,6 +112,26 @@ def test_a_name_only_an_old_result_held_stands_in_its_surroundings():
     assert window.tokens <= 1_000
 
 
+def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypatch):
+    seen: list[int] = []
+    add = Index.add
+    monkeypatch.setattr(Index, "add", lambda index, entry: (seen.append(entry.seq), add(index, entry)))
+
+    def played(prepared):
+        conv = opened()
+        conv.user("go")
+        for number in range(30):
+            before = list(seen)
+            window = turn(conv, number, f"result_{number} " + filler(number))
+            if prepared:
+                assert all(seq >= conv.view.n - 5 for seq in seen[len(before) :]), "only the plan's own turn is new"
+                conv.prepare()
+            yield window.openai()
+
+    assert list(played(False)) == list(played(True))
+    assert seen
+
+
 def test_layers_stay_as_they_are_until_they_become_one():
     conv = opened()
     conv.user("go")

@@ -236,6 +236,12 @@ class Conversation:
         self._frame, self._window = frame, (sent, made[-1])
         return made[-1]
 
+    def prepare(self) -> None:
+        """Look now at what came since, which the next cut would have to do first. No window depends on it, only the
+        time it takes: worth calling while the model is answering."""
+        self._must_be_open()
+        self.policy.prepare(self.view, self.budget)
+
     def dry_run(
         self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
     ) -> Window:

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
+from transom.strategies.index import Index
 from transom.strategies.omission import leading, runs
 from transom.strategies.quoting import HEADER, quoting
 
@@ -44,6 +46,10 @@ class Digest(Struct, frozen=True, kw_only=True):
     least: float = 0.04
     quiet: float = 0.2
     talk: float = 0.75
+
+    def prepare(self, view: View, budget: Budget) -> None:
+        """Index what came since."""
+        Index.of(view, budget.usable)
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit, fixed = aim.limit.tokens, aim.fixed.tokens + aim.words.tokens

@@ -8,13 +8,14 @@ from itertools import chain
 
 from msgspec import Struct
 
-from transom.core.budget import UNLIMITED, fits
+from transom.core.budget import UNLIMITED, Budget, fits
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
 from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
 from transom.core.unit import Slot, Unit, pinned_in
 from transom.core.view import View
+from transom.strategies.index import Index
 from transom.strategies.omission import leading, runs
 from transom.strategies.quoting import quoting
 
@@ -38,6 +39,10 @@ class Rolling(Struct, frozen=True, kw_only=True):
     last: int = UNLIMITED
     rounds: int = 0
     least: float = 0.05
+
+    def prepare(self, view: View, budget: Budget) -> None:
+        """Index what came since."""
+        Index.of(view, budget.usable)
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit = aim.limit.tokens
