@@ -23,10 +23,10 @@ from transom.strategies.telling import tool_words
 from transom.strategies.words import words_in
 
 REACH = 256_000
-"""Tokens of a log that are indexed, at most."""
+"""Tokens of a log that are indexed: what a choice may look at in the time that a cut has."""
 
-WINDOWS = 16
-"""Windows full of tokens that are indexed, at most."""
+FEWEST, MANY = 2, 16
+"""Windows full of tokens that are indexed whatever the reach: at least of large ones, at most of small ones."""
 
 STANDING = 64
 """Texts that stand in a window whose names are kept: of folds, of the head, and what cuts have left of turns."""
@@ -83,7 +83,7 @@ class Index:
     @staticmethod
     def of(view: View, usable: int) -> Index:
         """The index of a view's stored entries, made further where it stopped last time."""
-        reach = min(REACH, WINDOWS * usable)
+        reach = max(FEWEST * usable, min(REACH, MANY * usable))
         index = cast("Index | None", view.memo.get(Index))
         n = min(view.n, stored(view.log))  # a plan's own entries may never come to be
         if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
