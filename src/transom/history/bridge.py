@@ -17,7 +17,7 @@ from transom.core.view import View
 from transom.drive.fit import fit
 from transom.errors import InvalidSetting
 from transom.history.diffing import Difference, shown
-from transom.history.managers import HistoryManager, SessionProtocol, strategy_name
+from transom.history.managers import HistoryManager, Messages, SessionProtocol, strategy_name
 from transom.history.session import Session
 from transom.policies import policy_named
 
@@ -90,13 +90,13 @@ class EngineManager(Struct, frozen=True):
         if self.budget.max_bytes is not None or self.budget.max_images is not None:
             raise InvalidSetting("an EngineManager has no limits of bytes and images: open a Conversation for these")
 
-    def curate(self, messages: Sequence[dict[str, Any]], *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        room, most = self.budget, self.budget.max_messages
+    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
+        room = self.budget
         return fit(
             messages,
             context=room.context,
             reserve=room.reserve,
-            max_messages=most,
+            max_messages=room.max_messages,
             policy=self.policy,
             tools=self.tools,
         )

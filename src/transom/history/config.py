@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Annotated
 
 import msgspec
@@ -77,9 +79,7 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         if not self.enabled:
             return PASSTHROUGH
         limits = budget or self.to_budget()
-        tokens = self.context_usage_ratio * limits.context
-        if self.max_token_context_length is not None:
-            tokens = min(tokens, self.max_token_context_length)
+        tokens = min(self.context_usage_ratio * limits.context, self.max_token_context_length or float("inf"))
         trigger = min(1.0, tokens / limits.usable)
         steps: tuple[Strategy, ...] = (self.compact, self.cut) if self.compaction_enabled else (self.cut,)
         return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=ENOUGH * trigger)
@@ -94,17 +94,13 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
 
     def cut(self, view: View, aim: Aim) -> Iterator[Edit]:
         """A strategy: what is before the preserved tokens, the preserved messages and the newest turn is left out."""
-        stop, room = len(view.slots), aim.budget.share(self.max_preserved_tokens, TAIL)
-        while stop and view.slots[stop - 1].size.tokens <= room:
-            stop -= 1
-            room -= view.slots[stop].size.tokens
-        stop = min(stop, self._preserved(view), view.index(view.newest))
+        tokens = list(accumulate(slot.size.tokens for slot in reversed(view.slots)))
+        newest = bisect_right(tokens, aim.budget.share(self.max_preserved_tokens, TAIL))
+        stop = min(len(view.slots) - newest, self._preserved(view), view.index(view.newest))
         return (left_out(view, aim, run) for run in runs(view, lambda at: at < stop))
 
     def _preserved(self, view: View) -> int:
         """The slot from which on the preserved messages stand, whole turns taken."""
-        at, left = len(view.slots), self.preserve_last_messages
-        while at and left > 0:
-            at -= 1
-            left -= view.slots[at].size.messages
-        return at
+        # how many messages the newest 0, 1, 2 … slots hold
+        messages = list(accumulate((slot.size.messages for slot in reversed(view.slots)), initial=0))
+        return max(0, len(view.slots) - bisect_left(messages, self.preserve_last_messages))

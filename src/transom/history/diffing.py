@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
-from typing import cast
+from itertools import groupby, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.strategies.omission import left_out, span
 from transom.wire.arguments import as_object
+from transom.wire.judging import as_dict
 from transom.wire.openai_chat import OPENAI_CHAT, parse
 from transom.wire.reading import compact
 
@@ -92,7 +92,8 @@ class Difference:
         self.facts = [_read(item) for item in result]
         self.source = _sources(given, result, self.facts)
         self.ignored: list[str] = []
-        if any(a > b for a, b in pairwise(self.source[index] for index in sorted(self.source))):
+        order = [at for _, at in sorted(self.source.items())]
+        if order != sorted(order):
             self.ignored.append("the order of messages stays as it was")
 
     def trims(self) -> Iterator[Trim]:
@@ -172,7 +173,7 @@ def _sources(given: list[Given], result: Sequence[object], facts: list[m.Fact | 
     """The positions of a result's messages, each with that of the given one it was: by its role or, if a manager wrote
     it anew, by its calls or what it says. Of equal ones the last stay, since it is the old that goes."""
     places = {one.entry: at for at, one in enumerate(given)}
-    roles = [cast("m.Raw", item).get("role") if isinstance(item, dict) else None for item in result]
+    roles = [as_dict(item).get("role") for item in result]
     found = {places.get(role.entry): index for index, role in enumerate(roles) if isinstance(role, Role)}
     source = {index: at for at, index in found.items() if at is not None}
     free: dict[str, list[int]] = {}
@@ -199,9 +200,8 @@ def _read(item: object) -> m.Fact | None:
     try:
         return parse(item)
     except InvalidMessage:
-        if not isinstance(item, dict) or "tool_calls" not in item:
-            return None
-        return _read({key: value for key, value in cast("m.Raw", item).items() if key != "tool_calls"})
+        fields = as_dict(item)
+        return _read({k: v for k, v in fields.items() if k != "tool_calls"}) if "tool_calls" in fields else None
 
 
 def _text(fact: m.Fact | None) -> str:

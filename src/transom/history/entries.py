@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from transom.core.codec import plain
 from transom.core.message import Assistant, Raw, ToolResult
+from transom.wire.judging import as_dict
 from transom.wire.openai_chat import parse
 from transom.wire.openai_chat.reply import as_message
 from transom.wire.reading import owned
@@ -66,7 +67,7 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     include_in_context: bool = True
 
 
-_ROLES = {"developer": MessageRole.SYSTEM, "function": MessageRole.TOOL}
+_ROLES = {"developer": "system", "function": "tool"}
 """Roles that have another's place here; their own name stays in `extra`."""
 
 
@@ -80,11 +81,11 @@ def provider_message_to_entry(
     """
     message = as_message(msg)
     fact = parse(message)  # one set of rules for what a message is
-    fields = owned(cast("dict[object, object]", message), "message")
+    fields = owned(as_dict(message), "message")
     calls = fact.calls if isinstance(fact, Assistant) else ()
     tool = isinstance(fact, ToolResult)
     entry = ConversationEntry(
-        role=_ROLES.get(fields["role"]) or MessageRole(fields["role"]),
+        role=MessageRole(_ROLES.get(fields["role"], fields["role"])),
         content=fields.get("content"),
         evaluation_id=evaluation_id,
         sequence=sequence,

@@ -7,10 +7,11 @@ with what came in, calls and results together whatever stood in it; `Passthrough
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from itertools import chain, takewhile
-from typing import Any, Protocol, TypeVar, cast
+from itertools import accumulate, chain
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
@@ -18,8 +19,9 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.core.budget import UNLIMITED, Budget
-from transom.core.message import Fact, Instruction, Part, Raw, Text, ToolResult
+from transom.core.message import Fact, Part, Raw, Text, ToolResult
 from transom.drive.conversation import Conversation
+from transom.drive.replay import split
 from transom.errors import InvalidSetting
 from transom.policies.plain import PASSTHROUGH
 from transom.stores import MemoryStore
@@ -101,10 +103,8 @@ class SlidingWindowManager(Struct, frozen=True):
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         head, *turns = _turns(messages)
-        start, room = len(turns), self.window_size
-        while start and len(turns[start - 1]) <= room:
-            start -= 1
-            room -= len(turns[start])
+        sizes = list(accumulate(map(len, reversed(turns))))
+        start = len(turns) - bisect_right(sizes, self.window_size)
         return [*head, *chain.from_iterable(turns[start:])]
 
 
@@ -208,12 +208,11 @@ class _Uncounted:
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
     """The system messages that lead, then the turns: each a message with all the answers to its calls. The engine says
     what stands together; nothing here pairs by itself."""
-    facts = [change(fact) for _, fact in OPENAI_CHAT.read(messages)]
-    head = list(takewhile(lambda fact: isinstance(fact, Instruction), facts))
-    log, budget, system = MemoryStore().open("turns"), Budget(context=UNLIMITED), cast("list[Instruction]", head)
-    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_Uncounted(), system=system)
-    for fact in facts[len(head) :]:
-        conversation.append(fact)
+    head, facts = split(messages)
+    log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
+    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_Uncounted(), system=head)
+    for _, fact in facts:
+        conversation.append(change(fact))
     conversation.window()
     return [OPENAI_CHAT.head(conversation.head), *map(OPENAI_CHAT.slot, conversation.view.slots)]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from transom.core.message import Assistant, Call, Fact, Instruction, Part, Raw, Text, ToolResult, User
+from transom.core.message import Assistant, Call, Fact, Instruction, Part, Raw, Text, ToolResult, User, role_of
 from transom.wire.openai_chat import message, parse
 
 ACTION = "Action: "
@@ -36,7 +36,7 @@ def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _said(fact: Fact, calls: tuple[Call, ...]) -> list[Raw]:
     """What a fact says in words; nothing of a turn without any."""
-    role = "system" if isinstance(fact, Instruction) else "user" if isinstance(fact, User) else "assistant"
+    role = "system" if isinstance(fact, Instruction) else role_of(fact)
     extra = fact.extra or {}
     refusal = [extra["refusal"]] if extra.get("refusal") else []
     added = "\n".join([*refusal, *(f"{ACTION}{call.name}[{call.args}]" for call in calls)])

@@ -39,8 +39,8 @@ def entry_to_fact(entry: ConversationEntry) -> Fact:
 
 def entry_to_meta(entry: ConversationEntry) -> Meta:
     """Where an entry belongs, as a log keeps it."""
-    same: dict[str, Any] = {name: getattr(entry, name) for name in _SAME}
     evaluation = "" if entry.evaluation_id == NO_EVALUATION else str(entry.evaluation_id)
+    same = {name: getattr(entry, name) for name in _SAME}
     return Meta(evaluation_id=evaluation, tool_name=entry.tool_name or "", **same)
 
 
@@ -65,8 +65,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
         tool = made.tool_name
         if made.tool_call_id is not None:
             tool = meta.tool_name or tool or tools.get(made.tool_call_id)
-        same: dict[str, Any] = {name: getattr(meta, name) for name in _SAME}
-        yield replace(made, tool_name=tool, **same)
+        yield replace(made, tool_name=tool, **{name: getattr(meta, name) for name in _SAME})
 
 
 def evaluation_uuid(name: str) -> UUID:
