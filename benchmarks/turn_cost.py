@@ -97,11 +97,7 @@ def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, 
     store = open_store(url)
     log = store.open("turn_cost")
     conv = Conversation(
-        log,
-        budget=Budget(context=budget),
-        policy=policy_named("default"),
-        counter=counter,
-        clock=lambda: 0.0,
+        log, budget=Budget(context=budget), policy=policy_named("default"), counter=counter, clock=lambda: 0.0
     )
     quiet: list[tuple[int, float]] = []
     cuts: list[float] = []

@@ -59,15 +59,13 @@ CORE, STRATEGIES = "src/transom/core", "src/transom/strategies"
 PLAN: tuple[Turn, ...] = (
     user(
         "I am new to this code base. Before I change anything, explain how a window gets built: start where a"
-        " caller asks for one and end where there are messages. File and line, please.",
+        " caller asks for one and end where there are messages. File and line, please."
     ),
     agent(
-        "I will look at what there is first, then follow one call from the front door inwards.",
-        listing("src/transom"),
+        "I will look at what there is first, then follow one call from the front door inwards.", listing("src/transom")
     ),
     agent(
-        "The front door is `drive/conversation.py`. I will read it whole.",
-        read("src/transom/drive/conversation.py"),
+        "The front door is `drive/conversation.py`. I will read it whole.", read("src/transom/drive/conversation.py")
     ),
     agent("`window()` calls `plan` and wraps its result. On to the plan.", read(f"{CORE}/plan.py")),
     agent(
@@ -94,11 +92,11 @@ PLAN: tuple[Turn, ...] = (
         "answers) or a fold that stands for several.\n5. `OPENAI_CHAT.slot` (wire/openai_chat/render.py) "
         "turns each slot into messages. A slot's messages depend on that slot alone, which is why the prefix "
         "stays.\n\nThe run shows it: the same 82 messages fit whole into 100,000 tokens, and at 2,000 the "
-        "oldest turns are one marker.",
+        "oldest turns are one marker."
     ),
     user(
         "Good. What happens to a tool call whose result never comes? I have had APIs refuse such a history. "
-        "Show me, do not tell me.",
+        "Show me, do not tell me."
     ),
     agent(
         "The plan closes calls; I will see by which rule, and what the model reads.",
@@ -123,11 +121,11 @@ PLAN: tuple[Turn, ...] = (
         "nothing about what the tool did. When the real result comes after all, the first answer wins, "
         "because its bytes may be in a cache; the real one is kept in the log and said once in a note, so the"
         " model learns what it was. Law 4 (replay) folds generated logs with such late and lost answers "
-        "again, and passes.",
+        "again, and passes."
     ),
     user(
         "And a huge result, say a log file of four thousand lines? How much of it is sent, and can the model "
-        "get the rest?",
+        "get the rest?"
     ),
     agent("", listing(STRATEGIES), read(f"{STRATEGIES}/arrival.py")),
     agent("Clipped on arrival, while it is free. How is it cut?", read(f"{STRATEGIES}/cutting.py")),
@@ -149,12 +147,12 @@ PLAN: tuple[Turn, ...] = (
         "from its end, cut at line ends (`Clip`, strategies/arrival.py). It is cut before it is ever sent, so"
         " no cache breaks. The whole stays in the log, bodies over 64 KiB apart in the blob store, and the "
         "marker names the entry. Later, under pressure, old results become stubs if that alone is enough "
-        "(`StubStale`), else the oldest turns are left out in one deep cut (`Omit`).",
+        "(`StubStale`), else the oldest turns are left out in one deep cut (`Omit`)."
     ),
     user(
         "Then here is the change I want: reasoning is the first thing I would give up. Add a strategy that "
         "drops the reasoning of old turns under pressure, before stubs and folds, and leaves the newest two "
-        "turns alone. With tests. Do not touch the default policy.",
+        "turns alone. With tests. Do not touch the default policy."
     ),
     agent(
         "First what reasoning is here, and what a trim may do to it.",
@@ -213,7 +211,7 @@ PLAN: tuple[Turn, ...] = (
     agent("It can. Whole again?", tests("tests/strategies/test_thoughts.py"), read(f"{STRATEGIES}/thoughts.py")),
     user(
         "What does it buy? Measure it against the default on something where reasoning is most of the text. "
-        "And does it keep the laws?",
+        "And does it keep the laws?"
     ),
     agent("", python(MEASURE)),
     agent(
@@ -245,10 +243,7 @@ PLAN: tuple[Turn, ...] = (
         read("src/transom/core/entry.py"),
     ),
     agent("", read("src/transom/measure/explain.py"), read("src/transom/drive/replay.py")),
-    agent(
-        "Last, the same through a store on disk, closed and opened again.",
-        python(REOPENED),
-    ),
+    agent("Last, the same through a store on disk, closed and opened again.", python(REOPENED)),
     agent(
         "Done, and measured.\n\n`strategies/thoughts.py` drops reasoning outside the newest `keep` turns; it "
         "counts turns of the model (user messages are units of their own), spares places somebody took back, "
@@ -259,11 +254,11 @@ PLAN: tuple[Turn, ...] = (
         "it buys is that the answers stay in the window when the reasoning goes. At 32,000 tokens nothing has"
         " to go. And reasoning that is bound to its exact prefix is hidden by the core itself once something "
         "before it changes, so for such models the strategy gives up all of it at the first cut. It is not in"
-        " the default policy, as you asked.",
+        " the default policy, as you asked."
     ),
     user("Thank you. Undo nothing, I will read the diff tomorrow. Which three files should I read first?"),
     agent(
         "`src/transom/strategies/thoughts.py` (what it does), `tests/strategies/test_thoughts.py` (what it "
-        "promises), and `src/transom/core/policy.py` (what a strategy is asked for).",
+        "promises), and `src/transom/core/policy.py` (what a strategy is asked for)."
     ),
 )

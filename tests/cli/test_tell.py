@@ -170,10 +170,7 @@ def test_show_has_a_line_for_each_entry(run, demo):
 
 
 def test_show_knows_entries_of_every_kind(run):
-    unseen = [
-        {"role": "assistant", "content": ""},
-        {"role": "tool", "tool_call_id": "no", "content": "x"},
-    ]
+    unseen = [{"role": "assistant", "content": ""}, {"role": "tool", "tool_call_id": "no", "content": "x"}]
     messages = [*chat(30)[:-1], *unseen]
     write("chats.jsonl", {"id": "one", "messages": messages})
     assert run("replay", "chats.jsonl", "--budget", 2_000)[0] == 0

@@ -36,11 +36,7 @@ NO_CALLS = [
         InvalidMessage,
         "window: tools holds nan, which is not JSON",
     ),
-    (
-        lambda conv: conv.window(tools=[DEEP]),
-        InvalidMessage,
-        "window: tools is nested more than 100 levels deep",
-    ),
+    (lambda conv: conv.window(tools=[DEEP]), InvalidMessage, "window: tools is nested more than 100 levels deep"),
     (lambda conv: conv.window(tools="x"), InvalidMessage, "window: tools must be a list of objects, not str"),
     (lambda conv: conv.window(tools=["x"]), InvalidMessage, "window: tools[0] must be an object, not str"),
     (

@@ -101,8 +101,7 @@ def test_breaks_at_two_calls_in_a_row_are_counted():
 def test_a_window_that_is_wrong_is_found():
     orphan = {"messages": [{"role": "tool", "tool_call_id": "c", "content": "1"}]}
     found = judged(
-        Seen(at=2, window=window(101), request=ASKED),
-        Seen(at=4, window=window(100, kept=17), request=orphan),
+        Seen(at=2, window=window(101), request=ASKED), Seen(at=4, window=window(100, kept=17), request=orphan)
     )
     assert (found.tally.invalid, found.tally.over) == (1, 1)
 

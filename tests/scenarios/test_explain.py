@@ -59,8 +59,7 @@ def test_hidden_bound_reasoning_is_said():
 
 def test_only_what_is_bound_is_hidden():
     turn = Assistant(
-        parts=(Text("done"),),
-        reasoning=(Reasoning("free " * 8), Reasoning("signed " * 8, "reasoning", bound=True)),
+        parts=(Text("done"),), reasoning=(Reasoning("free " * 8), Reasoning("signed " * 8, "reasoning", bound=True))
     )
     rows = told(LONG, LONG, turn, Pin(entry=2), Fold(first=0, last=2, text="[left out]", why="mine"))
     assert rows[2] == (

@@ -33,11 +33,7 @@ def ran(conv, *parts, tool="sh", label="x"):
     """One call and its result; the result's number."""
     function = {"name": tool, "arguments": "{}"}
     conv.observe(
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": label, "type": "function", "function": function}],
-        }
+        {"role": "assistant", "content": None, "tool_calls": [{"id": label, "type": "function", "function": function}]}
     )
     return conv.append(ToolResult(call=label, parts=tuple(Text(p) if isinstance(p, str) else p for p in parts)))
 

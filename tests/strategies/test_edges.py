@@ -117,10 +117,7 @@ def test_a_pinned_image_stays_while_others_go():
 def test_the_newest_message_of_sound_or_pictures_stays_whole(part, context):
     messages = []
     for number in range(6):
-        messages += [
-            {"role": "user", "content": [part(number)]},
-            {"role": "assistant", "content": f"answer {number}"},
-        ]
+        messages += [{"role": "user", "content": [part(number)]}, {"role": "assistant", "content": f"answer {number}"}]
     messages.append({"role": "user", "content": [part(9)]})
     assert transom.fit(messages, context=context)[-1] == messages[-1]
 

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.core.message import (
-    Assistant,
-    Call,
-    Instruction,
-    Media,
-    Other,
-    Reasoning,
-    Text,
-    ToolResult,
-    Usage,
-    User,
-)
+from transom.core.message import Assistant, Call, Instruction, Media, Other, Reasoning, Text, ToolResult, Usage, User
 from transom.errors import InvalidMessage
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
 

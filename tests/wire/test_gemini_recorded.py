@@ -17,10 +17,7 @@ from transom.tokenizer import o200k
 from transom.wire.gemini import GEMINI, Gemini
 from transom.wire.openai_chat import parse
 
-NO_SHAPE = {
-    "is not found for API version": 1,
-    "Cannot fetch content from the provided URL": 2,
-}
+NO_SHAPE = {"is not found for API version": 1, "Cannot fetch content from the provided URL": 2}
 """Why requests were refused, and how many: none of these reasons stands in the contents."""
 
 UNSIGNED = 1

@@ -79,12 +79,7 @@ def chat(*messages):
 MENDED = {
     "an open call is answered": (
         [user("go"), model(call(label="a"), call("ls")), user(answer("ls")), user("wait")],
-        [
-            user("go"),
-            model(call(label="a"), call("ls")),
-            user(answer("ls"), aborted("sh", "a")),
-            user("wait"),
-        ],
+        [user("go"), model(call(label="a"), call("ls")), user(answer("ls"), aborted("sh", "a")), user("wait")],
     ),
     "a call in snake case is answered in it": (
         [user("go"), model({"function_call": {"name": "sh"}, "thought_signature": "x"})],
@@ -303,9 +298,7 @@ def test_words_of_two_turns_from_elsewhere_are_one_content():
 
 
 def test_signatures_are_made_where_they_are_missing():
-    said = parse(
-        {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "sh", "arguments": "{}"}}] * 2},
-    )
+    said = parse({"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "sh", "arguments": "{}"}}] * 2})
     foreign = [User(parts=(Text("go"),)), said]
     for dialect, signed in ((GEMINI, True), (Gemini(sign=False), False), (Gemini(strict=True), True)):
         _, turn, _ = sent(talk(*foreign, counter=Letters(), dialect=dialect))

@@ -121,14 +121,8 @@ REFUSED = {
     "no message": ("hi", "a message must be an object, not a string"),
     "null": (None, "a message must be an object, not null"),
     "no role": ({"content": "x"}, "the message has no role"),
-    "role": (
-        {"role": "bot"},
-        "role must be one of system, developer, user, assistant, tool, function, not 'bot'",
-    ),
-    "role odd": (
-        {"role": {}},
-        "role must be one of system, developer, user, assistant, tool, function, not an object",
-    ),
+    "role": ({"role": "bot"}, "role must be one of system, developer, user, assistant, tool, function, not 'bot'"),
+    "role odd": ({"role": {}}, "role must be one of system, developer, user, assistant, tool, function, not an object"),
     "key": ({1: 2}, "the keys of a message must be strings, not a number"),
     "name": ({"role": "user", "name": 5}, "name must be a string, not a number"),
     "content": ({"role": "user", "content": True}, "content must be a string, a list of parts or null, not a boolean"),

@@ -58,12 +58,7 @@ INVALID = {
     "C1 before a turn": ([turn(call()), turn(call("b")), answer("b")], "C1", 0, "no answer to a"),
     "C2 first": ([answer()], "C2", 0, "a tool message without calls before it"),
     "C2 after a user": ([turn(call()), answer(), USER, answer()], "C2", 3, "a tool message without calls before it"),
-    "C3": (
-        [turn(call()), answer(), answer("z")],
-        "C3",
-        2,
-        "no call 'z' in the assistant message before it",
-    ),
+    "C3": ([turn(call()), answer(), answer("z")], "C3", 2, "no call 'z' in the assistant message before it"),
     "C4 answers": ([turn(call()), answer(), answer()], "C4", 2, "a second answer to 'a'"),
     "C4 calls": ([turn(call(), call()), answer()], "C4", 0, "two calls share an id"),
     "C7 name": ([{**USER, "name": "Ann B"}], "C7", 0, "name 'Ann B'"),

@@ -28,29 +28,8 @@ from transom.core.message import (
     User,
     is_empty,
 )
-from transom.core.tokens import (
-    MESSAGE_BYTES,
-    NOTHING,
-    Size,
-    TokenCounter,
-    head_size,
-    part_bytes,
-    text_bytes,
-    trimmed,
-)
-from transom.core.unit import (
-    Cut,
-    Folded,
-    Slot,
-    Unit,
-    answered,
-    covered,
-    fold_over,
-    labels,
-    new_unit,
-    part_of,
-    resized,
-)
+from transom.core.tokens import MESSAGE_BYTES, NOTHING, Size, TokenCounter, head_size, part_bytes, text_bytes, trimmed
+from transom.core.unit import Cut, Folded, Slot, Unit, answered, covered, fold_over, labels, new_unit, part_of, resized
 from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, Path, View, kid_at
 
 _UNKNOWN = "?"

@@ -74,10 +74,9 @@ def plan(
 
 def settled(view: View, frame: Frame, budget: Budget) -> bool:
     """Whether a window of this view could leave as it is: nothing to be said or renewed, and within the limits."""
-    head = view.head.body if view.head is not None else Head()
     if _nudge(view, frame):
         return False
-    return head == frame.head and not _due(view, frame.says) and fits(view.total, budget.limits(view.ratio))
+    return view.front == frame.head and not _due(view, frame.says) and fits(view.total, budget.limits(view.ratio))
 
 
 def _nudge(view: View, frame: Frame) -> str:
@@ -362,8 +361,8 @@ class _Cutter:
         which = next(i for i in range(len(used)) if used[i] > self.limit[i])
         scale = view.ratio if which == 0 else 1.0
         bill = {"head": self._head()[which]}
-        if which == 0 and view.head is not None and isinstance(view.head.body, Head):
-            bill["tools"] = view.counter.tools(view.head.body.tools)
+        if which == 0 and view.head is not None:
+            bill["tools"] = view.counter.tools(view.front.tools)
             bill["head"] -= bill["tools"]
         if shown:
             bill["notes"] = self._words()[which]

@@ -17,34 +17,16 @@ from transom.core.digest import Chain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.log import Log
-from transom.core.message import (
-    Assistant,
-    Call,
-    Opaque,
-)
+from transom.core.message import Assistant, Call, Head, Opaque
 from transom.core.price import Stretch
-from transom.core.tokens import (
-    MESSAGE_BYTES,
-    NOTHING,
-    Measure,
-    Size,
-    TokenCounter,
-    part_bytes,
-    text_bytes,
-    trimmed,
-)
-from transom.core.unit import (
-    Folded,
-    Slot,
-    Unit,
-    part_of,
-    pinned_in,
-    surfacing,
-)
+from transom.core.tokens import MESSAGE_BYTES, NOTHING, Measure, Size, TokenCounter, part_bytes, text_bytes, trimmed
+from transom.core.unit import Folded, Slot, Unit, part_of, pinned_in, surfacing
 
 NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
 """What `unit_of` says of an entry that is in no unit: an edit or trace; a result without an open call; a message
 without content; a fact that asked to be left out."""
+
+_NO_HEAD = Head()
 
 Path = list[tuple[Folded, int]]
 """The way down through nested folds: each with the index of the kid that leads on."""
@@ -102,6 +84,12 @@ class View:
         return view
 
     # ---- reading
+
+    @property
+    def front(self) -> Head:
+        """What stands before the slots: instructions and tools, if there are any."""
+        head = self.head.body if self.head is not None else None
+        return head if isinstance(head, Head) else _NO_HEAD
 
     def index(self, key: int) -> int:
         """The visible slot that holds the unit with this key, or would stand before it."""

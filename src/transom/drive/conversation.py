@@ -366,8 +366,7 @@ class Conversation:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
-        logged = self.view.head.body if self.view.head is not None else Head()
-        assert isinstance(logged, Head)
+        logged = self.view.front
         if system is None:
             return logged
         messages = tuple(self.dialect.system(system) if isinstance(system, str) else system)

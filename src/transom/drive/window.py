@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from transom.core import window as core
-from transom.core.message import Head
 from transom.core.unit import Folded
 from transom.measure.explain import Row, explain
 from transom.wire.dialect import Dialect
@@ -39,8 +38,7 @@ class Window(core.Window, frozen=True, eq=False):
 
         folds = [at for at, slot in enumerate(self.slots) if isinstance(slot, Folded)]
         before = drawn_upto(self.view, dialect_named("anthropic"), folds[-1] + 1) if folds else 0
-        tools = self.head.body.tools if self.head is not None and isinstance(self.head.body, Head) else ()
-        marked = breakpoints({**request, "tools": list(tools)}, [-1, *([before - 1] if before else [])])
+        marked = breakpoints({**request, "tools": list(self.view.front.tools)}, [-1, *([before - 1] if before else [])])
         return {key: value for key, value in marked.items() if key != "tools"}
 
     def responses(self) -> dict[str, Any]:
@@ -59,8 +57,7 @@ class Window(core.Window, frozen=True, eq=False):
         windows: replace it, do not change it. Raises InvalidSetting for an unknown dialect.
         """
         spoken = dialect_named(dialect)
-        head = self.head.body if self.head is not None else None
-        return spoken.request(head if isinstance(head, Head) else Head(), self.messages(spoken))
+        return spoken.request(self.view.front, self.messages(spoken))
 
     def explain(self) -> list[Row]:
         """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after."""

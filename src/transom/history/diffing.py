@@ -53,9 +53,7 @@ class Given(Struct, frozen=True):
 
 def shown(view: View) -> list[Given]:
     """The messages a view shows, head first."""
-    head = view.head.body if view.head is not None else m.Head()
-    assert isinstance(head, m.Head)
-    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(head))]
+    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(view.front))]
     for at, slot in enumerate(view.slots):
         folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.shown)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]

@@ -35,7 +35,7 @@ _IDENTIFIERS = re.compile(
     r"""|[A-Za-z0-9]*_\w+"""  # snake_case
     r"""|[A-Za-z]*[a-z0-9][A-Z]\w*"""  # CamelCase
     r"""|\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]{4,}"""  # ids: letters and digits
-    r"""|\d{4,}""",
+    r"""|\d{4,}"""
 )
 _WORDS = re.compile(r"[^\W_]+")
 _COMMON = frozenset(

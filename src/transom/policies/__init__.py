@@ -10,10 +10,7 @@ from transom.errors import InvalidSetting
 
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
-POLICIES = {
-    **dict.fromkeys(("default", "sliding", "passthrough"), "plain"),
-    **dict.fromkeys(_NAMED.split(), "named"),
-}
+POLICIES = {**dict.fromkeys(("default", "sliding", "passthrough"), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
 """The module where each stands, under its name in capitals."""
 
 

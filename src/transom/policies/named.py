@@ -26,11 +26,7 @@ FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
 """When a window is full all the same: one deep fold that keeps the digest, before the ladder would leave it out."""
 
 DYNAMIQ = Policy(
-    name="dynamiq",
-    arrival=(Stub(characters=7_000),),
-    pressure=(MEDIA, Rolling(tail=10_000)),
-    hard=FULL,
-    trigger=0.8,
+    name="dynamiq", arrival=(Stub(characters=7_000),), pressure=(MEDIA, Rolling(tail=10_000)), hard=FULL, trigger=0.8
 )
 """Dynamiq's summarisation (`context_usage_ratio`, `max_preserved_tokens`): outputs over 7,000 characters are stored,
 with a preview; at 80% of the window the newest 10,000 tokens and the request stay, and the rest becomes one summary.
@@ -192,10 +188,7 @@ Left out: tags (`Mask.tools` names tools to be spared). Not so: a full window is
 """
 
 LETTA = Policy(
-    name="letta",
-    pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)),
-    hard=FULL,
-    trigger=0.9,
+    name="letta", pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)), hard=FULL, trigger=0.9
 )
 """Letta (`sliding_window_percentage` 0.3): at 90% the newest 70% of the window stay and what is older goes into one
 summary, of at most a tenth.

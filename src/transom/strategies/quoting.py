@@ -10,7 +10,7 @@ from statistics import median
 from transom import texts
 from transom.core.edit import Fold
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Head, User, role_of
+from transom.core.message import Assistant, Fact, User, role_of
 from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
@@ -80,9 +80,7 @@ def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> 
             found.append(slot)
         shown = slot.shown if isinstance(slot, Folded) else (slot,)
         found += [unit for unit in shown if slot.first not in inside or unit.key in kept or unit.pins]
-    head = view.head.body if view.head is not None else None
-    messages = head.messages if isinstance(head, Head) else ()
-    return [*found, *(text for message in messages for text, _ in readable(message))]
+    return [*found, *(text for message in view.front.messages for text, _ in readable(message))]
 
 
 def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from transom.core.entry import Entry
-from transom.core.message import Head, Raw
+from transom.core.message import Raw
 from transom.core.unit import Slot
 from transom.core.view import View
 from transom.wire.dialect import Dialect
@@ -64,7 +64,7 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
 
 
 def _top(view: View, dialect: Dialect) -> list[Raw]:
-    return dialect.head(view.head.body) if view.head is not None and isinstance(view.head.body, Head) else []
+    return dialect.head(view.front) if view.head is not None else []
 
 
 def _same(old: Sequence[Slot], new: Sequence[Slot]) -> int:
