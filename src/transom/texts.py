@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
 READ_BACK = frozenset((READ, GREP, LIST))
@@ -99,22 +100,38 @@ def gap(before: str) -> str:
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 
-def disarmed(text: str) -> str:
-    """Quoted text in which no line can be taken for one of our markers."""
-    return _MARKER.sub(r"\\[", text)
+def disarmed(text: str, keys: Iterable[str] = ()) -> str:
+    """Quoted text in which no line can be taken for one of our markers; `keys`: those of the frame's words."""
+    text = _MARKER.sub(r"\\[", text)
+    for key in keys:
+        text = re.sub(_line_start + re.escape(f"[{key}]"), lambda match: "\\" + match.group(), text)
+    return text
 
 
-_MARKER = re.compile(r"^\[(?=(?:entry|message|entries|messages) \d)", re.MULTILINE)
+def unmarked(text: str) -> str:
+    """The text of a fold without the names of the entries that it quotes."""
+    return _NAMED.sub("", text)
 
 
-def quoted(ref: str, role: str, text: str) -> str:
-    """One excerpt in the text of a fold that stands for one turn, or for everything."""
-    return f"\n[{ref}, {role}] {text}"
+_line_start = r"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
+"""Wherever somebody may see a line begin."""
+
+_NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
+_MARKER = re.compile(
+    _line_start
+    + r"\[(?=(?:entry|message|entries|messages) \d|(?:system|developer) message\]|continue\]|late result of )",
+    re.IGNORECASE,
+)
+
+
+def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
+    """One excerpt in the text of a fold; no line of it is taken for a marker (see `disarmed`)."""
+    return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
 def late(ref: str, tool: str, text: str) -> str:
     """A real result that came after its call had been closed as aborted."""
-    return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{text}"
+    return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
 def state(key: str, text: str) -> str:

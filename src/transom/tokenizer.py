@@ -51,16 +51,18 @@ def _encoding() -> tiktoken.Encoding:
 
 
 class O200k:
-    """Counts with o200k_base. Short texts (ids, tool names) are remembered."""
+    """Counts with o200k_base. Short texts (ids, tool names) are remembered, and the last long one: who makes a text of
+    a size counts it before it is counted as an entry."""
 
     name = "o200k_base"
 
     def __init__(self) -> None:
         self._short = lru_cache(maxsize=4096)(self._count)
+        self._last = lru_cache(maxsize=1)(self._count)
 
     def count(self, text: str) -> int:
         """Tokens of one text by itself; 0 for the empty one."""
-        return self._short(text) if len(text) <= 64 else self._count(text)
+        return self._short(text) if len(text) <= 64 else self._last(text)
 
     @staticmethod
     def _count(text: str) -> int:

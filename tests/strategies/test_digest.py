@@ -133,10 +133,10 @@ def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypa
 
 
 def test_layers_stay_as_they_are_until_they_become_one():
-    conv = opened()
+    conv = opened(context=3_000)
     conv.user("go")
     seen: list[list[str]] = []
-    for number in range(80):
+    for number in range(160):
         found = digests(turn(conv, number, f"result_{number} " + filler(number)))
         if not seen or seen[-1] != found:
             seen.append(found)
@@ -213,12 +213,13 @@ def test_the_index_is_a_function_of_the_log_however_it_was_made():
     conv = opened(400)  # so small that the index does not reach back to the beginning
     conv.user("go")
     for number in range(150):
-        turn(conv, number, f"item_{number % 40} Value{number} " + filler(number))
+        said = "" if number % 3 else f"item_{number % 40} Value{number} " + filler(number)  # some tools print nothing
+        turn(conv, number, said)
     made = Index.of(conv.view, 400)
     fresh = Index.of(_anew(conv.view), 400)
     assert min(made.entries) > 0
     assert made.entries == fresh.entries
-    for name in ("item_3", "Value149", "Value1"):
+    for name in ("item_3", "Value147", "Value3"):
         assert made.weight(name) == fresh.weight(name)
     assert made.words.upto(conv.view, made).weight("plain") == fresh.words.upto(conv.view, fresh).weight("plain")
 

@@ -8,7 +8,9 @@ its entries (they are in the log) and keeps its size, so that memory follows the
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, cast
 
 from msgspec import Struct
@@ -299,15 +301,16 @@ def stow(slot: Slot) -> Slot:
     return slot if slot.known is None else replace(slot, known=None)
 
 
-def units_in(slot: Slot) -> Iterator[Unit]:
-    """Every unit a slot stands for, in key order, however deep (an explicit stack: folds nest without bound)."""
-    stack: list[Slot] = [slot]
+def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
+    """Every unit a slot stands for, from the key `least` on, in key order, however deep (an explicit stack: folds nest
+    without bound)."""
+    stack: list[Slot] = [slot] if slot.last >= least else []
     while stack:
         top = stack.pop()
         if isinstance(top, Unit):
             yield top
         else:
-            stack.extend(reversed(top.kids))
+            stack.extend(reversed(top.kids[bisect_left(top.kids, least, key=attrgetter("last")) :]))
 
 
 def labels(calls: tuple[Any, ...], key: int) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def _quotes(view: View, aim: Aim, keys: Sequence[int], cap: int) -> Iterator[str
     """An excerpt of each fact of these units."""
     for seq in (seq for key in keys for seq in view.unit(key).seqs):
         if isinstance(fact := view.fetch(seq).body, Fact):
-            yield texts.quoted(aim.ref(seq), role_of(fact), _excerpt(aim, seq, fact, cap))
+            yield texts.quoted(aim.ref(seq), role_of(fact), _excerpt(aim, seq, fact, cap), view.notes)
 
 
 def _excerpt(aim: Aim, seq: int, fact: Fact, cap: int) -> str:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from math import fsum
 from typing import NamedTuple
 
 from transom.strategies.salience import Statement
@@ -58,7 +59,7 @@ def outdated(told: Sequence[Told]) -> frozenset[int]:
         if not replaced and "change" in one.reasons:
             rivals = _earlier(told, new, about, *topics[new]) - gone
             rivals = [old for old in rivals if _changed(told[old].statement, one)]
-            near = {old: sum(1 / known[word] for word in topics[old] & topics[new]) for old in rivals}
+            near = {old: fsum(1 / known[word] for word in topics[old] & topics[new]) for old in rivals}  # in any order
             replaced = sorted(rivals, key=lambda old: (near[old], old))[-1:]
         gone.update(replaced)
         about[form] = {new}

@@ -7,7 +7,7 @@ kept; when the layers are full they become one, made again from the originals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -17,13 +17,16 @@ from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.index import Index
-from transom.strategies.omission import leading, runs
+from transom.strategies.omission import leading, runs, stays
 from transom.strategies.quoting import HEADER, quoting
 
 WHY = "digest"
 
 SHRINKS = 0.85
 """The largest digest, as a share of what it stands for."""
+
+SMALLEST = 3 * HEADER
+"""Tokens of a layer that can hold anything."""
 
 HOLDS = 3
 """How many times its size a digest of talk can stand for, about."""
@@ -56,27 +59,32 @@ class Digest(Struct, frozen=True, kw_only=True):
         free = max(0.25 * limit, limit - fixed)
         start = leading(view, aim)
         stop = view.index(aim.newest)
-        talk, lost = _talk(view.slots[start:stop], free)
+        first = Index.of(view, aim.budget.usable).first(view)
+        talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
         quiet, merge = self.quiet * (1 - 0.75 * talk), self.merge + 0.25 * talk
         stop = _behind(view, aim, start, tail * free)
         old = view.slots[start:stop]
-        if not any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in old):
+        if not any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in old):
             return
         newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in aim.required)
         room = limit - fixed - newer - quiet * free - HEADER
         cap = min(self.cap + 0.15 * talk, 1 - tail - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
-        used, kept = _shown(old[:layers], aim, texts=True), _shown(old[layers:], aim)
+        used, kept = _shown(view, aim, old[:layers], texts=True), _shown(view, aim, old[layers:])
         size = self.layer * (min(cap, room - kept) - used)
-        if layers and size >= self.least * free:
+        if layers and size >= max(self.least * free, SMALLEST):
             old = old[layers:]
         else:
-            size = min(merge * free, cap, room - _shown(old, aim))
-        for run in runs(view, aim, old):
-            if any(isinstance(slot, Folded) or slot.key not in aim.kept for slot in run):
-                most = SHRINKS * sum(slot.size.tokens for slot in run)
-                text, quotes = quoting(view, aim, run, min(size, most), 1 - 0.8 * talk)
+            size = min(merge * free, cap, room - _shown(view, aim, old))
+        found = runs(view, aim, old)
+        gone = [slot for run in found for slot in run]
+        whole = sum(slot.size.tokens for slot in gone)
+        for run in found:
+            if any(isinstance(slot, Folded) or not stays(view, aim, slot) for slot in run):
+                mine = sum(slot.size.tokens for slot in run)
+                share = min(size * mine / whole, SHRINKS * mine)
+                text, quotes = quoting(view, aim, run, gone, share, 1 - 0.8 * talk)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why=WHY)
 
 
@@ -89,22 +97,22 @@ def _behind(view: View, aim: Aim, start: int, tail: float) -> int:
     return stop
 
 
-def _shown(slots: Sequence[Slot], aim: Aim, *, texts: bool = False) -> int:
+def _shown(view: View, aim: Aim, slots: Sequence[Slot], *, texts: bool = False) -> int:
     """Tokens of what stays of these slots beside what is required: pinned and kept turns; with the `texts` of folds."""
     size = 0
     for slot in slots:
         if isinstance(slot, Folded):
             size += slot.size.tokens if texts else sum(unit.size.tokens for unit in slot.shown)
-        elif slot.key not in aim.required and (slot.key in aim.kept or slot.pins):
+        elif slot.key not in aim.required and stays(view, aim, slot):
             size += slot.size.tokens
     return size
 
 
-def _talk(slots: Sequence[Slot], free: float) -> tuple[float, float]:
+def _talk(units: Iterable[Unit], free: float) -> tuple[float, float]:
     """How much more of the old is talk than work with tools, from 0, where there is as much work, to 1, where there is
     nothing but talk; and what share of it a digest cannot hold."""
     talk = work = 0
-    for unit in (unit for slot in slots for unit in units_in(slot)):
+    for unit in units:
         if len(unit.seqs) > 1:
             work += unit.whole.tokens
         else:

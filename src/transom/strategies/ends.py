@@ -14,7 +14,7 @@ from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
-from transom.strategies.omission import MARKER, left_out
+from transom.strategies.omission import MARKER, freed, left_out, stays
 
 
 class HeadTail(Struct, frozen=True, kw_only=True):
@@ -62,14 +62,11 @@ def _without(view: View, aim: Aim, start: int, stop: int, least: float) -> Itera
         start += 1
     folds, saved = list[Fold](), NOTHING
     for free, run in groupby(view.slots[start:stop], lambda slot: aim.hard or not view.held(slot)):
-        slots, freed, going = list(run), NOTHING.minus(MARKER), False
-        for slot in slots:
-            shown = (slot,) if isinstance(slot, Unit) else slot.shown
-            stays = [unit.size for unit in shown if unit.pins or unit.key in aim.kept]
-            freed = reduce(Size.minus, stays, freed.plus(slot.size))
-            going |= isinstance(slot, Unit) and not stays
-        if free and going and freed.bytes > 0:
+        slots = list(run)
+        gain = reduce(Size.plus, (freed(view, aim, slot) for slot in slots), NOTHING.minus(MARKER))
+        going = any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in slots)
+        if free and going and gain.bytes > 0:
             folds.append(left_out(view, aim, slots))
-            saved = saved.plus(freed)
+            saved = saved.plus(gain)
     if aim.hard or aim.pressure(view) - aim.pressure(view, saved) >= least:
         yield from folds

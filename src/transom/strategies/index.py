@@ -78,6 +78,7 @@ class Index:
         self._calls = 0
         self._changed: dict[str, int] = {}
         self._older: dict[int, Indexed] = {}
+        self._older_tokens = 0
         self._names = lru_cache(STANDING)(_names)
 
     @staticmethod
@@ -97,9 +98,14 @@ class Index:
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
             found = self._older[seq] = self._looked_at(view.fetch(seq))
-            while sum(one.tokens for one in self._older.values()) > OLDER * self.reach:
-                del self._older[next(iter(self._older))]
+            self._older_tokens += found.tokens
+            while self._older_tokens > OLDER * self.reach:
+                self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
         return found
+
+    def first(self, view: View) -> int:
+        """The key of the oldest unit that is indexed."""
+        return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.n
 
     def names(self, text: str) -> frozenset[str]:
         """The names in a text that stands in the window: it is looked at once while it stands."""
@@ -204,7 +210,8 @@ def _first(view: View, n: int, reach: int) -> int:
     while seq > 0 and tokens < reach:
         seq -= 1
         entry = view.fetch(seq)
-        tokens += sum(entry.tokens) if isinstance(entry.body, Fact) and readable(entry.body) else 0
+        fact = entry.body
+        tokens += sum(entry.tokens) if isinstance(fact, Fact) and any(text for text, _ in readable(fact)) else 0
     return seq
 
 

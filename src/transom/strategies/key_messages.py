@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import islice
 from typing import cast
 
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import fits
-from transom.core.edit import Edit, Fold, Pin, Span, Trim
+from transom.core.edit import Edit, Fold, Span, Trim
 from transom.core.message import Fact, Note, User, role_of
 from transom.core.policy import Aim, Kept, Strategy
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, NOTHING, Size, text_bytes
@@ -27,7 +28,7 @@ from transom.strategies import collapse
 from transom.strategies.arrival import results_of
 from transom.strategies.corrections import ASKED, Told, outdated
 from transom.strategies.cutting import Spot, text_spots
-from transom.strategies.omission import leading, left_out, runs, span
+from transom.strategies.omission import freed, leading, left_out, runs, span, stays
 from transom.strategies.salience import names, spoken, statements, unit_score
 from transom.strategies.telling import stubbed
 
@@ -87,17 +88,15 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         going = _runs(view, aim)
-        freed = NOTHING
-        for slot in (slot for run in going for slot in run):
-            freed = freed.plus(_freed(view, aim, slot))
-        after = view.total.minus(freed)
+        gone = reduce(Size.plus, (freed(view, aim, slot) for run in going for slot in run), NOTHING)
+        after = view.total.minus(gone)
         near, far = aim.goal.minus(after), aim.limit.minus(aim.words).minus(after)
-        room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, freed, strict=True)))
-        room = room._replace(bytes=min(room.bytes, freed.bytes * 9 // 10))  # a fold must be shorter
+        room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, gone, strict=True)))
+        room = room._replace(bytes=min(room.bytes, gone.bytes * 9 // 10))  # a fold must be shorter
         titles = [texts.key_points(span(view, aim, run)) for run in going]
         quotes = _quotes(view, aim, going, room.minus(_cost(aim, titles)))
         folds = [_fold(view, aim, run, title, quotes) for run, title in zip(going, titles, strict=True)]
-        saved = freed.minus(_cost(aim, [fold.text for fold in folds]))
+        saved = gone.minus(_cost(aim, [fold.text for fold in folds]))
         gain = aim.pressure(view) - aim.pressure(view, saved)
         if aim.hard or gain >= self.least or fits(view.total.minus(saved), aim.goal):
             yield from folds
@@ -141,29 +140,15 @@ def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
     return [run for run in found if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in run)]
 
 
-def _stays(view: View, aim: Aim, unit: Unit) -> bool:
-    """Whether a fold leaves a unit standing: it is kept, or somebody pinned it."""
-    pins = (view.fetch(seq).body for seq in unit.pins)
-    return unit.key in aim.kept or any(isinstance(pin, Pin) and not pin.implied for pin in pins)
-
-
-def _freed(view: View, aim: Aim, slot: Slot) -> Size:
-    """What folding a slot frees: all but the units in it that surface."""
-    size = slot.size
-    for unit in slot.shown if isinstance(slot, Folded) else (slot,):
-        size = size.minus(unit.size) if _stays(view, aim, unit) else size
-    return size
-
-
 def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
     units = (unit for run in going for slot in run for unit in units_in(slot))
-    folded = {unit.seqs[0]: unit.key for unit in units if not _stays(view, aim, unit)}
+    folded = {unit.seqs[0]: unit.key for unit in units if not stays(view, aim, unit)}
     told, gone = _told(view)
     ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()
     for at, (entry, one, role) in enumerate(told):
         if entry in folded and at not in gone and one.value:
-            line = texts.key_line(role, texts.disarmed(one.text))
+            line = texts.key_line(role, texts.disarmed(one.text, view.notes))
             value = one.value * (MODEL if role == "assistant" else 1)
             value *= 1 if ASKED.intersection(one.reasons) else 0.8 + 0.4 * at / len(told)
             ranked.append((-value / len(line), at, line))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import fits
-from transom.core.edit import Edit, Fold
+from transom.core.edit import Edit, Fold, Pin
 from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
-from transom.core.unit import Folded, Slot, Unit, pinned_in
+from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 
 MARKER = Size(60, 300, 0, 1)
@@ -39,7 +40,7 @@ class Omit(Struct, frozen=True, kw_only=True):
                 continue
             if not runs[-1]:
                 saved = saved.minus(MARKER)
-            saved = saved.plus(_saving(slot, aim))
+            saved = saved.plus(freed(view, aim, slot))
             runs[-1].append(at)
             if fits(view.total.minus(saved), aim.goal):
                 break
@@ -57,13 +58,16 @@ class Omit(Struct, frozen=True, kw_only=True):
         return aim.pressure(view) - aim.pressure(view, saved) >= self.least
 
 
-def _saving(slot: Slot, aim: Aim) -> Size:
-    size = slot.size
-    for unit in pinned_in(slot):
-        size = size.minus(unit.size)
-    if isinstance(slot, Unit) and not slot.pins and slot.key in aim.kept:
-        size = size.minus(slot.size)
-    return size
+def freed(view: View, aim: Aim, slot: Slot) -> Size:
+    """What folding a slot frees: all but the units in it that surface."""
+    shown = (slot,) if isinstance(slot, Unit) else slot.shown
+    return reduce(Size.minus, (unit.size for unit in shown if stays(view, aim, unit)), slot.size)
+
+
+def stays(view: View, aim: Aim, unit: Unit) -> bool:
+    """Whether a fold leaves a unit standing: it is kept, or somebody pinned it. A plan's own pins go with the fold."""
+    pins = (view.fetch(seq).body for seq in unit.pins)
+    return unit.key in aim.kept or any(isinstance(pin, Pin) and not pin.implied for pin in pins)
 
 
 def leading(view: View, aim: Aim) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from transom.core.message import Call, Fact, Note, Text, addressed, said
+from transom.texts import gap
 
 WHOLE = 480
 """Characters up to which a text is one passage."""
@@ -17,7 +18,7 @@ CORE = 160
 MARGIN = 40
 """Characters shown on either side of a passage, so that its first and last names keep their surroundings."""
 
-SNAP = 12
+SNAP = 32
 """Characters by which a margin may grow to end at a blank."""
 
 MOST = 200_000
@@ -138,3 +139,9 @@ def joined(spans: list[Span]) -> list[Span]:
         else:
             whole.append((start, end))
     return whole
+
+
+def stretches(text: str, spans: list[Span]) -> str:
+    """These spans of a text, a mark in each gap, also in front and behind."""
+    inner = gap("").join(text[start:end].strip("\n") for start, end in spans)
+    return ("…" if spans[0][0] > 0 else "") + inner + ("…" if spans[-1][1] < len(text) else "")

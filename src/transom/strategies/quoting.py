@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from statistics import median
 
@@ -16,8 +17,8 @@ from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.covering import Choice
 from transom.strategies.index import Index, Words
-from transom.strategies.omission import span
-from transom.strategies.passages import Passage, joined, readable, wider
+from transom.strategies.omission import span, stays
+from transom.strategies.passages import Passage, joined, readable, stretches, wider
 
 HEADER = 40
 """Tokens of a digest's first line, about."""
@@ -28,6 +29,9 @@ SPARE = 0.05
 FADES = 0.5
 """What each further passage with the same word is worth of the one before."""
 
+LARGER, TRIES = 1.05, 3
+"""A digest that came out larger than asked for by more than this is made again, smaller, so many times."""
+
 SHORT = 100
 """Tokens of a message up to which all it says counts whole."""
 
@@ -35,20 +39,55 @@ Standing = Unit | Folded | str
 """What stands in a window beside the text that is being made: turns, other folds' texts, the head's texts."""
 
 
-def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float) -> tuple[str, tuple[int, ...]]:
-    """The text of a digest of some slots in about `size` tokens, and the entries it quotes.
+def quoting(
+    view: View, aim: Aim, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float
+) -> tuple[str, tuple[int, ...]]:
+    """The text of a digest of a run of slots in about `size` tokens, and the entries it quotes. `folded`: all the slots
+    that go in this cut, which stand no longer.
 
-    Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest.
+    Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest. What passages
+    cost is estimated from their texts: where dense ones make more of it, less is chosen.
     """
     index = Index.of(view, aim.budget.usable)
-    units = [unit for slot in run for unit in units_in(slot)]
-    gone = [unit for unit in units if unit.key not in aim.kept and not unit.pins]
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
+    gone = _gone(view, aim, index, run, old)
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
     passages = [one for seq in seqs for one in index.at(view, seq).passages]
-    beside = standing(view, run, aim.kept)
-    choice = Choice(passages)
-    items = [one.names for one in passages]
+    beside = standing(view, aim, folded)
+    units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in run)
+    titled = span(view, aim, run), units, sum(slot.whole.tokens for slot in run)
+    asked, tries = size, TRIES
+    while True:
+        chosen = _chosen(view, index, passages, gone, beside, asked, names)
+        if not chosen:
+            return texts.omission(*titled), ()
+        text = texts.digest(*titled) + "".join(_quote(view, aim, index, seq, ones) for seq, ones in chosen.items())
+        counted, tries = aim.counter.count(text), tries - 1
+        if counted <= LARGER * size or not tries:
+            return text, tuple(chosen)
+        asked *= size / counted
+
+
+def _gone(view: View, aim: Aim, index: Index, run: Sequence[Slot], old: AbstractSet[int]) -> list[Unit]:
+    """The units that a fold of these slots hides, as far back as the index reaches, and older ones that stand quoted in
+    them (`old`)."""
+    first = index.first(view)
+    units = [unit for slot in run for unit in units_in(slot, first)]
+    older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in old}) if key < first]
+    return [unit for unit in (*older, *units) if not stays(view, aim, unit)]
+
+
+def _chosen(
+    view: View,
+    index: Index,
+    passages: Sequence[Passage],
+    gone: Sequence[Unit],
+    beside: Sequence[Standing],
+    size: float,
+    names: float,
+) -> dict[int, list[Passage]]:
+    """The passages of a digest of so many tokens, by their entries, in order."""
+    choice, items = Choice(passages), [one.names for one in passages]
     covered = set[str]().union(*(_covered(index, view, one) for one in beside))
     worth = {name: 0.0 if name in covered else index.weight(name) for name in set(chain(*items))}
     choice.cover(names * (size - HEADER), items, worth)
@@ -58,11 +97,7 @@ def quoting(view: View, aim: Aim, run: Sequence[Slot], size: float, names: float
     chosen: dict[int, list[Passage]] = {}
     for at in sorted(choice.taken):
         chosen.setdefault(passages[at].entry, []).append(passages[at])
-    tokens = sum(slot.whole.tokens for slot in run)
-    header = texts.digest(span(view, aim, run), len(units), tokens)
-    changed = {seq: at for unit in gone if (at := index.changed(unit.seqs[0])) for seq in unit.seqs[1:]}
-    quoted = (_quote(view, aim, seq, ones, changed.get(seq)) for seq, ones in chosen.items())
-    return header + "".join(quoted), tuple(chosen)
+    return chosen
 
 
 def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
@@ -70,16 +105,16 @@ def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
     return fold.quotes if isinstance(fold, Fold) else ()
 
 
-def standing(view: View, run: Sequence[Slot] = (), kept: Sequence[int] = ()) -> list[Standing]:
-    """What stands in the window, once `run` is folded and only what is kept or pinned of it stays: units, folds, and
-    the texts of the head."""
-    inside = {slot.first for slot in run}
+def standing(view: View, aim: Aim | None = None, folded: Sequence[Slot] = ()) -> list[Standing]:
+    """What stands in the window, once `folded` went and only what a fold leaves of it stays: units, folds, and the
+    texts of the head."""
+    inside = {slot.first for slot in folded}
     found: list[Standing] = []
     for slot in view.slots:
         if isinstance(slot, Folded) and slot.first not in inside:
             found.append(slot)
         shown = slot.shown if isinstance(slot, Folded) else (slot,)
-        found += [unit for unit in shown if slot.first not in inside or unit.key in kept or unit.pins]
+        found += [unit for unit in shown if slot.first not in inside or (aim is not None and stays(view, aim, unit))]
     return [*found, *(text for message in view.front.messages for text, _ in readable(message))]
 
 
@@ -88,7 +123,7 @@ def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:
     if isinstance(one, str):
         return index.names(one)
     if isinstance(one, Folded):
-        return index.names(one.text)
+        return index.names(texts.unmarked(one.text))
     if one.cuts:
         return frozenset[str]().union(*map(index.names, _texts(one)))
     return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
@@ -141,13 +176,15 @@ def _talkative(entry: Entry, verbosity: float) -> float:
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
 
 
-def _quote(view: View, aim: Aim, seq: int, passages: Sequence[Passage], changed: int | None) -> str:
+def _quote(view: View, aim: Aim, index: Index, seq: int, passages: Sequence[Passage]) -> str:
     """What is quoted of one entry, under its name; with the entry that has changed since what a tool showed there."""
     fact = view.fetch(seq).body
     assert isinstance(fact, Fact)
     pieces: list[str] = []
     for number, (text, _) in enumerate(readable(fact)):
         spans = joined([wider(text, one.start, one.end) for one in passages if one.text == number])
-        pieces += [text[start:end].strip("\n") for start, end in spans]
+        pieces += [stretches(text, spans)] if spans else []
+    turn = view.unit(view.unit_of[seq]).seqs[0]
+    changed = index.changed(turn) if seq != turn else None
     role = role_of(fact) if changed is None else texts.changed(role_of(fact), aim.ref(changed))
-    return texts.quoted(aim.ref(seq), role, texts.disarmed(texts.gap("").join(pieces)))
+    return texts.quoted(aim.ref(seq), role, "\n".join(pieces), view.notes)

@@ -13,10 +13,10 @@ from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
 from transom.core.policy import Aim
 from transom.core.tokens import NOTHING, Size
-from transom.core.unit import Slot, Unit, pinned_in
+from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.strategies.index import Index
-from transom.strategies.omission import leading, runs
+from transom.strategies.omission import freed, leading, runs, stays
 from transom.strategies.quoting import quoting
 
 
@@ -45,16 +45,18 @@ class Rolling(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable)
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        limit = aim.limit.tokens
+        limit, whole = aim.limit.tokens, aim.budget.limits(view.ratio).tokens
         free = max(0.25 * limit, limit - aim.fixed.tokens - aim.words.tokens)
         size = min(self.size, self.share * free)
-        old = [run for run in runs(view, aim, self._between(view, aim, size, free)) if any(_goes(s, aim) for s in run)]
-        freed = reduce(Size.plus, (_freed(slot, aim) for slot in chain(*old)), NOTHING)
-        size = min(size, freed.tokens / 2, limit - aim.words.tokens - view.total.tokens + freed.tokens)
-        saved = freed.minus(Size(int(size), 0, 0, len(old)))
+        found = runs(view, aim, self._between(view, aim, size, free))
+        old = [run for run in found if any(isinstance(s, Unit) and not stays(view, aim, s) for s in run)]
+        gone = list(chain(*old))
+        gain = reduce(Size.plus, (freed(view, aim, slot) for slot in gone), NOTHING)
+        size = min(size, gain.tokens / 2, whole - aim.words.tokens - view.total.tokens + gain.tokens)
+        saved = gain.minus(Size(int(size), 0, 0, len(old)))
         if aim.hard or aim.pressure(view) - aim.pressure(view, saved) >= self.least:
             for run in old:
-                text, quotes = quoting(view, aim, run, size / len(old), 1.0)
+                text, quotes = quoting(view, aim, run, gone, size / len(old), 1.0)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why="digest")
 
     def _between(self, view: View, aim: Aim, size: float, free: float) -> list[Slot]:
@@ -78,13 +80,3 @@ def _fitting(slots: Iterable[Slot], tokens: float, messages: int) -> int:
             break
         count, left = count + 1, left.minus(size)
     return count
-
-
-def _goes(slot: Slot, aim: Aim) -> bool:
-    return isinstance(slot, Unit) and slot.key not in aim.kept and not slot.pins
-
-
-def _freed(slot: Slot, aim: Aim) -> Size:
-    """What folding a slot frees: all but what stays pinned."""
-    stays = (slot,) if isinstance(slot, Unit) and not _goes(slot, aim) else pinned_in(slot)
-    return reduce(Size.minus, (unit.size for unit in stays), slot.size)
