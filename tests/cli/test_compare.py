@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 from chats import chat, write
 
-from transom.cli.picture import Point, front
+from transom.cli.picture import Point, draw, front
 from transom.policies import POLICIES
 
 
@@ -159,7 +160,14 @@ def test_a_picture_of_each_kind(run, folder):
     [
         (("--policies", "slidin"), "unknown policy 'slidin': there are default, "),
         (("--chart", "a.gif"), "--chart: a picture is .svg or .png, not .gif"),
-        (("--min-messages", "99"), "no conversation in these files is as long as asked for"),
+        (("--chart", "none/a.svg"), "--chart: there is no folder none\n"),
+        (("--chart", "none/such/a"), "--chart: there is no folder none/such\n"),
+        (("--chart", "chats.jsonl/a.svg"), "--chart: there is no folder chats.jsonl\n"),
+        (("--chart", "."), "--chart: . is a folder\n"),
+        (("--chart", ".."), "--chart: .. is a folder\n"),
+        (("--min-messages", "99"), "no conversation in these files is as long as asked for\n"),
+        (("--max-messages", "0"), "no conversation in these files is as long as asked for\n"),
+        (("--min-tokens", "9999"), "no conversation in these files is as long as asked for\n"),
         (("--budget", "0"), "budget: context must be a whole number of at least 1, not 0"),
     ],
 )
@@ -169,6 +177,50 @@ def test_what_makes_no_sense_is_one_line(run, folder, args, line):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"transom: {line}")
     assert [path.name for path in folder.iterdir()] == ["chats.jsonl"]
+
+
+@pytest.mark.parametrize(("chart", "named"), [("a", "a"), ("a.svg", "a.svg"), ("b", "b.png")])
+def test_a_folder_is_no_place_for_a_picture(run, folder, chart, named):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    for name in ("a", "a.svg", "b.png"):
+        (folder / name).mkdir()
+    found = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", chart)
+    assert found == (2, "", f"transom: --chart: {named} is a folder\n")
+
+
+def test_files_without_a_conversation_are_said_to_have_none(run, folder):
+    (folder / "empty.jsonl").write_text("")
+    for extra in ((), ("--every", 2)):
+        found = run("compare", "empty.jsonl", "--budget", 2_000, *extra)
+        assert found == (2, "", "transom: no conversation in these files\n")
+
+
+def test_what_was_asked_for_stands_with_the_results(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": named(20)})
+    args = ("compare", "chats.jsonl", "--budget", 3_000, "--policies", "sliding", "--jobs", 1, "--json")
+    plain = json.loads(run(*args, "--chart", "plain.svg")[1])
+    assert list(plain) == ["budget", "prices", "min_messages", "max_messages", "min_tokens", "every", "policies"]
+    assert list(plain.values())[:-1] == [3_000, None, 0, None, 0, 1]
+    narrowed = ("--min-messages", 2, "--max-messages", 99, "--min-tokens", 5, "--every", 3)
+    found = json.loads(run(*args, "--prices", "openai", *narrowed, "--chart", "priced.svg")[1])
+    assert list(found.values())[:-1] == [3_000, "openai", 2, 99, 5, 3]
+    title = "1 conversation, a budget of 3,000 tokens"
+    assert f">{title}<" in (folder / "plain.svg").read_text()
+    assert f">{title}, prices: openai<" in (folder / "priced.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("least", "most"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.8), (0.98, 0.995), (0.994, 0.995), (0.99401, 0.99402), (1, 1)]
+)
+def test_each_tick_says_something_else(folder, least, most):
+    points = [Point(name="low", cost=0.5, grounding=least), Point(name="high", cost=0.501, grounding=most)]
+    draw(points, [folder / "a.svg"], "", "")
+    drawn = re.findall(r">([^<>\s]+)</text>", (folder / "a.svg").read_text())
+    ticks = [text for text in drawn if text.endswith("%")]
+    costs = [text for text in drawn if text.replace(".", "").isdigit()]
+    for axis in (ticks, costs):
+        assert len(set(axis)) == len(axis) > 1
+    assert most - least < 0.5 or not any("." in text for text in ticks), "no more decimals than are needed"
 
 
 def test_a_picture_of_nothing_is_none(run, folder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from chats import chat, write
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,7 @@ def test_a_pin_surfaces_and_its_undo_is_the_newest_edit(run):
         (("window", "demo", "--budget", 10), "need at least"),
         (("window", "demo", "--budget", 16_000, "--dialect", "klingon"), "unknown dialect 'klingon': there are openai"),
         (("window", "demo", "--budget", 16_000, "--policy", "none"), "unknown policy 'none'"),
+        (("window", "demo", "--budget", 16_000, "--prices", "none"), "unknown prices 'none': there are anthropic, "),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(run, args, error):
@@ -105,3 +107,11 @@ def test_the_next_window_for_people(run):
     assert " of 8,000 tokens, " in out[1]
     assert out[2].startswith("it would break the cached prefix at slot ")
     assert edits(run) == before
+
+
+def test_with_prices_the_next_window_is_cut_before_it_is_full(run):
+    write("chats.jsonl", {"id": "long", "messages": chat(60)})
+    assert run("replay", "chats.jsonl", "--budget", 100_000)[0] == 0
+    args = ("window", "long", "--budget", 100_000, "--json")
+    plain, cut = (json.loads(run(*args, *more)[1])["tokens"] for more in ((), ("--prices", "anthropic")))
+    assert cut < plain < 100_000

@@ -191,6 +191,24 @@ def test_an_unknown_id_lists_what_is_near(run):
     assert said(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
 
 
+RED = "\x1b[31m"
+
+
+def test_what_is_foreign_in_an_error_cannot_recolour_the_terminal(run, folder):
+    url = ("--store", "sqlite:///a.db")
+    write("chats.jsonl", *({"id": f"{RED}lamb {n}\x07", "messages": chat(1)} for n in (1, 2)))
+    assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
+    assert said(run("read", "amb", "entry 3", *url)) == "'amb' is a part of 2 ids: [31mlamb 1 , [31mlamb 2"
+    assert said(run("read", "zzz", "entry 3", *url)).endswith("there is [31mlamb 1 , [31mlamb 2")
+    (folder / f"{RED}.jsonl").write_text("nonsense")
+    assert said(run("replay", f"{RED}.jsonl", "--budget", 9)).startswith("[31m.jsonl line 1: not JSON: ")
+    assert said(run("replay", f"{RED}none.jsonl", "--budget", 9)) == "[31mnone.jsonl: No such file or directory"
+    assert said(run(f"{RED}replay")).startswith("No such command ")
+    write("chats.jsonl", {"id": "x", "messages": [{"role": RED, "content": "a"}]})
+    for line in (said(run("replay", "chats.jsonl", "--budget", 9)), said(run("replay", RED))):
+        assert line.isprintable()
+
+
 def test_a_full_disk_loses_nothing_that_was_stored(folder):
     write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(30)} for n in range(4)))
     args = ("replay", "chats.jsonl", "--budget", 5_000, "--store", URL, "--out", "w.jsonl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, nan, sqrt
 
 import pytest
 
@@ -45,6 +45,40 @@ def test_prices_have_names_and_a_budget_takes_nothing_else():
         Prices.named("mine")
     with pytest.raises(InvalidSetting, match="prices must be Prices or None, not 'openai'"):
         Budget(prices="openai")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"write": nan}, "write must be a finite number of at least 0, not nan"),
+        ({"write": inf}, "write must be a finite number of at least 0, not inf"),
+        ({"fresh": -0.5}, "fresh must be a finite number of at least 0, not -0.5"),
+        ({"fresh": "1"}, "fresh must be a finite number of at least 0, not '1'"),
+        ({"read": -1}, "read must be a finite number of at least 0, not -1"),
+        ({"read": True}, "read must be a finite number of at least 0, not True"),
+        ({"read": None}, "read must be a finite number of at least 0, not None"),
+        ({"read": 1.5}, "read must be at most write, 1.0, not 1.5"),
+        ({"step": 0}, "step must be a whole number of at least 1, not 0"),
+        ({"step": 1.0}, "step must be a whole number of at least 1, not 1.0"),
+        ({"least": -1}, "least must be a whole number of at least 0, not -1"),
+        ({"least": None}, "least must be a whole number of at least 0, not None"),
+    ],
+)
+def test_what_is_no_price_is_refused(given, why):
+    with pytest.raises(InvalidSetting) as problem:
+        Prices(**given)
+    assert str(problem.value) == f"prices: {why}"
+
+
+def test_reading_may_cost_nothing_or_as_much_as_writing():
+    assert Prices(fresh=0, write=1, read=0).of((10, 4)) == 6
+    assert Prices(write=1.0, read=1.0).of((10, 4)) == 10
+
+
+@pytest.mark.parametrize(("name", "least"), [("context", 1), ("reserve", 0)])
+def test_a_budget_needs_its_numbers(name, least):
+    with pytest.raises(InvalidSetting, match=f"budget: {name} must be a whole number of at least {least}, not None"):
+        Budget(**{name: None})
 
 
 def windows(prices, calls=150):

@@ -79,8 +79,8 @@ def test_max_messages_counts_all_of_them(limit):
 
 def test_reserve_and_tools_leave_less_room():
     tools = [{"type": "function", "function": {"name": "sh", "description": "x " * 500}}]
-    wide = transom.fit(history(100), context=4_000)
-    narrow = transom.fit(history(100), context=4_000, reserve=1_000, tools=tools)
+    wide = transom.fit(history(100), context=4_000, policy="sliding")
+    narrow = transom.fit(history(100), context=4_000, policy="sliding", reserve=1_000, tools=tools)
     assert len(narrow) < len(wide)
 
 

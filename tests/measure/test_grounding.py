@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from transom.measure.grounding import Grounding, History, grounding, identifiers, texts_of, usable
@@ -52,6 +54,31 @@ def cut(before, after):
 )
 def test_identifiers(text, names):
     assert identifiers([text]) == names
+
+
+LONGEST = "a/" * 99 + "bc"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (LONGEST, [LONGEST]),
+        (LONGEST + "c", []),
+        ("a.py " + "x" * 201 + " src/b.py", ["a.py", "src/b.py"]),
+        ("at https://a.example/" + "x" * 300 + "/?q=" + "y" * 300 + ", c.py", ["https", "c.py"]),
+        (r"one\nhttps://a.example/x", ["https://a.example/x"]),
+    ],
+)
+def test_a_long_run_names_nothing_but_a_url(text, names):
+    found = identifiers([text])
+    assert [name.partition("://")[0] if len(name) > 200 else name for name in found] == names
+
+
+@pytest.mark.parametrize("run", ["a", "a-", "a.", "a1-", "-", "_", "1", "nhttps:/"])
+def test_identifiers_are_found_in_linear_time(run):
+    begun = time.process_time()
+    identifiers([run * (1_000_000 // len(run))])
+    assert time.process_time() - begun < 2
 
 
 def test_a_message_says_its_texts_and_the_values_of_its_arguments():

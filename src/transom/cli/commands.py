@@ -118,7 +118,7 @@ class Undo(Struct, frozen=True, kw_only=True):
 
 @command("editing", "The window the next call would see; nothing is logged.")
 class Window(Struct, frozen=True, kw_only=True):
-    """The window the next call would see under this budget and policy. A dry run: the log stays as it is.
+    """The window the next call would see under this budget, policy and prices. A dry run: the log stays as it is.
 
     With --json, what a request of the dialect holds of the conversation.
     """
@@ -126,6 +126,7 @@ class Window(Struct, frozen=True, kw_only=True):
     id: o.Id
     budget: o.Budget
     policy: o.Policy = "default"
+    prices: o.Prices = None
     dialect: o.AnyDialect = None
     store: o.AnyStore = None
     json: o.Json = False

@@ -53,6 +53,9 @@ MEASURES: tuple[Measure, ...] = (
 HALF = 10
 """Where the columns part if they do not fit side by side: what windows are and cost, and what they hold."""
 
+ASKED = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
+"""What results depend on besides the files and the policy."""
+
 NOTE = (
     "Cost is by that of sending everything, with prompt caching. Beyond: names last mentioned further back than the "
     "budget; near: with 40 characters around them, wide: in a stretch of 240. Refused calls stand in no other column."
@@ -68,16 +71,17 @@ def run(wanted: Compare) -> int:
     paths = () if wanted.chart is None else pictures(wanted.chart)
     chosen = list(choose(wanted))
     if not chosen:
-        raise InvalidSetting("no conversation in these files is as long as asked for")
+        narrowed = wanted.min_messages or wanted.min_tokens or wanted.max_messages is not None
+        raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
     with Watch("memory:", writing=False) as watch, Bar(watch) as bar:
         results = compare(chosen, names, budget, jobs=wanted.jobs, bar=bar)
     if wanted.json:
-        put_json({"budget": wanted.budget, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
+        asked = {name: getattr(wanted, name) for name in ASKED}
+        put_json({**asked, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
     else:
         _print(results)
     if paths:
-        many = "1 conversation" if len(chosen) == 1 else f"{len(chosen):,} conversations"
-        _draw(results, paths, f"{many}, a budget of {wanted.budget:,} tokens")
+        _draw(results, paths, _title(wanted, len(chosen)))
     return WRONG if any(one.tally.invalid or one.tally.over for one in results.values()) else 0
 
 
@@ -145,6 +149,11 @@ def _names(wanted: str) -> list[str]:
     """The policies asked for, each once. Raises InvalidSetting for one that is unknown."""
     names = list(POLICIES) if wanted == "all" else [name.strip() for name in wanted.split(",")]
     return [policy_named(name).name for name in dict.fromkeys(names)]
+
+
+def _title(wanted: Compare, many: int) -> str:
+    prices = "" if wanted.prices is None else f", prices: {wanted.prices}"
+    return f"{many:,} conversation{'' if many == 1 else 's'}, a budget of {wanted.budget:,} tokens{prices}"
 
 
 def _draw(results: Results, paths: Sequence[Path], title: str) -> None:

@@ -8,10 +8,12 @@ from transom.cli import commands as asked
 from transom.cli.explaining import worth
 from transom.cli.places import found_log
 from transom.cli.showing import kind_of, words
-from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
+from transom.cli.streams import one_line
+from transom.cli.term import STYLES, put, put_json, put_whole, terminal
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.folding import fold
+from transom.core.price import Prices
 from transom.core.view import View
 from transom.drive.conversation import Conversation
 from transom.policies import policy_named
@@ -91,7 +93,8 @@ def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
 
 
 def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
-    conversation = _opened(log, Budget(context=wanted.budget), wanted.policy, wanted.dialect)
+    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
+    conversation = _opened(log, budget, wanted.policy, wanted.dialect)
     window, edits = conversation.dry_run(), conversation.priced()
     if wanted.json:
         request = window.request(conversation.dialect)

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from transom.cli.commands import Explain
 from transom.cli.places import found_log
-from transom.cli.term import STYLES, one_line, put, put_json, put_whole, terminal
+from transom.cli.streams import one_line
+from transom.cli.term import STYLES, put, put_json, put_whole, terminal
 from transom.core.entry import Sent
 from transom.core.folding import view_of
 from transom.core.message import Failure, Head

@@ -36,14 +36,19 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 def pictures(path: Path) -> tuple[Path, ...]:
-    """The files to draw. Raises InvalidSetting for another kind of file, or if there is nothing to draw with."""
+    """The files to draw. Raises InvalidSetting for another kind, for no place, or if there is nothing to draw with."""
     if path.suffix and path.suffix not in KINDS:
         raise InvalidSetting(f"--chart: a picture is .svg or .png, not {path.suffix}")
     try:
         import_module("matplotlib")
     except ImportError:
         raise InvalidSetting("--chart needs matplotlib: pip install 'transom[charts]'") from None
-    return (path,) if path.suffix else tuple(path.with_suffix(kind) for kind in KINDS)
+    if not path.parent.is_dir():
+        raise InvalidSetting(f"--chart: there is no folder {path.parent}")
+    files = (path,) if path.suffix else tuple(path.parent / f"{path.name}{kind}" for kind in KINDS)
+    if folder := next((place for place in (path, *files) if place.is_dir()), None):
+        raise InvalidSetting(f"--chart: {folder} is a folder")
+    return files
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -63,7 +68,8 @@ def draw(points: Sequence[Point], paths: Sequence[Path], title: str, grounding: 
         axes.set_title(title, fontsize=11)
         axes.set_xlabel("cost × sending everything (prompt caching, Anthropic-like)")
         axes.set_ylabel(grounding)
-        axes.yaxis.set_major_formatter(import_module("matplotlib.ticker").PercentFormatter(1.0, decimals=0))
+        percent = import_module("matplotlib.ticker").PercentFormatter(1.0)  # with the decimals that tell ticks apart
+        axes.yaxis.set_major_formatter(percent)
         axes.margins(x=0.12, y=0.12)
         axes.grid(visible=True, color="#e6e6e6")
         axes.spines[["top", "right"]].set_visible(False)

@@ -17,7 +17,8 @@ from rich.table import Table
 
 from transom.cli.chart import sawtooth
 from transom.cli.places import command
-from transom.cli.term import one_line, put, put_json, put_whole, terminal
+from transom.cli.streams import one_line
+from transom.cli.term import put, put_json, put_whole, terminal
 from transom.core.tokens import REQUEST_TOKENS
 from transom.measure.tally import Needs, Span, Tally
 

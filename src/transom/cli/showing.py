@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from transom.cli.commands import Show
 from transom.cli.places import found_log
-from transom.cli.term import STYLES, one_line, put, put_json, terminal
+from transom.cli.streams import one_line
+from transom.cli.term import STYLES, put, put_json, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Fact, Head, role_of

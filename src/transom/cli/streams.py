@@ -22,10 +22,15 @@ def open_streams() -> None:
             reconfigure(errors="replace")
 
 
+def one_line(text: str) -> str:
+    """A foreign text that cannot move the cursor, ring or recolour anything."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
 def say(line: str, code: int) -> int:
-    """One line on stderr, if anybody listens; the exit code."""
+    """One line on stderr, if anybody listens; the exit code. It may hold an id, a file's name or what stands in it."""
     try:
-        sys.stderr.write(f"transom: {' '.join(line.split())}\n")
+        sys.stderr.write(f"transom: {' '.join(one_line(line).split())}\n")
         sys.stderr.flush()
     except OSError:
         drop(sys.stderr)

@@ -1,4 +1,4 @@
-"""The terminal: one console, one way to put a foreign text on one line of it."""
+"""The terminal: one console, and what is put on it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ def terminal(*, aside: bool = False) -> Terminal:
     stream = sys.stderr if aside else sys.stdout
     wide = None if stream.isatty() or "COLUMNS" in os.environ else 150
     return Terminal(stderr=aside, highlight=False, markup=False, emoji=False, width=wide)
-
-
-def one_line(text: str) -> str:
-    """A foreign text that cannot move the cursor, ring or recolour anything."""
-    return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
 def put(console: Console, *pieces: tuple[str, str]) -> None:

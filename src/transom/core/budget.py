@@ -31,7 +31,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for name in ("context", "reserve", "max_messages", "max_bytes", "max_images"):
             value = getattr(self, name)
             least = 0 if name in {"reserve", "max_images"} else 1
-            if value is not None and (type(value) is not int or value < least):
+            if not (value is None and name.startswith("max_")) and (type(value) is not int or value < least):
                 raise InvalidSetting(f"budget: {name} must be a whole number of at least {least}, not {value!r}")
         if self.usable < 1:
             raise InvalidSetting(f"budget: reserve {self.reserve:,} leaves nothing of context {self.context:,}")

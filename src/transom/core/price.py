@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import Struct
 
 from transom.errors import InvalidSetting
@@ -13,7 +15,8 @@ Request = tuple[int, int]
 class Prices(Struct, frozen=True, kw_only=True):
     """A token read from the cache, one written to it, and one of a request too short to be cached.
 
-    What is cached comes in whole steps of `step` tokens, and is at least `least`, as is the request.
+    What is cached comes in whole steps of `step` tokens, and is at least `least`, as is the request. Raises
+    InvalidSetting for what is no price, or if reading costs more than writing.
     """
 
     fresh: float = 1.0
@@ -21,6 +24,18 @@ class Prices(Struct, frozen=True, kw_only=True):
     read: float = 0.1
     step: int = 1
     least: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("fresh", "write", "read"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+                raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {value!r}")
+        if self.read > self.write:
+            raise InvalidSetting(f"prices: read must be at most write, {self.write!r}, not {self.read!r}")
+        for name, least in (("step", 1), ("least", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise InvalidSetting(f"prices: {name} must be a whole number of at least {least}, not {value!r}")
 
     @staticmethod
     def named(name: str | None) -> Prices | None:

@@ -30,6 +30,8 @@ WIDE = 240
 
 _IDENTIFIERS = re.compile(
     r"""https?://[^\s"'`<>)\]}]+"""  # URLs
+    # A long run names nothing, and takes the square of its length if identifiers are looked for at each place in it.
+    r"""|(?<![\w.@~/-])(?P<long>[\w.@~/-]{201,})"""
     r"""|(?:[~.]{0,2}/)?[\w.@-]+(?:/[\w.@-]+)+"""  # paths
     r"""|[A-Za-z_]\w*(?:\.\w+)+"""  # dotted names, files
     r"""|[A-Za-z0-9]*_\w+"""  # snake_case
@@ -110,7 +112,7 @@ def identifiers(texts: Sequence[str]) -> list[str]:
     for text in texts:
         for match in _IDENTIFIERS.finditer(text):
             name = match.group().rstrip(".,:;-")
-            if len(name) >= 4:
+            if len(name) >= 4 and match.lastgroup != "long":
                 found[name] = None
         found.update((match.group(2), None) for match in _QUOTED.finditer(text))
     return list(found)

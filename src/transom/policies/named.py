@@ -1,5 +1,9 @@
 """Systems as their users know them, on this engine. Figures are of mid to late 2026 and scale down with small windows;
-each docstring says what is left out. Where they summarise with a model, here is a `Rolling` digest."""
+each docstring says what is left out. Where they summarise with a model, here is a `Rolling` digest.
+
+A share of the window at which one acts is of the room beside what must stand (head, first task, newest user message),
+so that a long system prompt does not make it act at every call; `KeepUsers` has 15% of other limits, as of messages.
+"""
 
 from __future__ import annotations
 
@@ -165,8 +169,8 @@ AIDER = Policy(
     most=Budget(context=32_768),
 )
 """aider (`ChatSummary`, `max_chat_history_tokens`): the turn at work, from the newest user message on, stays whole;
-what was done before may have 8,192 tokens (a quarter of the room in windows under 32,768): half of it a summary, half
-of it the newest of what was done.
+once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), half of these
+are a summary of what was done, half the newest of it.
 
 Left out: the repository map (it is the caller's head) and the smaller budget of middling windows, a sixteenth. Not so:
 no done message is dropped unread because the summariser is full, and a turn at work that fills the window is folded.
@@ -175,7 +179,7 @@ no done message is dropped unread because the summariser is full, and a turn at 
 SWE_AGENT = Policy(
     name="swe_agent",
     arrival=(Clip(tokens=25_000, unit="bytes", allowance=1.0),),
-    pressure=(Mask(last=5, polling=10), Superseded()),
+    pressure=(Mask(last=5, polling=10), Superseded(least=0.0)),
     hard=FULL,
     trigger=0.0,
     target=0.0,

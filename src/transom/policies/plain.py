@@ -46,7 +46,7 @@ DEFAULT = Policy(
     name="default",
     keepers=(KeepTools(PLANS), KeepUsers(fraction=0.08, each=150)),
     arrival=(ClipTurn(),),
-    pressure=(DropMedia(old=True), DropReasoning(), Digest(), Omit()),
+    pressure=(DropMedia(old=True), DropReasoning(), Digest()),
     hard=LADDER,
     trigger=1.0,
 )

@@ -18,6 +18,9 @@ from transom.core.view import View
 SNAP = 0.15
 """A cut moves to a line end if one lies within this share of its half."""
 
+WORD = 32
+"""Else it moves to a blank if one lies within so many characters: half a number is another number."""
+
 Form = tuple[tuple[Span, ...], str]
 """What a trim shows: the spans kept and the note in the gap."""
 
@@ -52,14 +55,14 @@ def is_read_back(view: View, unit: Unit, seq: int) -> bool:
 
 
 def halves(text: str, keep: int) -> tuple[Span, ...]:
-    """Spans of about `keep` characters in all, at line ends where they are near."""
+    """Spans of at most `keep` characters in all, at line ends where they are near, or between words."""
     first = keep // 2
     last = len(text) - (keep - first)
     slack = int(first * SNAP)
-    line = text.rfind("\n", first - slack, first) if slack else -1
-    first = line + 1 if line >= 0 else first
-    line = text.find("\n", last, last + slack) if slack else -1
-    last = line + 1 if 0 <= line < len(text) - 1 else last
+    word = min(WORD, first)
+    first = text.rfind("\n", first - slack, first) + 1 or text.rfind(" ", first - word, first) + 1 or first
+    line, blank = text.find("\n", last, last + slack), text.find(" ", last, last + word)
+    last = next((at + 1 for at in (line, blank) if 0 <= at < len(text) - 1), last)
     spans = ((0, first), (last, len(text)))
     return tuple((a, b) for a, b in spans if a < b)
 

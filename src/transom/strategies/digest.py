@@ -38,8 +38,9 @@ class Digest(Struct, frozen=True, kw_only=True):
     `tail`: what stays as it is. `quiet`: what a cut leaves free. `cap`: all layers together; `layer`: a new one, of
     what is free under the cap; `merge`: the one that they become, if a new one would be under `least`.
 
-    Of talk without tools a digest is larger, leaves less free, and keeps most of its room for words; and where there is
-    more of it than it can hold, the tail grows by up to `talk`: the newest is then the better guess.
+    Of talk without tools a digest is larger and keeps most of its room for words. As long as it can hold what there is,
+    it leaves hardly anything free; where there is more, the tail grows by up to `talk`: the newest is then the better
+    guess.
     """
 
     tail: float = 0.05
@@ -62,7 +63,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         first = Index.of(view, aim.budget.usable).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
-        quiet, merge = self.quiet * (1 - 0.75 * talk), self.merge + 0.25 * talk
+        quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.35 * talk
         stop = _behind(view, aim, start, tail * free)
         old = view.slots[start:stop]
         if not any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in old):

@@ -122,12 +122,15 @@ def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
 def wider(text: str, start: int, end: int) -> Span:
     """A span with its margins, each to the next blank if there is one near."""
     start, end = max(0, start - MARGIN), min(len(text), end + MARGIN)
-    least, most = max(0, start - SNAP), min(len(text), end + SNAP)
-    while start > least and not text[start - 1].isspace():
-        start -= 1
-    while end < most and not text[end].isspace():
-        end += 1
-    return start, end
+    before, behind = start, end
+    while before > max(0, start - SNAP) and not text[before - 1].isspace():
+        before -= 1
+    while behind < min(len(text), end + SNAP) and not text[behind].isspace():
+        behind += 1
+    return (
+        before if not before or text[before - 1].isspace() else start,
+        behind if behind == len(text) or text[behind].isspace() else end,
+    )
 
 
 def joined(spans: list[Span]) -> list[Span]:

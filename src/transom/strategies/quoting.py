@@ -30,7 +30,7 @@ FADES = 0.5
 """What each further passage with the same word is worth of the one before."""
 
 LARGER, TRIES = 1.05, 3
-"""A digest that came out larger than asked for by more than this is made again, smaller, so many times."""
+"""A digest that came out larger than asked for by more than this is chosen again, smaller, so many times in all."""
 
 SHORT = 100
 """Tokens of a message up to which all it says counts whole."""
