@@ -257,9 +257,4 @@ def _anew(view: View) -> View:
 
 
 def test_default_is_made_of_it():
-    assert [type(strategy).__name__ for strategy in DEFAULT.pressure] == [
-        "DropMedia",
-        "DropReasoning",
-        "Digest",
-        "Omit",
-    ]
+    assert [type(strategy).__name__ for strategy in DEFAULT.pressure] == ["DropMedia", "DropReasoning", "Digest"]
