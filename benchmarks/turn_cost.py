@@ -1,11 +1,13 @@
 """What a turn costs, and whether that grows with the log.
 
-    python benchmarks/turn_cost.py [--messages 10000] [--budget 60000] [--store memory:|sqlite:///PATH] [--json]
+    python benchmarks/turn_cost.py [--messages 10000] [--budget 60000] [--store memory:|sqlite:///PATH]
+                                   [--prepare] [--json]
 
 One synthetic conversation of realistic sizes (medians of real coding agents: a call of 60 tokens, a result of 250 with
 a long tail up to 6,000, a user message every 40 calls) grows to `--messages`. Process CPU time, medians and p99.
 
-A turn: append the reply and its tool result, build the window, render it for OpenAI. Tokenising new text is apart: the
+A turn: append the reply and its tool result, build the window, render it for OpenAI. With `--prepare`, looking at names
+and words is apart (`Conversation.prepare`, between the turns); tokenising new text always is: the
 counter of the run looks its counts up, and what a real count costs is measured beside it. Quiet turns and cuts are told
 apart. The plain ideal keeps a list and a running sum, counts the new messages, drops the oldest when it must, and
 copies the list: no log, no validity, no reasons.
@@ -93,7 +95,9 @@ def ideal(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int) ->
     return spent
 
 
-def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, url: str) -> dict[str, Any]:
+def measure(
+    all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, url: str, *, prepare: bool
+) -> dict[str, Any]:
     store = open_store(url)
     log = store.open("turn_cost")
     conv = Conversation(
@@ -101,6 +105,7 @@ def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, 
     )
     quiet: list[tuple[int, float]] = []
     cuts: list[float] = []
+    preparing: list[float] = []
     for number, turn in enumerate(all_turns):
         start = time.process_time_ns()
         for message in turn:
@@ -117,6 +122,10 @@ def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, 
             quiet.append((number, micro))
         else:
             cuts.append(micro)
+        start = time.process_time_ns()
+        if prepare:  # while the model is answering
+            conv.prepare()
+        preparing.append((time.process_time_ns() - start) / 1e3)
     entries = len(log)
     store.close()
     early = [micro for number, micro in quiet if 100 <= number < 300]
@@ -131,6 +140,7 @@ def measure(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, 
         "around_turn_200_us": statistics.median(early),
         "last_turns_us": statistics.median(late),
         "growth": statistics.median(late) / statistics.median(early),
+        "preparing_mean_us": statistics.fmean(preparing),
         "cuts": len(cuts),
         "cut_median_ms": statistics.median(cuts) / 1e3 if cuts else None,
         "cut_max_ms": max(cuts) / 1e3 if cuts else None,
@@ -143,6 +153,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--budget", type=int, default=60_000)
     parser.add_argument("--store", action="append")
+    parser.add_argument("--prepare", action="store_true", help="look at names and words between the turns")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     all_turns = turns(options.messages)
@@ -161,7 +172,10 @@ def main() -> None:
         "ideal_median_us": statistics.median(plain),
         "ideal_p99_us": plain[int(len(plain) * 0.99)],
         "tokenising_a_message_us": tokenising,
-        "runs": [measure(all_turns, counter, options.budget, url) for url in options.store or ["memory:"]],
+        "runs": [
+            measure(all_turns, counter, options.budget, url, prepare=options.prepare)
+            for url in options.store or ["memory:"]
+        ],
     }
     results["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if options.json:
@@ -172,6 +186,7 @@ def main() -> None:
     for run in results["runs"]:
         print(f"{run['store']:8} {run['turns']:,} turns, {run['entries']:,} entries", end=", ")
         print(f"the last window has {run['window_messages']} messages")
+        print(f"  preparing        mean   {run['preparing_mean_us']:7.1f} us a turn (apart)")
         print(f"  quiet turn       median {run['quiet_median_us']:7.1f} us   p99 {run['quiet_p99_us']:7.1f} us")
         print(f"  growth           {run['around_turn_200_us']:.1f} us at turn 200,", end=" ")
         print(f"{run['last_turns_us']:.1f} us at the end: {run['growth']:.2f} times")

@@ -53,7 +53,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def prepare(self, view: View, budget: Budget) -> None:
         """Index what came since."""
-        Index.of(view, budget.usable)
+        Index.of(view, budget.usable).ready(view)
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit, fixed = aim.limit.tokens, aim.fixed.tokens + aim.words.tokens

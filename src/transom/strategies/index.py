@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from math import log
 from typing import NamedTuple, cast
 
@@ -92,6 +93,11 @@ class Index:
         while index.n < n:
             index.add(view.fetch(index.n))
         return index
+
+    def ready(self, view: View) -> None:
+        """Look at the words too, if they have been asked for before."""
+        if self.words.asked:
+            self.words.upto(view, self)
 
     def at(self, view: View, seq: int) -> Indexed:
         """What an entry holds, also if it lies further back than the index reaches."""
@@ -196,6 +202,10 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(name for _, names in names_in(text) for name in names)
 
 
+def _said(text: str) -> frozenset[str]:
+    return frozenset(Words.words(text))
+
+
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
     """Count up or down; what has come to nothing is forgotten."""
     for one in of:
@@ -227,15 +237,22 @@ class Words:
 
     def __init__(self) -> None:
         self._of: dict[int, Spoken] = {}
+        self.shown = lru_cache(STANDING)(_said)
+        """The words in a text that stands in the window: it is looked at once while it stands."""
         self._found_in: Counter[str] = Counter()
         self._proper: Counter[str] = Counter()
 
+    @property
+    def asked(self) -> bool:
+        """Whether anybody has wanted words yet."""
+        return bool(self._of)
+
     def upto(self, view: View, index: Index) -> Words:
         """The words of all that is indexed."""
-        for seq, indexed in index.entries.items():
-            if seq not in self._of:
-                self._of[seq] = mine = self._spoken(view, seq, indexed)
-                self._count(mine, 1)
+        new = list(takewhile(lambda seq: seq not in self._of, reversed(index.entries)))
+        for seq in reversed(new):
+            self._of[seq] = mine = self._spoken(view, seq, index.entries[seq])
+            self._count(mine, 1)
         return self
 
     def at(self, view: View, index: Index, seq: int) -> tuple[tuple[str, ...], ...]:

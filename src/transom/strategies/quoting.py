@@ -16,7 +16,7 @@ from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.covering import Choice
-from transom.strategies.index import Index, Words
+from transom.strategies.index import Index
 from transom.strategies.omission import span, stays
 from transom.strategies.passages import Passage, joined, readable, stretches, wider
 
@@ -146,7 +146,7 @@ def _cover_words(
     words = index.words.upto(view, index)
     entries = dict.fromkeys(one.entry for one in choice.passages)
     items = [spoken for seq in entries for spoken in words.at(view, index, seq)]
-    said = (item for one in beside for item in _words_shown(words, one))
+    said = (item for one in beside for item in _words_shown(view, index, one))
     times = Counter(chain(said, *(items[at] for at in choice.taken)))
     worth = {word: words.weight(word) * FADES ** times[word] for word in set(chain(*items))}
     verbosity = _verbosity(view, gone)
@@ -154,9 +154,13 @@ def _cover_words(
     choice.cover(left, items, worth, again=FADES, factors=[factors[one.entry] for one in choice.passages])
 
 
-def _words_shown(words: Words, one: Standing) -> set[str]:
-    texts = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
-    return {word for text in texts for word in words.words(text)}
+def _words_shown(view: View, index: Index, one: Standing) -> AbstractSet[str]:
+    """The words in what stands, as it is shown."""
+    words = index.words
+    if isinstance(one, Unit) and not one.cuts:
+        return set(chain(*(spoken for seq in one.seqs for spoken in words.at(view, index, seq))))
+    shown = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
+    return set[str]().union(*map(words.shown, shown))
 
 
 def _verbosity(view: View, units: Sequence[Unit]) -> float:

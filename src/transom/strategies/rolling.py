@@ -42,7 +42,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
 
     def prepare(self, view: View, budget: Budget) -> None:
         """Index what came since."""
-        Index.of(view, budget.usable)
+        Index.of(view, budget.usable).ready(view)
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit, whole = aim.limit.tokens, aim.budget.limits(view.ratio).tokens
