@@ -67,7 +67,8 @@ Results = dict[str, Compared]
 
 def run(wanted: Compare) -> int:
     """Compare, print, draw, and say by the exit code whether every window was right."""
-    names, budget = (_names(wanted.policies), Budget(context=wanted.budget, prices=Prices.named(wanted.prices)))
+    names = _names(wanted.policies)
+    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
     paths = () if wanted.chart is None else pictures(wanted.chart)
     chosen = list(choose(wanted))
     if not chosen:
