@@ -104,7 +104,7 @@ def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     """Quoted text in which no line can be taken for one of our markers; `keys`: those of the frame's words."""
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
-        text = re.sub(_LINE_START + re.escape(f"[{key}]"), lambda match: "\\" + match.group(), text)
+        text = re.sub(_BRACKET + re.escape(f"{key}]"), lambda match: "\\" + match.group(), text)
     return text
 
 
@@ -113,13 +113,12 @@ def unmarked(text: str) -> str:
     return _NAMED.sub("", text)
 
 
-_LINE_START = r"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
-"""Wherever somebody may see a line begin."""
+_BRACKET = r"\[(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\[)"
+"""A bracket wherever somebody may see a line begin: looked for first, since most lines have none."""
 
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
 _MARKER = re.compile(
-    _LINE_START
-    + r"\[(?=(?:entry|message|entries|messages) \d|(?:system|developer) message\]|continue\]|late result of )",
+    _BRACKET + r"(?=(?:entry|message|entries|messages) \d|(?:system|developer) message\]|continue\]|late result of )",
     re.IGNORECASE,
 )
 

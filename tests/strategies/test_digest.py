@@ -13,6 +13,7 @@ from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.core.view import View
 from transom.policies.plain import DEFAULT
+from transom.strategies import quoting
 from transom.strategies.covering import Choice
 from transom.strategies.index import Index
 from transom.strategies.names import names_in
@@ -97,7 +98,7 @@ def test_each_name_is_chosen_once_and_the_cheapest_place_wins():
 
     passages = [one(0, 50, "a", "b"), one(1, 10, "a"), one(2, 10, "a"), one(3, 200, "c")]
     choice = Choice(passages)
-    choice.cover(100, [one.names for one in passages], dict.fromkeys("abc", 1.0))
+    choice.cover(100, [one.names for one in passages], lambda _: 1_000)
     assert choice.taken == [2, 0], "of two that cost the same the newer; then what is left of the other; c is too dear"
     assert choice.spent == 10 + 8 + 50 + 8
 
@@ -110,6 +111,21 @@ def test_a_name_only_an_old_result_held_stands_in_its_surroundings():
         window = turn(conv, number, filler(number))
     assert any("the port of billing_service is 48213 as configured" in text for text in digests(window))
     assert window.tokens <= 1_000
+
+
+def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_before_is_in_it(monkeypatch):
+    sizes: list[int] = []
+    init = Choice.__init__
+    monkeypatch.setattr(quoting, "MOST", 40)
+    monkeypatch.setattr(quoting, "PER", 1_000)
+    monkeypatch.setattr(Choice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1])
+    conv = opened()
+    conv.user("go")
+    turn(conv, 0, filler(0, 60) + " the port of billing_service is 48213 as configured " + filler(0, 60))
+    for number in range(1, 60):
+        window = turn(conv, number, filler(number))
+    assert max(sizes) == 40, "each of the 60 results has two passages or three"
+    assert any("the port of billing_service is 48213 as configured" in text for text in digests(window))
 
 
 def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypatch):

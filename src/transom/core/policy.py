@@ -7,7 +7,6 @@ planner takes the edits that apply and stops asking as soon as there is room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -51,15 +50,6 @@ class Aim(Struct, frozen=True):
 
 Strategy = Callable[[View, Aim], Iterator[Edit]]
 
-
-@runtime_checkable
-class Prepared(Protocol):
-    """A strategy that looks at every entry once, and may do so before it is asked."""
-
-    def prepare(self, view: View, budget: Budget) -> None:
-        """Look at what came since; only the time of the next plan depends on it."""
-
-
 Kept = tuple[int, Trim | None]
 """The key of a unit that a compaction pins out of its folds, and the trim that makes it small enough."""
 
@@ -81,7 +71,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     most: Budget = Budget(context=UNLIMITED)
 
     def prepare(self, view: View, budget: Budget) -> None:
-        """What a plan would have to look at first, done now."""
+        """What a plan would have to look at first, done now by the strategies that have a method for it, `prepare(view,
+        budget)`: on it depends only the time that the plan takes."""
         for strategy in (*self.arrival, *self.pressure, *self.hard):
-            if isinstance(strategy, Prepared):
-                strategy.prepare(view, budget)
+            if (prepare := getattr(strategy, "prepare", None)) is not None:
+                prepare(view, budget)

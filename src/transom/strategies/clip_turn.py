@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from msgspec import Struct
 
@@ -71,7 +70,6 @@ def _covering(view: View, aim: Aim, spot: Spot, cap: int, note: str) -> Form | N
     last = len(passages) - 1
     choice = Choice(passages)
     names = [one.names for one in passages]
-    worth = {name: index.weight(name) for name in chain(*names)}
-    choice.cover(left, names, {**worth, **dict.fromkeys((*names[0], *names[-1]), 0.0)})
+    choice.cover(left, names, index.weight, covered=(*names[0], *names[-1]))
     spans = joined([wider(spot.text, passages[at].start, passages[at].end) for at in {0, last, *choice.taken}])
     return (tuple(spans), note) if len(spans) > 1 else None

@@ -1,18 +1,22 @@
 """Maximum coverage by a greedy choice: what may be needed stands somewhere, in its surroundings, as cheaply as it goes.
 
-The lazy greedy algorithm (Minoux 1978) for a monotone submodular gain under a knapsack, by gain per cost.
+The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
+Gains are whole numbers: exact in whatever order they are added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from itertools import takewhile
 
 from transom.strategies.passages import Passage
 
 TAG = 8
 """Tokens that name the entry before its first passage."""
+
+FINE = 1_000_000
+"""How finely gain per token is told apart; what differs by less is a tie."""
 
 FULL = 0.003
 """The share of a budget that is not worth looking for a passage that fits."""
@@ -31,47 +35,53 @@ class Choice:
         self.spent = 0.0
         self._chosen: set[int] = set()
         self._tagged: set[int] = set()
-        self._prices = [one.tokens + TAG + (2 - one.first - one.last) * one.margin for one in passages]
+        self._prices = [
+            tokens + TAG + (2 - first - last) * margin for _, _, _, _, tokens, margin, _, first, last in passages
+        ]
 
     def cover(
         self,
         budget: float,
         items: Sequence[Sequence[str]],
-        worth: dict[str, float],
+        worth: Callable[[str], int],
         *,
+        covered: Iterable[str] = (),
         again: float = 0.0,
         factors: Sequence[float] = (),
     ) -> None:
         """Choose on for at most `budget` tokens, by what the items that each passage holds are `worth`, times its
-        factor: each cover of an item leaves the next `again` of that worth. Ties go to the newer.
+        factor: nothing if they are `covered`; each cover of an item leaves the next `again` of its worth. Ties go to
+        the newer.
         """
-        prices, chosen = self._prices, self._chosen
-        worth_of = worth.__getitem__
+        prices, count, left = self._prices, len(self.passages), _Worth(worth, covered)
+        left_of = left.__getitem__
 
-        def gain(at: int) -> float:
-            total = sum(map(worth_of, items[at]))
-            return total * factors[at] if factors else total
+        def rank(at: int) -> int:
+            """Gain per token, the better the lower, and the place: one number is sorted faster than a pair."""
+            gain = sum(map(left_of, items[at]))
+            return int(-FINE * (gain * factors[at] if factors else gain) / prices[at]) * count - at
 
-        places = (at for at in range(len(prices)) if at not in chosen)
-        heap = [(-value / prices[at], -at) for at in places if (value := gain(at)) > 0]
+        heap = [now for at in range(count) if at not in self._chosen and (now := rank(at)) <= -count]
         heapify(heap)
         enough = FULL * budget
         while heap and budget > enough:
-            was, place = heappop(heap)
-            at = -place
-            price = prices[at]
-            if price > budget or at in chosen or (value := gain(at)) <= 0:
-                continue
-            if -value / price > was + 1e-12:
-                heappush(heap, (-value / price, place))
-                continue
-            budget -= price
-            self._take(at)
-            for item in items[at]:
-                worth[item] *= again
-            for near in self._beside(at):
-                if near not in chosen and (value := gain(near)) > 0:
-                    heappush(heap, (-value / prices[near], -near))
+            was = heap[0]
+            at = -was % count
+            if prices[at] > budget or at in self._chosen:
+                heappop(heap)
+            elif (now := rank(at)) > was:
+                heapreplace(heap, now)
+            elif was > -count:
+                break  # nothing that is left is worth anything
+            else:
+                heappop(heap)
+                budget -= prices[at]
+                self._take(at)
+                for item in items[at]:
+                    left[item] = int(left[item] * again)
+                for near in self._beside(at):
+                    if near not in self._chosen:
+                        heappush(heap, rank(near))
 
     def _take(self, at: int) -> None:
         self.spent += self._prices[at]
@@ -89,3 +99,15 @@ class Choice:
     def _beside(self, at: int) -> tuple[int, ...]:
         one = self.passages[at]
         return (() if one.first else (at - 1,)) + (() if one.last else (at + 1,))
+
+
+class _Worth(dict[str, int]):
+    """What items are worth still; asked for at the first look."""
+
+    def __init__(self, of: Callable[[str], int], covered: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys(covered, 0))
+        self._of = of
+
+    def __missing__(self, item: str) -> int:
+        value = self[item] = self._of(item)
+        return value

@@ -35,11 +35,17 @@ STANDING = 64
 OLDER = 0.5
 """How much from further back is remembered once it was looked at, as a share of the reach: digests quote some of it."""
 
-SEEN = 0.3
-"""What a name counts that only tools have said; one that the user or the model said counts 1."""
-
 OFTEN = 8
 """Mentions beyond which a name counts no more."""
+
+WHOLE = 1_000
+"""What a name counts that the user or the model said, once; and a word that stands once in the log."""
+
+SEEN = 0.3
+"""What a name counts that only tools have said, beside one of theirs."""
+
+_SAID = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
+_SHOWN = tuple(round(SEEN * value) for value in _SAID)
 
 COMMON = 0.05
 """The share of calls from which on a value is no sign of what a call is about."""
@@ -117,9 +123,10 @@ class Index:
         """The names in a text that stands in the window: it is looked at once while it stands."""
         return self._names(text)
 
-    def weight(self, name: str) -> float:
-        """What a name counts: who said it, and how often it came up, by its square root."""
-        return (1.0 if name in self._said else SEEN) * min(OFTEN, self._mentions.get(name, 1)) ** 0.5
+    def weight(self, name: str) -> int:
+        """What a name counts, in thousandths: who said it, and how often it came up, by its square root."""
+        times = self._mentions.get(name, 1)
+        return (_SAID if name in self._said else _SHOWN)[min(OFTEN, times)]
 
     def changed_since(self, seq: int) -> set[str]:
         """What later calls have changed."""
@@ -272,12 +279,12 @@ class Words:
         return found
 
     def weight(self, word: str) -> float:
-        """How rare a word is, from 0 to 1 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
+        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
         are worth nothing."""
         messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
         if found > max(3, 0.1 * messages):
             return 0.0
-        return log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
+        return WHOLE * log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
 
     def _count(self, one: Spoken, times: int) -> None:
         _tally(self._found_in, {word for words in one.words for word in words}, times)

@@ -122,15 +122,12 @@ def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
 def wider(text: str, start: int, end: int) -> Span:
     """A span with its margins, each to the next blank if there is one near."""
     start, end = max(0, start - MARGIN), min(len(text), end + MARGIN)
-    before, behind = start, end
-    while before > max(0, start - SNAP) and not text[before - 1].isspace():
-        before -= 1
-    while behind < min(len(text), end + SNAP) and not text[behind].isspace():
-        behind += 1
-    return (
-        before if not before or text[before - 1].isspace() else start,
-        behind if behind == len(text) or text[behind].isspace() else end,
-    )
+    before, behind = text[max(0, start - SNAP - 1) : start], text[end : end + SNAP + 1]
+    if before and not before[-1].isspace() and len(word := before.rsplit(None, 1)[-1]) <= SNAP:
+        start -= len(word)
+    if behind and not behind[0].isspace() and len(word := behind.split(None, 1)[0]) <= SNAP:
+        end += len(word)
+    return start, end
 
 
 def joined(spans: list[Span]) -> list[Span]:

@@ -29,8 +29,11 @@ SPARE = 0.05
 FADES = 0.5
 """What each further passage with the same word is worth of the one before."""
 
-LARGER, TRIES = 1.05, 3
+LARGER, TRIES = 1.1, 3
 """A digest that came out larger than asked for by more than this is chosen again, smaller, so many times in all."""
+
+MOST, PER = 3_000, 24
+"""Passages among which a digest chooses, at most; with larger windows one for so many tokens of them."""
 
 SHORT = 100
 """Tokens of a message up to which all it says counts whole."""
@@ -52,7 +55,8 @@ def quoting(
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
     gone = _gone(view, aim, index, run, old)
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
-    passages = [one for seq in seqs for one in index.at(view, seq).passages]
+    due = old.union(*(slot.seqs for slot in run if isinstance(slot, Unit)))
+    passages = _passages(view, index, seqs, due, max(MOST, aim.budget.usable // PER))
     beside = standing(view, aim, folded)
     units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in run)
     titled = span(view, aim, run), units, sum(slot.whole.tokens for slot in run)
@@ -77,6 +81,24 @@ def _gone(view: View, aim: Aim, index: Index, run: Sequence[Slot], old: Abstract
     return [unit for unit in (*older, *units) if not stays(view, aim, unit)]
 
 
+def _passages(view: View, index: Index, seqs: Sequence[int], due: AbstractSet[int], most: int) -> list[Passage]:
+    """What may be quoted of these entries, in order: at most so much, the newest, but first of all what is `due`: what
+    goes only now and what was quoted before.
+
+    What was chosen of each part holds nearly what would be chosen of the whole (composable core-sets: Indyk et al.
+    2014), so that little is lost where there is too much to look at.
+    """
+    found: list[tuple[Passage, ...]] = []
+    for seq in sorted(seqs, key=lambda seq: (seq in due, seq), reverse=True):
+        mine = index.at(view, seq).passages
+        if mine and (len(mine) <= most or not found):
+            most -= len(mine)
+            found.append(mine)
+        if most <= 0:
+            break
+    return [one for mine in sorted(found) for one in mine]
+
+
 def _chosen(
     view: View,
     index: Index,
@@ -89,8 +111,7 @@ def _chosen(
     """The passages of a digest of so many tokens, by their entries, in order."""
     choice, items = Choice(passages), [one.names for one in passages]
     covered = set[str]().union(*(_covered(index, view, one) for one in beside))
-    worth = {name: 0.0 if name in covered else index.weight(name) for name in set(chain(*items))}
-    choice.cover(names * (size - HEADER), items, worth)
+    choice.cover(names * (size - HEADER), items, index.weight, covered=covered)
     left = size - HEADER - choice.spent
     if left > SPARE * size:
         _cover_words(view, index, choice, left, gone, beside)
@@ -148,10 +169,15 @@ def _cover_words(
     items = [spoken for seq in entries for spoken in words.at(view, index, seq)]
     said = (item for one in beside for item in _words_shown(view, index, one))
     times = Counter(chain(said, *(items[at] for at in choice.taken)))
-    worth = {word: words.weight(word) * FADES ** times[word] for word in set(chain(*items))}
     verbosity = _verbosity(view, gone)
     factors = {seq: _talkative(view.fetch(seq), verbosity) for seq in entries}
-    choice.cover(left, items, worth, again=FADES, factors=[factors[one.entry] for one in choice.passages])
+    choice.cover(
+        left,
+        items,
+        lambda word: int(words.weight(word) * FADES ** times[word]),
+        again=FADES,
+        factors=[factors[one.entry] for one in choice.passages],
+    )
 
 
 def _words_shown(view: View, index: Index, one: Standing) -> AbstractSet[str]:
