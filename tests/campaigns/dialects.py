@@ -1,6 +1,7 @@
 """Every call of every conversation in every dialect: valid, in budget, holding what it must, a prefix or a break?
 
-    python tests/campaigns/dialects.py DATA [--dialect D …] [--budget N …] [--family F …] [--every K]
+    python tests/campaigns/dialects.py DATA [--dialect D …] [--budget N …] [--policy P] [--family F …]
+                                        [--every K]
 
 Prints a line per family, dialect and budget; exits 1 if anything is wrong. Judged by the dialect's rules, by a count of
 its own, and for Anthropic by `turnsafe`.
@@ -83,7 +84,9 @@ def missing(messages: list[dict[str, Any]], text: str) -> str:
     return ""
 
 
-def judge(path: str, dialect: str, budget: int, every: int) -> tuple[str, str, int, Counter[str], list[str]]:
+def judge(
+    path: str, policy: str, dialect: str, budget: int, every: int
+) -> tuple[str, str, int, Counter[str], list[str]]:
     seen: Counter[str] = Counter()
     wrong: list[str] = []
     spoken = dialect_named(dialect)
@@ -94,7 +97,7 @@ def judge(path: str, dialect: str, budget: int, every: int) -> tuple[str, str, i
         conversation = Conversation(
             MemoryStore().open("x"),
             budget=Budget(context=budget),
-            policy=policy_named("default"),
+            policy=policy_named(policy),
             counter=o200k(),
             system=head,
             dialect=spoken,
@@ -145,6 +148,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--dialect", action="append")
     parser.add_argument("--budget", type=int, action="append")
+    parser.add_argument("--policy", default="default")
     parser.add_argument("--family", action="append")
     parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
     options = parser.parse_args()
@@ -153,7 +157,7 @@ def main() -> int:
     bad = 0
     with ProcessPoolExecutor(2) as pool:
         jobs = [
-            pool.submit(judge, str(file), dialect, budget, options.every)
+            pool.submit(judge, str(file), options.policy, dialect, budget, options.every)
             for file in files
             for dialect in options.dialect or DIALECTS
             for budget in options.budget or (4_000, 16_000, 64_000)

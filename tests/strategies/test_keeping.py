@@ -44,6 +44,19 @@ def test_user_messages_stay_newest_first_within_their_budget():
     assert len(shown) > sum(text.startswith("wish") for text in contents(none.window()))
 
 
+def test_what_is_kept_says_why():
+    conv = opened(KeepTools(("write_plan",)), KeepUsers(tokens=180, fraction=1.0), context=700)
+    for number in range(12):
+        conv.user(f"wish {number} " + "please " * 18)
+        work(conv, number, tool="write_plan" if number == 2 else "shell", words=20)
+    whys = {row.role: row.why for row in conv.window().explain() if row.why.startswith("pinned")}
+    assert whys == {
+        "user": "pinned: user messages",
+        "assistant": "pinned: newest write_plan",
+        "tool": whys["assistant"],
+    }
+
+
 def test_the_one_that_crosses_is_excerpted_not_dropped():
     conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
     conv.user("first")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation, Policy
 from transom.core.folding import fold, view_of
@@ -116,10 +119,36 @@ def test_whole_units_are_chosen_by_what_they_share_with_the_present_work():
     work = [item for path, text in turns for item in (call("read", f'{{"path": "{path}"}}'), result(text))]
     log = talk("go", *work, call("edit", '{"path": "src/part_3/file_3.py"}'), result("ok"), *[CHAT, says(CHAT)])
     view = view_of(Entries(log), COUNTER)
-    kept = [key for key, _ in KeepKey(newest=2)(view, aim_of(view, 400, required=(0,)))]
+    found = list(KeepKey(newest=2)(view, aim_of(view, 400, required=(0,))))
+    kept = [one.key for one in found]
     assert view.slots[4].key in kept
+    assert next(one.why for one in found if one.key == view.slots[4].key).endswith(": shared"), "the score says why"
     assert sum(view.unit(key).size.tokens for key in kept) <= 200
     assert not [key for key in kept if 1 < key < view.slots[4].key]
+
+
+def ruled(policy):
+    conv = opened(policy, 700)
+    conv.user("go")
+    for number in range(9):
+        conv.user("Never deploy on a Friday, please." if number == 3 else f"chat {number} " * 20)
+        conv.window()
+        conv.observe({"role": "assistant", "content": CHAT * 4})
+    conv.user("and now?")
+    return conv, next(row for row in conv.window().explain() if row.text.startswith("Never deploy"))
+
+
+def test_what_is_kept_says_its_score_and_why():
+    _, rule = ruled(KEY)
+    assert rule.state == "kept"
+    assert re.fullmatch(r"pinned: score \d+\.\d: required, wish", rule.why)
+
+
+def test_what_is_quoted_is_named_by_the_fold():
+    conv, rule = ruled(replace(KEY, keepers=()))
+    assert rule.state == "folded"
+    folds = {entry.seq: entry.body for entry in conv.log.read(0)}
+    assert rule.entry in folds[rule.edits[0]].quotes
 
 
 def test_everything_mandatory_is_no_success_without_shrinking():

@@ -17,13 +17,13 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import Budget, fits, pressure
-from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
-from transom.core.policy import Aim, Policy, Strategy
+from transom.core.policy import Aim, Kept, Policy, Strategy
 from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
 from transom.core.view import View
@@ -201,7 +201,7 @@ class _Cutter:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
         self.limit = budget.limits(draft.view.ratio)
         self.soft = Size(*map(min, self.limit, policy.most.limits(draft.view.ratio)))
-        self._kept: dict[int, Trim | None] = {}  # by key: what keepers want, and the trim that goes with it
+        self._kept: dict[int, Kept] = {}  # by key: what keepers want
 
     def run(self) -> None:
         if not fits(self._head(), self.limit):
@@ -311,13 +311,13 @@ class _Cutter:
                 return
             self._ask((strategy,), aim, stop=True)
 
-    def _wanted(self) -> dict[int, Trim | None]:
+    def _wanted(self) -> dict[int, Kept]:
         """What keepers name, by the first that names it."""
-        self._kept, wanted = {}, dict[int, Trim | None]()
+        self._kept, wanted = {}, dict[int, Kept]()
         aim = self._aim(hard=False)
         for keeper in self.policy.keepers:
-            for key, trim in keeper(self.draft.view, aim):
-                wanted.setdefault(key, trim)
+            for kept in keeper(self.draft.view, aim):
+                wanted.setdefault(kept.key, kept)
         return wanted
 
     def _ask(self, strategies: Iterable[Strategy], aim: Aim, *, stop: bool) -> None:
@@ -332,15 +332,15 @@ class _Cutter:
 
     def _spare(self, edit: Fold) -> None:
         """Before a fold goes past them: what stays gets a pin, stale pins of earlier plans go, in the same break."""
-        view, kept = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
-        for key in kept:
+        view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
+        for key in staying:
             if edit.first <= key <= edit.last and key not in edit.carries and not view.unit(key).pins:
-                why = "kept" if key in self._kept else "required"
-                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why=why, implied=True))
-                if (trim := self._kept.get(key)) is not None:
-                    self.draft.propose(trim)
+                kept = self._kept.get(key, Kept(key, "required"))
+                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why=kept.why, implied=True))
+                if kept.trim is not None:
+                    self.draft.propose(kept.trim)
         for unit in tuple(self.draft.view.units()):
-            if edit.first <= unit.key <= edit.last and unit.key not in {*kept, *edit.carries}:
+            if edit.first <= unit.key <= edit.last and unit.key not in {*staying, *edit.carries}:
                 for pin in unit.pins:
                     body = view.fetch(pin).body
                     if isinstance(body, Pin) and body.implied:

@@ -7,6 +7,7 @@ planner takes the edits that apply and stops asking as soon as there is room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -50,8 +51,14 @@ class Aim(Struct, frozen=True):
 
 Strategy = Callable[[View, Aim], Iterator[Edit]]
 
-Kept = tuple[int, Trim | None]
-"""The key of a unit that a compaction pins out of its folds, and the trim that makes it small enough."""
+
+class Kept(NamedTuple):
+    """The key of a unit that a compaction pins out of its folds, why, and the trim that makes it small enough."""
+
+    key: int
+    why: str
+    trim: Trim | None = None
+
 
 Keeper = Callable[[View, Aim], Iterator[Kept]]
 

@@ -22,6 +22,8 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.cutting import shorten, text_spots
 
+SAID = "user messages"
+
 
 class KeepUsers(Struct, frozen=True, kw_only=True):
     """What the user said (and instructions in the middle), newest first, within min(`tokens`, `fraction` of usable) and
@@ -44,11 +46,11 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
                 continue
             if fits(unit.size, left):
                 left = left.minus(unit.size)
-                yield unit.key, None
+                yield Kept(unit.key, SAID)
                 continue
             fitting = left.tokens >= self.least and left.messages > 0
             if fitting and (trim := _excerpt(view, aim, unit, left.tokens)) is not None:
-                yield unit.key, trim
+                yield Kept(unit.key, SAID, trim)
             return
 
 
@@ -63,7 +65,7 @@ def _excerpt(view: View, aim: Aim, unit: Unit, tokens: int) -> Trim | None:
         return None
     ref = aim.ref(spot.entry)
     keep, note = shorten(spot, cap, aim.counter, lambda gone: texts.excerpt(ref, gone), texts.bare(ref))
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="user messages")
+    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=SAID)
 
 
 class KeepTools(Struct, frozen=True):
@@ -92,8 +94,8 @@ class KeepTools(Struct, frozen=True):
                 asked = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
                 keys = {(call.name, argument, _value(call.args, argument)) for call, argument in asked}
                 if keys - seen and unit.size.tokens <= each:
+                    yield Kept(unit.key, f"newest {', '.join(sorted({name for name, _, _ in keys - seen}))}")
                     seen |= keys
-                    yield unit.key, None
 
 
 def _value(args: str, name: str) -> str:

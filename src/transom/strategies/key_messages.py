@@ -57,11 +57,12 @@ class KeepKey(Struct, frozen=True, kw_only=True):
         told, gone = _told(view)
         stale = {told[at].entry for at in gone}
         recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
-        worth: dict[int, float] = {}
+        worth, why = dict[int, float](), dict[int, str]()
         for at, unit in enumerate(units):
             shared = recent if at < len(units) - RECENT else frozenset[str]()  # not with themselves
-            score, _ = unit_score(view.entries_of(unit), shared, age=1 - at / len(units))
+            score, reasons = unit_score(view.entries_of(unit), shared, age=1 - at / len(units))
             worth[unit.key] = 0.0 if unit.seqs[0] in stale else score / unit.size.tokens
+            why[unit.key] = f"score {score:.1f}: {', '.join(reasons)}" if reasons else "newest"
         best = sorted((unit for unit in units if worth[unit.key]), key=lambda unit: (-worth[unit.key], -unit.key))
         room = [max(0, most - base) * self.share for most, base in zip(aim.goal, aim.fixed, strict=True)]
         half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), NOTHING
@@ -72,7 +73,7 @@ class KeepKey(Struct, frozen=True, kw_only=True):
         ):
             if unit.key not in kept and fits(used.plus(unit.size), most):
                 used, kept[unit.key] = used.plus(unit.size), None
-        yield from ((key, None) for key in kept)
+        yield from (Kept(key, why[key]) for key in kept)
 
 
 class KeyMessages(Struct, frozen=True, kw_only=True):
@@ -164,8 +165,9 @@ def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -
 
 def _fold(view: View, aim: Aim, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:
     first, last = run[0].first, run[-1].last
-    text = "".join(line for key, line in quotes if first <= key <= last)
-    fold = Fold(first=first, last=last, text=title + text, why="key messages")
+    mine = [(view.unit(key).seqs[0], line) for key, line in quotes if first <= key <= last]
+    text, entries = "".join(line for _, line in mine), tuple(dict.fromkeys(entry for entry, _ in mine))
+    fold = Fold(first=first, last=last, text=title + text, quotes=entries, why="key messages")
     return fold if text and view.refusal(fold) is None else left_out(view, aim, run)
 
 
