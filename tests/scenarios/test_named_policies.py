@@ -68,6 +68,21 @@ def outline(window) -> list[str]:
     return [next((sign for sign, part in SIGNS.items() if part in text), text.split()[0]) for text in texts]
 
 
+def reply(conv: Conversation, number: int, *, asked: bool = False):
+    """A call with a long text full of names, the window after it; `asked`: the user asks for the next one."""
+    label = f"c{number}"
+    body = {"id": label, "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+    words = (f"src/of_{number}/name_{at}.py" if at % 4 == 0 else "word" for at in range(400))
+    conv.window()
+    conv.observe({"role": "assistant", "content": f"r{number} " + " ".join(words), "tool_calls": [body]})
+    conv.tool_result(label, "ok")
+    if asked:
+        conv.window()
+        conv.observe({"role": "assistant", "content": "done"})
+        conv.user(f"wish{number}")
+    return conv.window()
+
+
 def results(first: int, stop: int) -> list[str]:
     return [f"r{number}" for number in range(first, stop)]
 
@@ -105,6 +120,40 @@ def test_every_cut_shrinks_and_is_followed_by_quiet(name):
     assert not any(a and b for a, b in pairwise(broken)), "no cut right behind a cut"
     assert outline(window)[0] == "task"
     assert f"r{number}" in outline(window)[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "summary", "tail"),
+    [
+        ("dynamiq", 160_000, 4_000, 10_000),
+        ("codex", 180_000, 4_000, 0),
+        ("openhands", None, 4_000, None),
+        ("agenticloop", None, 4_000, 0),
+        ("claude_code", 166_000, 8_000, 40_000),
+        ("manus", 120_000, 4_000, 10_000),
+        ("opencode", 170_000, 4_096, 15_000),
+        ("letta", 180_000, 4_000, 140_000),
+        ("aider", 8_192, None, 4_096),
+    ],
+)
+def test_in_a_large_window_the_figures_are_those_that_are_named(name, before, summary, tail):
+    """When it cuts, how long its summary may be, and what of the newest stays beside the newest turn itself."""
+    conv = opened(name, 200_000)
+    for number in range(300):
+        was = conv.view.total.tokens
+        window = reply(conv, number, asked=name == "aider")
+        folds = [slot for slot in window.slots if isinstance(slot, Folded)]
+        if folds:
+            break
+    rest = window.slots[window.slots.index(folds[0]) + 1 : -1]
+    turn = max(slot.size.tokens for slot in rest or window.slots)
+    if before is not None:  # two count messages first
+        assert before - 2 * turn < was <= before
+    assert len(folds) == 1
+    if summary is not None:
+        assert 0.9 * summary < folds[0].tokens <= 1.1 * summary
+    if tail is not None:
+        assert tail - turn <= sum(slot.size.tokens for slot in rest) <= tail
 
 
 def test_dynamiq_keeps_the_newest_tokens_and_the_request_and_stores_large_outputs():
@@ -239,6 +288,17 @@ def test_opencode_prunes_only_when_enough_comes_free():
     stop, window = until_cut(small, 130)
     assert outline(window)[:2] == ["task", "digest"], "pruning would not be enough"
     assert not any(isinstance(entry.body, Trim) for entry in small.log)
+
+
+def test_opencode_does_not_count_on_what_it_protects():
+    """The outputs of `skill` would do; without the newest of them, which stays, there is not enough."""
+    cut = {}
+    for tool in ("sh", "skill"):
+        conv = opened("opencode", 4_000)
+        step(conv, told(0, 1_500), tool)
+        until_cut(conv, 150, start=1)
+        cut[tool] = {entry.body.why for entry in conv.log if isinstance(entry.body, (Fold, Trim))}
+    assert cut == {"sh": {"stale"}, "skill": {"digest"}}
 
 
 def test_aider_summarises_what_is_done_and_keeps_the_turn_at_work_whole():

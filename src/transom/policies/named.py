@@ -13,7 +13,7 @@ from transom.policies.plain import LADDER, PLANS
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
 from transom.strategies.elide import DropMedia
-from transom.strategies.keeping import KeepTools, KeepUsers, Sparing
+from transom.strategies.keeping import KeepTools, KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
 from transom.strategies.masking import Mask
 from transom.strategies.omission import Omit
@@ -118,7 +118,7 @@ CLAUDE_CODE = Policy(
     name="claude_code",
     keepers=(KeepTools(PLANS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
     arrival=(Stub(characters=30_000),),
-    pressure=(MEDIA, Sparing(Mask(last=3, polling=1, first=0)), Rolling(size=8_000, tail=40_000)),
+    pressure=(MEDIA, Mask(last=3, polling=1, first=0), Rolling(size=8_000, tail=40_000)),
     hard=FULL,
     trigger=0.83,
 )
@@ -148,7 +148,7 @@ Left out: masking of tools (the caller's), files as memory, compact arguments, t
 OPENCODE = Policy(
     name="opencode",
     keepers=(KeepTools(("skill",)),),
-    pressure=(MEDIA, Sparing(StubStale(keep=40_000, free=20_000, preview=20)), Rolling(size=4_096, tail=15_000)),
+    pressure=(MEDIA, StubStale(keep=40_000, free=20_000, preview=20), Rolling(size=4_096, tail=15_000)),
     hard=FULL,
     trigger=0.85,
 )

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.budget import UNLIMITED, fits
-from transom.core.edit import Edit, Trim
+from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, User
-from transom.core.policy import Aim, Kept, Strategy
+from transom.core.policy import Aim, Kept
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -105,13 +105,3 @@ def _value(args: str, name: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return json.dumps(cast("dict[str, Any]", read).get(name)) if isinstance(read, dict) else ""
-
-
-class Sparing(Struct, frozen=True):
-    """The trims of a strategy, but for those in turns that a keeper names."""
-
-    strategy: Strategy
-
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        trims = (edit for edit in self.strategy(view, aim) if isinstance(edit, Trim))
-        return (trim for trim in trims if view.unit_of[trim.entry] not in aim.kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class Mask(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        seen = list(observations(view))
+        seen = list(observations(view, aim.kept))
         stop = len(seen) // max(1, self.polling) * self.polling - self.last
         yield from worthwhile(aim, self._masks(aim, seen[self.first : max(stop, 0)]), 0.0, "mask")
 
@@ -59,11 +59,11 @@ Offer = tuple[Unit, Spot, str]
 """A text of a unit, and the note that could stand in its place."""
 
 
-def observations(view: View) -> Iterator[Observation]:
-    """The results in the slots, oldest first."""
+def observations(view: View, kept: Sequence[int] = ()) -> Iterator[Observation]:
+    """The results in the slots, oldest first; those of the units `kept` are not free."""
     for unit in view.slots:
         if isinstance(unit, Unit) and isinstance(unit.head, Assistant) and len(unit.seqs) > 1:
-            free = not (unit.key == view.newest or unit.pins or unit.missing or view.held(unit))
+            free = not (unit.key in {view.newest, *kept} or unit.pins or unit.missing or view.held(unit))
             spots = list(text_spots(view, unit, of_results=True))
             for seq, index, result in zip(unit.seqs[1:], unit.answers, unit.facts[1:], strict=True):
                 call, own = unit.head.calls[index], tuple(spot for spot in spots if spot.entry == seq)

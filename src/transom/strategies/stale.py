@@ -43,7 +43,8 @@ class StubStale(Struct, frozen=True, kw_only=True):
             if not isinstance(slot, Unit) or len(slot.seqs) == 1:
                 continue
             spots = list(text_spots(view, slot, of_results=True))
-            if newer > keep and slot.key != aim.newest and not slot.pins and not view.held(slot):
+            spared = slot.key in {aim.newest, *aim.kept} or slot.pins or view.held(slot)
+            if newer > keep and not spared:
                 yield from (
                     (slot, spot) for spot in spots if self._large(spot) and not is_read_back(view, slot, spot.entry)
                 )
