@@ -83,6 +83,26 @@ def test_one_deep_cut_then_quiet():
     assert windows[first].breaks.why == "compaction"
 
 
+@pytest.mark.parametrize("policy", ["sliding", "default"])
+def test_an_older_turn_gives_way_before_the_newest_word_of_the_user(policy):
+    """What a fold had to leave standing counts as gone once it must no longer stand, but a fold alone is folded by none:
+    the turn behind it is."""
+    conv = opened(policy=policy)
+    conv.user("fix it")
+    work(conv, 3)
+    conv.observe({"role": "assistant", "content": "done"})
+    conv.user(words(120, "long"))
+    work(conv, 30)
+    assert ("user", words(120, "long")) in contents(conv.window())
+    conv.observe({"role": "assistant", "content": "done too"})
+    for number in range(12):
+        conv.user(f"and then {number} " + words(20, "more"))
+        window = conv.window()
+        assert window.tokens <= 400
+        assert contents(window)[-1] == ("user", f"and then {number} " + words(20, "more"))
+        conv.observe({"role": "assistant", "content": "yes"})
+
+
 def test_the_second_cut_leaves_one_marker():
     conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")

@@ -32,7 +32,7 @@ class Omit(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         start, stop = self._range(view, aim)
         runs: list[list[int]] = [[]]
-        saved = NOTHING
+        saved, some = NOTHING, False
         for at in range(start, stop):
             slot = view.slots[at]
             if not aim.hard and view.held(slot):
@@ -42,7 +42,8 @@ class Omit(Struct, frozen=True, kw_only=True):
                 saved = saved.minus(MARKER)
             saved = saved.plus(freed(view, aim, slot))
             runs[-1].append(at)
-            if fits(view.total.minus(saved), aim.goal):
+            some = some or (isinstance(slot, Unit) and slot.key not in aim.kept)
+            if some and fits(view.total.minus(saved), aim.goal):  # a fold alone is not folded again
                 break
         if not aim.hard and not self._pays(view, aim, saved):
             return
