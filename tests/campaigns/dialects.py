@@ -85,7 +85,7 @@ def missing(messages: list[dict[str, Any]], text: str) -> str:
 
 
 def judge(
-    path: str, policy: str, dialect: str, budget: int, every: int
+    path: str, dialect: str, budget: int, policy: str, every: int
 ) -> tuple[str, str, int, Counter[str], list[str]]:
     seen: Counter[str] = Counter()
     wrong: list[str] = []
@@ -157,7 +157,7 @@ def main() -> int:
     bad = 0
     with ProcessPoolExecutor(2) as pool:
         jobs = [
-            pool.submit(judge, str(file), options.policy, dialect, budget, options.every)
+            pool.submit(judge, str(file), dialect, budget, options.policy, options.every)
             for file in files
             for dialect in options.dialect or DIALECTS
             for budget in options.budget or (4_000, 16_000, 64_000)

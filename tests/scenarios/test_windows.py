@@ -85,8 +85,7 @@ def test_one_deep_cut_then_quiet():
 
 @pytest.mark.parametrize("policy", ["sliding", "default"])
 def test_an_older_turn_gives_way_before_the_newest_word_of_the_user(policy):
-    """What a fold had to leave standing counts as gone once it must no longer stand, but a fold alone is folded by none:
-    the turn behind it is."""
+    """What a fold left standing may be due to go with it; but a fold alone is not folded again: a turn goes with it."""
     conv = opened(policy=policy)
     conv.user("fix it")
     work(conv, 3)

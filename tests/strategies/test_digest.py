@@ -103,6 +103,35 @@ def test_each_name_is_chosen_once_and_the_cheapest_place_wins():
     assert choice.spent == 10 + 8 + 50 + 8
 
 
+def test_a_passage_that_its_neighbours_margins_show_is_nearly_free():
+    def one(length, names, *, first=False, last=False):
+        return Passage(0, 0, 0, 0, length + 1.0, 40.0, names, first, last)
+
+    for length in (60, 79, 80, 81):
+        passages = [one(80, ("a",), first=True), one(length, ("m",)), one(80, ("b",), last=True), one(400, ("m",))]
+        choice = Choice(passages)
+        worth = {"a": 1_000, "b": 1_000, "m": 300}
+        choice.cover(10_000, [each.names for each in passages], worth.__getitem__)
+        assert sorted(choice.taken) == [0, 1, 2], length
+        assert choice.spent <= 3 * 81 + 8 + 1
+
+
+def test_a_window_of_dense_text_is_built():
+    """A script of a token a character: passages are shorter than the margins beside them."""
+
+    class Letters:
+        name = "letters"
+
+        def count(self, text: str) -> int:
+            return len(text)
+
+    conv = Conversation.open("memory:", "x", budget=Budget(context=12_000), counter=Letters(), clock=FakeClock())
+    conv.user("开始")
+    for number in range(40):
+        told = "".join(f"第{number}个文件config_{number}_{at}.py已经修改完成，请继续检查下一个。" for at in range(30))
+        assert turn(conv, number, told).tokens <= 12_000
+
+
 def test_a_name_only_an_old_result_held_stands_in_its_surroundings():
     conv = opened()
     conv.user("go")

@@ -1,7 +1,8 @@
 """Maximum coverage by a greedy choice: what may be needed stands somewhere, in its surroundings, as cheaply as it goes.
 
 The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
-Gains are whole numbers: exact in whatever order they are added.
+Gains are whole numbers: exact in whatever order they are added. Nearly greedy: that an entry's tag is paid for is noticed
+when one of its passages comes up, or a neighbour of one is taken.
 """
 
 from __future__ import annotations
@@ -88,13 +89,17 @@ class Choice:
         self.taken.append(at)
         self._chosen.add(at)
         for near in self._beside(at):
-            self._prices[near] -= 2 * self.passages[near].margin
+            self._cheaper(near, 2 * self.passages[near].margin)
         entry = self.passages[at].entry
         if entry not in self._tagged:
             self._tagged.add(entry)
             for way in (range(at, -1, -1), range(at + 1, len(self.passages))):
                 for other in takewhile(lambda place: self.passages[place].entry == entry, way):
-                    self._prices[other] -= TAG
+                    self._cheaper(other, TAG)
+
+    def _cheaper(self, at: int, by: float) -> None:
+        """Neighbours' margins may show a short passage whole: that is nearly free."""
+        self._prices[at] = max(1.0, self._prices[at] - by)
 
     def _beside(self, at: int) -> tuple[int, ...]:
         one = self.passages[at]

@@ -22,7 +22,7 @@ from transom.core.edit import Edit, Fold, Span, Trim
 from transom.core.message import Fact, Note, User, role_of
 from transom.core.policy import Aim, Kept, Strategy
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, NOTHING, Size, text_bytes
-from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies import collapse
 from transom.strategies.arrival import results_of
@@ -39,6 +39,9 @@ names say what is worked on."""
 MODEL, LEAST, TENTH = 0.6, 10, 10
 """What a sentence of the model counts beside the user's; tokens below which there is no room for one more; the part of
 what a fold frees that is for its quotes even where the goal is out of reach, if the limit allows it."""
+
+HEARD = 1_000
+"""Units whose sentences may be quoted however deep they are folded; of older ones those that are quoted already."""
 
 _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
 
@@ -80,9 +83,10 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
     """Folds what is neither required nor kept, up to the newest unit, and quotes of it as many sentences as the goal
     has room for, chosen greedily by score per character, in the order they were said.
 
-    Quoted from originals, however often they were folded; nothing that a later statement replaced, and nothing that a
-    tool said: in a fold its words would stand beside the user's. A cut that neither reaches the goal nor brings
-    the pressure down by `least` is not worth its break: that is left to the fallbacks.
+    Quoted from originals, however often they were folded, of the newest turns and of what was quoted before; nothing
+    that a later statement replaced, and nothing that a tool said: in a fold its words would stand beside the user's. A
+    cut that neither reaches the goal nor brings the pressure down by `least` is not worth its break: that is left to
+    the fallbacks.
     """
 
     least: float = 0.1
@@ -143,9 +147,14 @@ def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
 
 def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
-    units = (unit for run in going for slot in run for unit in units_in(slot))
-    folded = {unit.seqs[0]: unit.key for unit in units if not stays(view, aim, unit)}
     told, gone = _told(view)
+    heard = {one.entry: view.unit(view.unit_of[one.entry]) for one in told}
+    spans = [(run[0].first, run[-1].last) for run in going]
+    folded = {
+        entry: unit.key
+        for entry, unit in heard.items()
+        if any(first <= unit.key <= last for first, last in spans) and not stays(view, aim, unit)
+    }
     ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()
     for at, (entry, one, role) in enumerate(told):
         if entry in folded and at not in gone and one.value:
@@ -178,17 +187,35 @@ def _cost(aim: Aim, said: Sequence[str]) -> Size:
 
 
 def _told(view: View) -> tuple[list[Told], frozenset[int]]:
-    """Every sentence of the conversation, folded ones too, in order, and the indexes of those no longer in force."""
-    newest = view.slots[view.index(view.newest)]
-    until, known = view.memo.get(Told, (None, ([], frozenset())))
-    if isinstance(newest, Folded) or until is not newest.entries:
-        told = list[Told]()
-        for unit in (unit for slot in view.slots for unit in units_in(slot)):
-            fact = (unit.entries[0] if unit.entries else view.fetch(unit.seqs[0])).body
-            told.extend(Told(unit.seqs[0], one, role_of(cast("Fact", fact))) for one in statements(spoken(fact)))
-        known = told, outdated(told)
-        view.memo[Told] = None if isinstance(newest, Folded) else newest.entries, known
-    return known
+    """The sentences that may be quoted, folded ones too, in order, and the indexes of those no longer in force."""
+    keys = _heard(view)
+    known, told, gone, said = view.memo.get(Told, ([], [], frozenset(), {}))
+    if known != keys:
+        said = {key: said[key] if key in said else _said(view, key) for key in keys}
+        told = [one for key in keys for one in said[key]]
+        gone = outdated(told)
+        view.memo[Told] = keys, told, gone, said
+    return told, gone
+
+
+def _heard(view: View) -> list[int]:
+    """The keys of the units that are listened to, in order: the newest, and those that the folds that show quote."""
+    newest, stack = dict[int, None](), list(view.slots)
+    while stack and len(newest) < HEARD:
+        top = stack.pop()
+        if isinstance(top, Unit):
+            newest[top.key] = None
+        else:
+            stack.extend(top.kids)
+    folds = (view.fetch(slot.seq).body for slot in view.slots if isinstance(slot, Folded))
+    quoted = (view.unit_of[entry] for fold in folds if isinstance(fold, Fold) for entry in fold.quotes)
+    return sorted(newest.keys() | set(quoted))
+
+
+def _said(view: View, key: int) -> tuple[Told, ...]:
+    unit = view.unit(key)
+    fact = cast("Fact", (unit.entries[0] if unit.entries else view.fetch(unit.seqs[0])).body)
+    return tuple(Told(unit.seqs[0], one, role_of(fact)) for one in statements(spoken(fact)))
 
 
 def _outline(aim: Aim, spot: Spot) -> Trim:
