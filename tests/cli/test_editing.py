@@ -31,7 +31,7 @@ def test_the_log_of_edits_says_what_holds_and_what_it_saves(run):
     assert sum(edit["saves"] for edit in layers) > 5_000
     assert layers[0]["text"].startswith("entries 2–")
     shown = run("log", "demo")[1].splitlines()
-    assert shown[0] == f"demo: {len(found)} edits, {len(found)} of them live"
+    assert shown[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
     assert len(shown) == len(found) + 2
 
 

@@ -57,6 +57,23 @@ def test_what_is_kept_says_why():
     }
 
 
+def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_cut():
+    conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
+    conv.user("first")
+    work(conv, 99)
+    conv.user("long " + "please " * 300)
+    for number in range(9):
+        work(conv, number)
+    row = next(row for row in conv.window().explain() if row.text.startswith("long"))
+    assert (row.state, row.why) == ("kept", "pinned: required"), "a cut came while it was the newest"
+    conv.user("newest")
+    for number in range(20):
+        work(conv, 9 + number)
+    row = next(row for row in conv.window().explain() if row.text.startswith("long"))
+    assert (row.state, row.why) == ("shortened", "user messages, pinned: user messages")
+    assert row.shown <= 100
+
+
 def test_the_one_that_crosses_is_excerpted_not_dropped():
     conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
     conv.user("first")

@@ -36,6 +36,9 @@ ROUNDS = 16
 """A plan goes on until a round proposes nothing, so that planning again has nothing to do (law 8). A fold may cover a
 word of the frame, which is then due again and needs room; every round shrinks what shows, and this is only a bound."""
 
+REQUIRED = "required"
+"""Why the first task and the newest user message are pinned out of folds."""
+
 _NOBODY: Mapping[int | None, str] = {}
 
 
@@ -300,7 +303,7 @@ class _Cutter:
         """A required unit that somebody's fold hides is pinned out of it."""
         for key in (self.draft.view.first_task, self.draft.view.newest_user):
             if key is not None and not self.draft.view.present(key):
-                self.draft.propose(Pin(entry=key, why="required", implied=True))
+                self.draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
 
     def _press(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """Strategy by strategy until there is room."""
@@ -334,17 +337,29 @@ class _Cutter:
         """Before a fold goes past them: what stays gets a pin, stale pins of earlier plans go, in the same break."""
         view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
         for key in staying:
-            if edit.first <= key <= edit.last and key not in edit.carries and not view.unit(key).pins:
-                kept = self._kept.get(key, Kept(key, "required"))
-                self.draft.propose(Pin(entry=view.unit(key).seqs[0], why=kept.why, implied=True))
-                if kept.trim is not None:
-                    self.draft.propose(kept.trim)
+            if edit.first <= key <= edit.last and key not in edit.carries:
+                self._keep(view.unit(key), self._kept.get(key) or Kept(key, REQUIRED))
         for unit in tuple(self.draft.view.units()):
-            if edit.first <= unit.key <= edit.last and unit.key not in {*staying, *edit.carries}:
-                for pin in unit.pins:
-                    body = view.fetch(pin).body
-                    if isinstance(body, Pin) and body.implied:
-                        self.draft.propose(Undo(edit=pin, why="compaction"))
+            if edit.first <= unit.key <= edit.last and unit.key not in staying and unit.key not in edit.carries:
+                self._unpin(unit)
+
+    def _keep(self, unit: Unit, kept: Kept) -> None:
+        """A pin that says why, also where it was required at an older cut; one that a person set is left as it is."""
+        pins = [pin for seq in unit.pins if isinstance(pin := self.draft.view.fetch(seq).body, Pin)]
+        if not all(pin.implied for pin in pins):
+            return
+        if all(pin.why == REQUIRED != kept.why for pin in pins):
+            self.draft.propose(Pin(entry=unit.seqs[0], why=kept.why, implied=True))
+            self._unpin(unit)
+        if kept.trim is not None and not self.draft.view.held(unit):
+            self.draft.propose(kept.trim)
+
+    def _unpin(self, unit: Unit) -> None:
+        """Take back the pins that plans have placed."""
+        for seq in unit.pins:
+            pin = self.draft.view.fetch(seq).body
+            if isinstance(pin, Pin) and pin.implied:
+                self.draft.propose(Undo(edit=seq, why="compaction"))
 
     def _fold_superseded(self) -> None:
         """Words said again later go, where the prefix is broken anyway."""

@@ -1,8 +1,8 @@
 """Maximum coverage by a greedy choice: what may be needed stands somewhere, in its surroundings, as cheaply as it goes.
 
 The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
-Gains are whole numbers: exact in whatever order they are added. Nearly greedy: that an entry's tag is paid for is noticed
-when one of its passages comes up, or a neighbour of one is taken.
+Gains are whole numbers: exact in whatever order they are added. Nearly greedy: that the tag of an entry is paid for is
+noticed when one of its passages comes up, or a neighbour of one is taken.
 """
 
 from __future__ import annotations
