@@ -101,7 +101,8 @@ def gap(before: str) -> str:
 
 
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
-    """Quoted text in which no line can be taken for one of our markers; `keys`: those of the frame's words."""
+    """Quoted text in which nothing can be taken for one of our markers; `keys`: of the frame's words, at a line's
+    beginning."""
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
         text = re.sub(_BRACKET + re.escape(f"{key}]"), lambda match: "\\" + match.group(), text)
@@ -114,11 +115,12 @@ def unmarked(text: str) -> str:
 
 
 _BRACKET = r"\[(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\[)"
-"""A bracket wherever somebody may see a line begin: looked for first, since most lines have none."""
+"""A bracket wherever somebody may see a line begin."""
 
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
 _MARKER = re.compile(
-    _BRACKET + r"(?=(?:entry|message|entries|messages) \d|(?:system|developer) message\]|continue\]|late result of )",
+    r"\[(?=\s*(?:(?:entry|entries|messages?)\s+\d|(?:system|developer) message\]|continue\]|late result of )"
+    r"|[^\[\]\n]{0,200}whole in (?:entry|message) \d)",
     re.IGNORECASE,
 )
 
@@ -176,4 +178,5 @@ def key_points(span: str) -> str:
 
 def key_line(role: str, text: str) -> str:
     """One quoted sentence of such a fold; the user's stand without a name."""
-    return f"\n{text}" if role == "user" else f"\n({role}) {text}"
+    line = " ".join(text.splitlines())
+    return f"\n{line}" if role == "user" else f"\n({role}) {line}"

@@ -14,8 +14,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_its_python_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert [len([line for line in block.splitlines() if line]) <= 20 for block in blocks] == [True, True]
-    fit, loop = (compile(block, "README.md", "exec") for block in blocks)
+    assert [len([line for line in block.splitlines() if line]) <= 20 for block in blocks] == [True, True, True]
+    fit, loop, own = (compile(block, "README.md", "exec") for block in blocks)
     names: dict[str, Any] = {}
     exec(fit, names)
     assert names["short"] == names["messages"]
@@ -23,6 +23,8 @@ def test_its_python_runs(capsys):
         exec(loop, names)
         said = "There is TP 571 at 9:40. "
         assert re.fullmatch(re.escape(said) + r"\d+ tokens in the next window\n", capsys.readouterr().out)
+    exec(own, names)
+    assert transom.fit(names["messages"], policy=names["mine"]) == names["messages"]
     with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000) as conv:
         kinds = [type(entry.body).__name__ for entry in conv.log.read()]
         shown = conv.dry_run().openai()

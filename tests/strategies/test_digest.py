@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from transom.strategies.names import names_in
 from transom.strategies.passages import Passage, joined, split, wider
 from transom.strategies.words import words_in
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.tokenizer import o200k
 
 
 def opened(context=1_000, **kwargs):
@@ -252,6 +255,31 @@ def test_results_of_one_turn_that_would_fill_the_room_are_cut_together_on_arriva
     assert large.endswith("\nend")
     assert "key_of_b=9" in large
     assert WordCounter().count(large) + WordCounter().count(other) <= 0.2 * 6_000
+
+
+@pytest.mark.parametrize("context", [8_000, 32_000, 128_000])
+@pytest.mark.parametrize("kind", ["names", "prose", "dense among prose", "one line"])
+def test_a_clipped_result_fills_its_room_keeps_to_it_and_says_what_is_gone(context, kind):
+    hashes = [" ".join(hashlib.sha256(f"{at} {n}".encode()).hexdigest() for n in range(3)) for at in range(400)]
+    lines = {
+        "names": [f"src/part_{at}/file_{at}.py has 4{at:04} lines" for at in range(4_000)],
+        "prose": ["she went home and told nobody what she had seen there"] * 3_000,
+        "dense among prose": [
+            hashes[at // 9] if at % 9 == 0 else "the quick brown fox jumps " * 4 for at in range(3_000)
+        ],
+        "one line": ["all of this stands on one line " * 4_000],
+    }[kind]
+    conv = Conversation.open("memory:", "x", budget=Budget(context=context), clock=FakeClock())
+    conv.user("go")
+    turn(conv, 0, "\n".join(lines))
+    window = conv.window()
+    shown = window.openai()[-1]["content"]
+    row = next(row for row in window.explain() if row.role == "tool")
+    most = min(5_000, 0.16 * context)
+    assert 0.85 * most < row.shown <= 1.01 * most
+    said = re.search(r"\[…([\d,]+) tokens truncated.*?\]", shown)
+    gone = row.tokens - o200k().count(shown.replace(said.group(), ""))
+    assert abs(int(said.group(1).replace(",", "")) - gone) <= 20
 
 
 def test_the_index_is_a_function_of_the_log_however_it_was_made():

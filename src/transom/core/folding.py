@@ -29,7 +29,7 @@ from transom.core.message import (
     is_empty,
 )
 from transom.core.tokens import MESSAGE_BYTES, NOTHING, Size, TokenCounter, head_size, part_bytes, text_bytes, trimmed
-from transom.core.unit import Cut, Folded, Slot, Unit, answered, covered, fold_over, labels, new_unit, part_of, resized
+from transom.core.unit import Cut, Folded, Slot, Unit, answered, fold_over, labels, new_unit, part_of, refilled, resized
 from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, Path, View, kid_at
 
 _UNKNOWN = "?"
@@ -309,7 +309,7 @@ def _recut(view: View, unit: Unit, cuts: tuple[Cut, ...]) -> Unit:
 
 
 def _change(view: View, entry: Entry, key: int, why: str, change: Callable[[Unit], Unit]) -> None:
-    """Replace a unit wherever it stands; the folds above it are made again, from the inside out."""
+    """Replace a unit wherever it stands, and the folds above it. What it did not touch is copied, never looked at."""
     at = view.index(key)
     path: Path = []
     slot = view.slots[at]
@@ -317,26 +317,21 @@ def _change(view: View, entry: Entry, key: int, why: str, change: Callable[[Unit
         i, kid = kid_at(slot, key)
         path.append((slot, i))
         slot = kid
-    _rebuild(view, entry, at, path, (_dressed(view, change(slot)),), why)
-
-
-def _dressed(view: View, unit: Unit) -> Unit:
-    """A unit as it must be if it shows: with its entries."""
-    return unit if unit.entries is not None else replace(unit, entries=view.entries_of(unit))
-
-
-def _rebuild(view: View, entry: Entry, at: int, path: Path, new: tuple[Slot, ...], why: str) -> None:
-    """Put `new` where the path leads, and the folds on the way anew."""
-    was = view.slots[at]
-    for folded, i in reversed(path):
-        kids = (*folded.kids[:i], *new, *folded.kids[i + 1 :])
-        text = Size(folded.tokens, MESSAGE_BYTES + text_bytes(folded.text), 0, 1)
-        kids, pinned, size = covered(kids, folded.carries, text)
-        new = (replace(folded, kids=kids, pinned=pinned, size=size, known=None),)
-    if len(new) == 1 and _looks(was) == _looks(new[0]):
-        _put(view, at, new[0])
+    new = change(slot)
+    dressed = new if path and not new.pins else _dressed(view, new)
+    top = refilled(path, slot, (dressed,))
+    if _looks(slot, path) == _looks(new, path):
+        _put(view, at, top)
     else:
-        _splice(view, at, at, list(new), entry, why)
+        _splice(view, at, at, [top], entry, why)
+
+
+def _dressed(view: View, slot: Slot) -> Slot:
+    """A slot as it must be if it shows: a unit with its entries, a fold with its text."""
+    if isinstance(slot, Unit):
+        return slot if slot.entries is not None else replace(slot, entries=view.entries_of(slot))
+    fold = view.fetch(slot.seq).body
+    return replace(slot, text=fold.text) if isinstance(fold, Fold) else slot
 
 
 def _undo(view: View, entry: Entry, undo: Undo) -> None:
@@ -354,8 +349,11 @@ def _undo(view: View, entry: Entry, undo: Undo) -> None:
     found = view.path_to(seq, edit)
     assert found is not None, "the predicate has found it"
     *path, (folded, _) = found
-    kids = folded.kids if path else tuple(_dressed(view, k) if isinstance(k, Unit) else k for k in folded.kids)
-    _rebuild(view, entry, view.index(edit.first), path, kids, why)
+    at = view.index(edit.first)
+    if path:  # it did not show, nor will its kids: what is pinned in it has surfaced all along
+        _put(view, at, refilled(path, folded, folded.kids))
+    else:
+        _splice(view, at, at, [_dressed(view, kid) for kid in folded.kids], entry, why)
 
 
 def _revoid(view: View) -> None:
@@ -375,11 +373,10 @@ def _ignore(view: View, entry: Entry) -> None:
     pass
 
 
-def _looks(slot: Slot) -> Any:
-    """What an edit can change in how a slot looks: a fold's text and the units that surface, a unit's winning cuts."""
-    if isinstance(slot, Folded):
-        return slot.seq, [_looks(unit) for unit in slot.shown]
-    return slot.key, slot.voided, {place: cut.rank for place, cut in slot.winning().items()}
+def _looks(unit: Unit, path: Path) -> Any:
+    """What an edit can change in how a unit looks: whether it surfaces out of its folds, and its winning cuts."""
+    hidden = path and (not unit.pins or unit.key in path[0][0].carries)
+    return None if hidden else {place: cut.rank for place, cut in unit.winning().items()}
 
 
 def _with_pin(unit: Unit, seq: int) -> Unit:

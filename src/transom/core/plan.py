@@ -291,7 +291,7 @@ class _Cutter:
             counter=self.draft.view.counter,
             ref=self.ref,
             required=self._required(),
-            kept=(*self._required(), *self._kept),
+            kept=frozenset((*self._required(), *self._kept)),
             newest=self.draft.view.newest,
             hard=hard,
             words=words,

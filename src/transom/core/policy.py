@@ -35,7 +35,7 @@ class Aim(Struct, frozen=True):
     counter: TokenCounter
     ref: Callable[[int], str]
     required: tuple[int, ...] = ()
-    kept: tuple[int, ...] = ()
+    kept: frozenset[int] = frozenset()
     newest: int = -1
     hard: bool = False
     words: Size = NOTHING

@@ -87,10 +87,6 @@ class Unit(Struct, frozen=True, eq=False):
         assert self.entries is not None, "a stowed unit has no entries: ask the view"
         return tuple([cast("Fact", entry.body) for entry in self.entries])
 
-    def stowed(self) -> Unit:
-        """Without its entries: how a fold holds it."""
-        return replace(self, entries=None, known=None)
-
     def winning(self) -> dict[Place, Cut]:
         """The cut that shows, for each part that has any."""
         best: dict[Place, Cut] = {}
@@ -245,7 +241,9 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
     for kid in kids:
         whole = whole.plus(kid.whole)
         units += kid.units if isinstance(kid, Folded) else 1
-    kids, pinned, size = covered(tuple(_behind(kid) for kid in kids), fold.carries, text_size)
+    kids = tuple(stow(_behind(kid)) for kid in kids)
+    pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
+    size = text_size.plus(_surfaced(pinned, fold.carries))
     return Folded(
         fold.first,
         fold.last,
@@ -262,16 +260,25 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
     )
 
 
-def covered(
-    kids: tuple[Slot, ...], carries: tuple[int, ...], text_size: Size
-) -> tuple[tuple[Slot, ...], tuple[Unit, ...], Size]:
-    """The slots under a fold as it holds them, the pinned units among them, and the size of what then shows."""
-    kids = tuple(kid if isinstance(kid, Unit) and kid.pins else stow(kid) for kid in kids)
-    pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
-    size = text_size
+def refilled(path: list[tuple[Folded, int]], was: Slot, new: tuple[Slot, ...]) -> Slot:
+    """The slot where the path begins, with `new` in place of `was` where it leads. Both stand for the same units: the
+    folds on the way differ by what these pin, and that is all that is counted again."""
+    gone, come = pinned_in(was), tuple([unit for slot in new for unit in pinned_in(slot)])
+    for folded, i in reversed(path):
+        kids = (*folded.kids[:i], *map(stow, new), *folded.kids[i + 1 :])
+        at = bisect_left(folded.pinned, was.first, key=attrgetter("key"))
+        pinned = (*folded.pinned[:at], *come, *folded.pinned[at + len(gone) :])
+        size = folded.size.minus(_surfaced(gone, folded.carries)).plus(_surfaced(come, folded.carries))
+        new = (replace(folded, kids=kids, pinned=pinned, size=size, known=None),)
+    return new[0]
+
+
+def _surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
+    """The size of those that surface."""
+    size = NOTHING
     for unit in surfacing(pinned, carries):
         size = size.plus(unit.size)
-    return kids, pinned, size
+    return size
 
 
 def _behind(slot: Slot) -> Slot:
@@ -295,10 +302,10 @@ def surfacing(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit,
 
 
 def stow(slot: Slot) -> Slot:
-    """A slot as its fold holds it."""
+    """A slot as its fold holds it: without its entries, unless it is pinned, and without its text."""
     if isinstance(slot, Unit):
-        return slot if slot.entries is None else slot.stowed()
-    return slot if slot.known is None else replace(slot, known=None)
+        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, known=None)
+    return replace(slot, text="", known=None) if slot.text else slot
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:

@@ -147,7 +147,7 @@ class History:
     def places(self, name: str) -> list[tuple[int, int]]:
         """Where a name stands by itself: the number of the text, and the place in it."""
         scanned, found = self._found.get(name, (0, []))
-        found += _standing(name, self._all, scanned)
+        found += occurrences(name, self._all, scanned)
         self._found[name] = (len(self._all), found)
         texts = [bisect_right(self._starts, at) - 1 for at in found]
         return [(text, at - self._starts[text]) for text, at in zip(texts, found, strict=True)]
@@ -179,7 +179,7 @@ def _stretch(history: History, name: str, places: list[tuple[int, int]], whole: 
         return 2
     best = 0
     for piece in pieces:
-        for at in _standing(name, piece, 0):
+        for at in occurrences(name, piece):
             for text, place in places:
                 best = max(best, _shown(history.texts[text], place, piece, at, len(name)))
                 if best == 2:
@@ -203,8 +203,8 @@ def _same(one: Iterable[str], other: Iterable[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _standing(name: str, text: str, start: int) -> list[int]:
-    """Where a name stands in a text and is no part of a longer one."""
+def occurrences(name: str, text: str, start: int = 0) -> list[int]:
+    """Where a name stands in a text and is no part of a longer word."""
     found: list[int] = []
     at = text.find(name, start)
     while at >= 0:

@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from transom.core.unit import Folded, units_in
 from transom.core.view import View
+from transom.measure.grounding import occurrences
 from transom.strategies.index import Index
-from transom.strategies.quoting import names_shown, standing
+from transom.strategies.quoting import names_shown, standing, texts_shown
 
 FEW = 8
 """Names that are told of those gone: the weightiest."""
@@ -29,12 +30,15 @@ def losses(view: View) -> dict[int, Loss]:
     index = Index(reach=view.n * (1 << 30))
     for seq in range(view.n):
         index.add(view.fetch(seq))
-    shown = {name for one in standing(view) for name in names_shown(index, view, one)}
-    return {slot.seq: _loss(index, slot, shown) for slot in view.slots if isinstance(slot, Folded)}
+    stands = standing(view)
+    shown = {name for one in stands for name in names_shown(index, view, one)}
+    texts = "\0".join(text for one in stands for text in texts_shown(one))
+    return {slot.seq: _loss(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
 
 
-def _loss(index: Index, fold: Folded, shown: set[str]) -> Loss:
+def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> Loss:
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
     names = dict.fromkeys(name for seq in seqs for one in index.entries[seq].passages for name in one.names)
-    gone = sorted((name for name in names if name not in shown), key=lambda name: (-index.weight(name), name))
+    gone = [name for name in names if name not in shown and not occurrences(name, texts)]
+    gone.sort(key=lambda name: (-index.weight(name), name))
     return Loss(names=len(names), kept=len(names) - len(gone), gone=tuple(gone[:FEW]))

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.policy import Aim
+from transom.core.tokens import shown_text
 from transom.core.view import View
 from transom.strategies.arrival import fresh, results_of
 from transom.strategies.covering import Choice
 from transom.strategies.cutting import Form, Spot, level, shorten
 from transom.strategies.index import Index
-from transom.strategies.passages import joined, wider
+from transom.strategies.passages import Passage, joined, wider
 
 LEAST = 3
 """Passages of a text of which some can be chosen."""
+
+TRIES, CLOSE = 4, 0.98
+"""How often passages are chosen until they fit, each time for so much of what would just fit."""
 
 
 class ClipTurn(Struct, frozen=True, kw_only=True):
     """Results of over `tokens` are cut to that, and those of one turn that together come to over `over` of F, the room
     beside what must stand, to `to` of it, the longest first.
 
-    Of a result stay its first and its last passage and those that hold most of its names; images stay.
+    Of a result stay its ends and the passages that hold most of its names; images stay.
     """
 
     tokens: int = 5_000
     allowance: float = 1.2
     over: float = 0.2
-    to: float = 0.15
+    to: float = 0.16
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         limit = aim.limit.tokens
@@ -50,26 +56,47 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
 def _clipped(view: View, aim: Aim, spot: Spot, cap: int) -> Trim:
     """A text cut to what covers most of its names, its ends included; in two halves if it has too few passages."""
-    ref = aim.ref(spot.entry)
-    note = texts.clipped(ref, spot.tokens - cap, spot.text.count("\n") + 1)
-    keep, note = _covering(view, aim, spot, cap, note) or shorten(
-        spot, cap, aim.counter, lambda _: note, texts.bare(ref)
+    ref, lines = aim.ref(spot.entry), spot.text.count("\n") + 1
+    index = Index.of(view, aim.budget.usable)
+    passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
+    marker = partial(texts.clipped, ref, lines=lines)
+    keep, note = _covering(aim, index, spot, passages, cap, marker) or shorten(
+        spot, cap, aim.counter, marker, texts.bare(ref)
     )
     return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
 
 
-def _covering(view: View, aim: Aim, spot: Spot, cap: int, note: str) -> Form | None:
-    """The form that shows its first and its last passage and those that hold most of its other names."""
-    index = Index.of(view, aim.budget.usable)
-    passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
-    if len(passages) < LEAST:
-        return None
-    left = cap - aim.counter.count(note) - passages[0].tokens - passages[-1].tokens
-    if left <= 0:
-        return None
+def _covering(
+    aim: Aim, index: Index, spot: Spot, passages: Sequence[Passage], cap: int, marker: Callable[[int], str]
+) -> Form | None:
+    """The form that shows its first and its last passage, those that hold most of its other names, and, where names
+    leave room, what stands next to its ends. It is counted; where dense passages make more of it, fewer are chosen."""
+    asked = float(cap)
+    for _ in range(TRIES if len(passages) >= LEAST else 0):
+        spans = joined(
+            [wider(spot.text, passages[at].start, passages[at].end) for at in _chosen(index, passages, asked)]
+        )
+        shown = aim.counter.count(shown_text(spot.text, spans, ""))
+        note = marker(spot.tokens - shown)
+        if len(spans) > 1 and shown + aim.counter.count(note) <= cap:
+            return tuple(spans), note
+        asked *= CLOSE * cap / (shown + aim.counter.count(note))
+    return None
+
+
+def _chosen(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
+    """The passages, by their places, that are shown in so many tokens."""
     last = len(passages) - 1
-    choice = Choice(passages)
-    names = [one.names for one in passages]
-    choice.cover(left, names, index.weight, covered=(*names[0], *names[-1]))
-    spans = joined([wider(spot.text, passages[at].start, passages[at].end) for at in {0, last, *choice.taken}])
-    return (tuple(spans), note) if len(spans) > 1 else None
+    chosen, choice, names = {0, last}, Choice(passages), [one.names for one in passages]
+    left = room - sum(passages[at].tokens + passages[at].margin for at in chosen)
+    choice.cover(left, names, index.weight, covered=(*names[0], *names[last]))
+    chosen.update(choice.taken)
+    left -= choice.spent
+    inwards = chain.from_iterable(zip(range(1, last), range(last - 1, 0, -1), strict=True))
+    for at in inwards:
+        if at not in chosen:
+            left -= passages[at].tokens
+            if left < 0:
+                break
+            chosen.add(at)
+    return chosen

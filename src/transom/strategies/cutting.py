@@ -84,7 +84,8 @@ def shorten(spot: Spot, cap: int, counter: Counts, marker: Callable[[int], str],
         spans = halves(spot.text, keep)
         shown = counter.count(shown_text(spot.text, spans, note))
         if shown <= cap:
-            return spans, note
+            true = marker(spot.tokens - shown + cap - room)
+            return spans, true if len(true) == len(note) else note
         keep = int(keep * min(0.95, 0.98 * room / max(1, shown - (cap - room))))
     return (), bare
 

@@ -33,7 +33,7 @@ class Dedupe(Struct, frozen=True, kw_only=True):
 
     def _copies(self, view: View, aim: Aim) -> Iterator[Offer]:
         newest: dict[str, Spot] = {}
-        for one in reversed(list(observations(view))):
+        for one in reversed(list(observations(view, aim.kept))):
             for spot in reversed(one.spots):
                 copy = newest.setdefault(spot.text, spot)
                 if one.free and copy.entry != one.entry and spot.tokens >= self.tokens and copy.shown >= spot.shown:
@@ -63,7 +63,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
         again: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
         read: dict[str, int] = {}  # by path, the entry that read it last
         stale, whole = set[str](), set[str]()  # paths: of what was read before a write, and of what was written whole
-        for one in reversed(list(observations(view))):
+        for one in reversed(list(observations(view, aim.kept))):
             args = _object(one.call.args)
             verb, path = self._verb(one, args), next(iter(_places(args, self.paths).values()), "")
             if not verb or ending(one.result)[1]:
@@ -106,7 +106,9 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
         turns = [unit.key for unit in view.units() if isinstance(unit.head, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
-        old = (one for one in observations(view) if one.unit.key < border and one.free and ending(one.result)[1])
+        old = (
+            one for one in observations(view, aim.kept) if one.unit.key < border and one.free and ending(one.result)[1]
+        )
         offers = (_arguments(view, aim, one, self.paths) for one in old)
         return worthwhile(aim, (o for o in offers if o[1].tokens >= self.tokens), self.least, "failed call")
 

@@ -57,7 +57,7 @@ class DropMedia(Struct, frozen=True):
         if self.old and view.total.images <= aim.goal.images and view.total.bytes <= aim.goal.bytes:
             return
         for unit in view.units():
-            if not self.old or not (unit.key == aim.newest or unit.pins or view.held(unit)):
+            if not self.old or not (unit.key == aim.newest or unit.key in aim.kept or unit.pins or view.held(unit)):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
                         yield Trim(entry=seq, part=address, note=texts.media(aim.ref(seq), part.media), why="media")

@@ -28,7 +28,7 @@ from transom.strategies import collapse
 from transom.strategies.arrival import results_of
 from transom.strategies.corrections import ASKED, Told, outdated
 from transom.strategies.cutting import Spot, text_spots
-from transom.strategies.omission import freed, leading, left_out, runs, span, stays
+from transom.strategies.omission import freed, leading, left_out, pinned, runs, span, stays
 from transom.strategies.salience import names, spoken, statements, unit_score
 from transom.strategies.telling import stubbed
 
@@ -49,7 +49,7 @@ _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
 class KeepKey(Struct, frozen=True, kw_only=True):
     """A keeper: the `newest` units within half of `share` of the goal's room, then by score per token within all of it.
 
-    A unit whose words a later one replaced is not chosen: what is no longer in force must not look as if it were.
+    A unit whose words a later one replaced is in neither: what is no longer in force must not look as if it were.
     """
 
     share: float = 0.5
@@ -57,26 +57,25 @@ class KeepKey(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
         units = [unit for unit in view.units() if unit.key < aim.newest and unit.key not in aim.required]
+        recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
         told, gone = _told(view)
         stale = {told[at].entry for at in gone}
-        recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
+        units = [unit for unit in units if unit.seqs[0] not in stale]
         worth, why = dict[int, float](), dict[int, str]()
         for at, unit in enumerate(units):
             shared = recent if at < len(units) - RECENT else frozenset[str]()  # not with themselves
             score, reasons = unit_score(view.entries_of(unit), shared, age=1 - at / len(units))
-            worth[unit.key] = 0.0 if unit.seqs[0] in stale else score / unit.size.tokens
-            why[unit.key] = f"score {score:.1f}: {', '.join(reasons)}" if reasons else "newest"
+            worth[unit.key] = score / unit.size.tokens
+            why[unit.key] = f"score {score:.1f}: {', '.join(reasons)}"
         best = sorted((unit for unit in units if worth[unit.key]), key=lambda unit: (-worth[unit.key], -unit.key))
         room = [max(0, most - base) * self.share for most, base in zip(aim.goal, aim.fixed, strict=True)]
         half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), NOTHING
-        kept: dict[int, None] = {}
-        for unit, most in (
-            *((unit, half) for unit in units[: -self.newest - 1 : -1]),
-            *((unit, whole) for unit in best),
-        ):
+        kept: dict[int, Kept] = {}
+        newest = ((unit, half, "newest") for unit in units[: -self.newest - 1 : -1])
+        for unit, most, reason in (*newest, *((unit, whole, why[unit.key]) for unit in best)):
             if unit.key not in kept and fits(used.plus(unit.size), most):
-                used, kept[unit.key] = used.plus(unit.size), None
-        yield from (Kept(key, why[key]) for key in kept)
+                used, kept[unit.key] = used.plus(unit.size), Kept(unit.key, reason)
+        yield from kept.values()
 
 
 class KeyMessages(Struct, frozen=True, kw_only=True):
@@ -110,15 +109,16 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
 def previews(view: View, aim: Aim) -> Iterator[Edit]:
     """Large results, but for the newest unit's and pinned ones, as stubs."""
     for slot in view.slots:
-        if isinstance(slot, Unit) and slot.key != aim.newest and len(slot.seqs) > 1 and not view.held(slot):
+        spared = not isinstance(slot, Unit) or slot.key == aim.newest or slot.pins or view.held(slot)
+        if isinstance(slot, Unit) and not spared:
             large = (spot for spots in results_of(view, slot) for spot in spots if spot.shown > 2 * (PREVIEW + 40))
             yield from (stubbed(view, slot, aim, spot, PREVIEW, "preview") for spot in large)
 
 
 def outlines(view: View, aim: Aim) -> Iterator[Edit]:
-    """Long texts as their first paragraph and their points; of the required ones only where nothing fits."""
+    """Long texts as their first paragraph and their points; of required and pinned ones only where nothing fits."""
     for unit in view.units():
-        if (aim.hard or unit.key not in aim.required) and not view.held(unit):
+        if (aim.hard or not (unit.key in aim.required or pinned(view, unit))) and not view.held(unit):
             long = (spot for spot in text_spots(view, unit, of_results=False) if spot.shown > OUTLINE)
             yield from (_outline(aim, spot) for spot in long)
 
@@ -142,7 +142,7 @@ KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_round
 def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
     """What may be folded: behind the leading task, before the newest unit, around the places that are held."""
     found = runs(view, aim, view.slots[leading(view, aim) : view.index(aim.newest)])
-    return [run for run in found if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in run)]
+    return [run for run in found if any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in run)]
 
 
 def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -59,11 +59,11 @@ Offer = tuple[Unit, Spot, str]
 """A text of a unit, and the note that could stand in its place."""
 
 
-def observations(view: View, kept: Sequence[int] = ()) -> Iterator[Observation]:
+def observations(view: View, kept: Container[int]) -> Iterator[Observation]:
     """The results in the slots, oldest first; those of the units `kept` are not free."""
     for unit in view.slots:
         if isinstance(unit, Unit) and isinstance(unit.head, Assistant) and len(unit.seqs) > 1:
-            free = not (unit.key in {view.newest, *kept} or unit.pins or unit.missing or view.held(unit))
+            free = not (unit.key == view.newest or unit.key in kept or unit.pins or unit.missing or view.held(unit))
             spots = list(text_spots(view, unit, of_results=True))
             for seq, index, result in zip(unit.seqs[1:], unit.answers, unit.facts[1:], strict=True):
                 call, own = unit.head.calls[index], tuple(spot for spot in spots if spot.entry == seq)

@@ -42,14 +42,14 @@ class Omit(Struct, frozen=True, kw_only=True):
                 saved = saved.minus(MARKER)
             saved = saved.plus(freed(view, aim, slot))
             runs[-1].append(at)
-            some = some or (isinstance(slot, Unit) and slot.key not in aim.kept)
+            some = some or (isinstance(slot, Unit) and not stays(view, aim, slot))
             if some and fits(view.total.minus(saved), aim.goal):  # a fold alone is not folded again
                 break
         if not aim.hard and not self._pays(view, aim, saved):
             return
         for run in runs:
             slots = [view.slots[at] for at in run]
-            if any(isinstance(slot, Unit) and slot.key not in aim.kept for slot in slots):
+            if any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in slots):
                 yield left_out(view, aim, slots)
 
     def _range(self, view: View, aim: Aim) -> tuple[int, int]:
@@ -67,8 +67,13 @@ def freed(view: View, aim: Aim, slot: Slot) -> Size:
 
 def stays(view: View, aim: Aim, unit: Unit) -> bool:
     """Whether a fold leaves a unit standing: it is kept, or somebody pinned it. A plan's own pins go with the fold."""
+    return unit.key in aim.kept or pinned(view, unit)
+
+
+def pinned(view: View, unit: Unit) -> bool:
+    """Whether somebody pinned a unit, and not only a plan."""
     pins = (view.fetch(seq).body for seq in unit.pins)
-    return unit.key in aim.kept or any(isinstance(pin, Pin) and not pin.implied for pin in pins)
+    return any(isinstance(pin, Pin) and not pin.implied for pin in pins)
 
 
 def leading(view: View, aim: Aim) -> int:

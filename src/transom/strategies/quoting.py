@@ -141,13 +141,9 @@ def standing(view: View, aim: Aim | None = None, folded: Sequence[Slot] = ()) ->
 
 def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:
     """The names in what stands, as it is shown: not what was cut out of it."""
-    if isinstance(one, str):
-        return index.names(one)
-    if isinstance(one, Folded):
-        return index.names(texts.unmarked(one.text))
-    if one.cuts:
-        return frozenset[str]().union(*map(index.names, _texts(one)))
-    return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
+    if isinstance(one, Unit) and not one.cuts:
+        return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
+    return frozenset[str]().union(*map(index.names, texts_shown(one)))
 
 
 def _covered(index: Index, view: View, one: Standing) -> frozenset[str]:
@@ -156,8 +152,11 @@ def _covered(index: Index, view: View, one: Standing) -> frozenset[str]:
     return names - index.changed_since(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
 
 
-def _texts(unit: Unit) -> list[str]:
-    return [text for fact in unit.shown() for text, _ in readable(fact)]
+def texts_shown(one: Standing) -> list[str]:
+    """The texts of what stands, as it is shown, without our own names of entries."""
+    if isinstance(one, Unit):
+        return [text for fact in one.shown() for text, _ in readable(fact)]
+    return [texts.unmarked(one.text) if isinstance(one, Folded) else one]
 
 
 def _cover_words(
@@ -185,8 +184,7 @@ def _words_shown(view: View, index: Index, one: Standing) -> AbstractSet[str]:
     words = index.words
     if isinstance(one, Unit) and not one.cuts:
         return set(chain(*(spoken for seq in one.seqs for spoken in words.at(view, index, seq))))
-    shown = [one] if isinstance(one, str) else [one.text] if isinstance(one, Folded) else _texts(one)
-    return set[str]().union(*map(words.shown, shown))
+    return set[str]().union(*map(words.shown, texts_shown(one)))
 
 
 def _verbosity(view: View, units: Sequence[Unit]) -> float:

@@ -10,6 +10,7 @@ from transom.core.edit import Edit, Trim
 from transom.core.message import Assistant, Reasoning, addressed
 from transom.core.policy import Aim
 from transom.core.view import View
+from transom.strategies.omission import pinned
 
 
 class DropReasoning(Struct, frozen=True, kw_only=True):
@@ -26,7 +27,7 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
         stop = view.n if self.current or view.newest_user is None else view.newest_user
         found: list[tuple[Trim, int]] = []
         for unit in view.units():
-            if unit.key >= stop or unit.key == aim.newest or unit.voided or view.held(unit):
+            if unit.key >= stop or unit.key == aim.newest or unit.voided or view.held(unit) or pinned(view, unit):
                 continue
             if isinstance(unit.head, Assistant):
                 gone = unit.winning() if unit.cuts else {}

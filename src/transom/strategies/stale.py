@@ -19,7 +19,9 @@ class StubStale(Struct, frozen=True, kw_only=True):
 
     What was read back from the log stays as it is: a stub of it would only send the model round once more.
 
-    Only if at least `free` tokens come free at once, and only if the goal is reached by it: a break that does not
+    Those nearest the border go first, as far as the goal asks, so that the prefix in front of them stays cached.
+
+    Only if at least `free` tokens could come free at once, and only if the goal is reached by it: a break that does not
     spare the fold is a break too many. Absolute figures scale down to `keep_share` and `free_share` of usable.
     """
 
@@ -43,7 +45,7 @@ class StubStale(Struct, frozen=True, kw_only=True):
             if not isinstance(slot, Unit) or len(slot.seqs) == 1:
                 continue
             spots = list(text_spots(view, slot, of_results=True))
-            spared = slot.key in {aim.newest, *aim.kept} or slot.pins or view.held(slot)
+            spared = slot.key == aim.newest or slot.key in aim.kept or slot.pins or view.held(slot)
             if newer > keep and not spared:
                 yield from (
                     (slot, spot) for spot in spots if self._large(spot) and not is_read_back(view, slot, spot.entry)

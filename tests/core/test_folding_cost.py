@@ -1,0 +1,133 @@
+"""A plan may pin, trim or take back unit after unit in one fold: what one such edit costs must not grow with the fold,
+and what it changes by the difference must be what it would be if it were made anew."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Entry, Sent
+from transom.core.folding import fold, view_of
+from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
+from transom.core.unit import Folded, Slot, pinned_in
+from transom.core.view import View
+from transom.testing import Entries, WordCounter, talk
+
+WORDS = "words that are worth a fold " * 4
+NUMBER = st.integers(0, 15)
+BISECTION = 100
+"""Steps that halving a longer tuple a few times more may take."""
+
+
+def cut(entry: int, note: str = "[cut]") -> Trim:
+    return Trim(entry=entry, part=("text", 0), note=note)
+
+
+def under_folds(units: int, depth: int) -> list[Entry]:
+    """Units under so many folds, every second one pinned, with a small fold among them."""
+    half = units // 2
+    small = Fold(first=half, last=half + 5, text="[small]", carries=(half + 1,))
+    log = talk(*[WORDS] * (units + depth), small, *(Pin(entry=key) for key in range(0, units, 2)))
+    return talk(*(Fold(first=0, last=units + above, text="[all]") for above in range(depth)), after=log)
+
+
+def one_of_each(log: list[Entry], units: int) -> dict[str, Edit]:
+    """Edits that change what one fold or unit is behind the folds over it."""
+    at, half = units // 4, units // 2
+    small = next(entry.seq for entry in log if isinstance(entry.body, Fold))
+    pins = {entry.body.entry: entry.seq for entry in log if isinstance(entry.body, Pin)}
+    return {
+        "pin": Pin(entry=at + 1),
+        "pin of what shows": Pin(entry=at),
+        "undo of a pin": Undo(edit=pins[at]),
+        "undo of a pin further down": Undo(edit=pins[half + 2]),
+        "trim": cut(at),
+        "trim of what does not show": cut(at + 1),
+        "undo of the small fold": Undo(edit=small),
+    }
+
+
+def steps(log: list[Entry], edit: Edit) -> int:
+    """The interpreter's steps for one more entry. To copy a tuple is one step, to look at each of its items is not."""
+    longer = talk(edit, after=log)
+    view, count, before = view_of(Entries(log), WordCounter()).on(Entries(longer)), 0, sys.gettrace()
+    assert view.refusal(edit) is None
+
+    def step(frame, event, _):
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return step
+
+    sys.settrace(step)
+    try:
+        fold(view, longer[-1:])
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def bill(units: int, depth: int) -> dict[str, int]:
+    log = under_folds(units, depth)
+    return {name: steps(log, edit) for name, edit in one_of_each(log, units).items()}
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_change_of_one_unit_does_not_look_at_the_others(depth: int) -> None:
+    few, many = bill(32, depth), bill(512, depth)
+    assert {name: many[name] - few[name] for name in many if many[name] - few[name] > BISECTION} == {}
+
+
+def check(slot: Slot, log: list[Entry], *, shows: bool = True) -> None:
+    """What a fold says of its kids is what they say; only what is pinned has its entries, and what shows its text."""
+    if not isinstance(slot, Folded):
+        return
+    text = log[slot.seq].body.text
+    assert slot.text == (text if shows else "")
+    assert list(map(id, slot.pinned)) == [id(unit) for kid in slot.kids for unit in pinned_in(kid)]
+    size = Size(slot.tokens, MESSAGE_BYTES + text_bytes(text), 0, 1)
+    for unit in slot.pinned:
+        size = size.plus(unit.size) if unit.key not in slot.carries else size
+    assert slot.size == size
+    for kid in slot.kids:
+        assert isinstance(kid, Folded) or (kid.entries is not None) == bool(kid.pins)
+        check(kid, log, shows=False)
+
+
+def edit_of(view: View, kind: str, a: int, b: int, c: int) -> Edit:
+    """`a` says where, `b` how far or in which words, `c` what a fold carries or which of the edits goes."""
+    if kind == "fold":
+        i = a % len(view.slots)
+        j = min(i + b % 5, len(view.slots) - 1)
+        first, last = view.slots[i].first, view.slots[j].last
+        return Fold(first=first, last=last, text=f"[{view.n}]", carries=tuple(range(first, last + 1, c)) if c else ())
+    if kind == "undo":
+        live = [seq for seq in range(view.n) if view.is_live(seq)]
+        return Undo(edit=live[c % len(live)] if live else 0)
+    return Pin(entry=a) if kind == "pin" else cut(a, ("[cut]", "[c]")[b % 2])
+
+
+KINDS = st.sampled_from(["fold", "pin", "pin", "trim", "undo", "undo"])
+
+
+@given(st.integers(0, 2), st.lists(st.tuples(KINDS, NUMBER, NUMBER, NUMBER), max_size=12))
+def test_what_is_made_by_the_difference_is_what_would_be_made_anew(
+    depth: int, acts: list[tuple[str, int, int, int]]
+) -> None:
+    log = under_folds(14, depth)
+    view = view_of(Entries(log), WordCounter())
+    for act in acts:
+        before = [slot.digest() for slot in view.slots]
+        log = talk(Sent(digest="", limit=9, tokens=9, messages=9), edit_of(view, *act), after=log)
+        view = fold(view.on(Entries(log)), log[-2:])
+        total = Size(view.counter.request)
+        for slot in view.slots:
+            check(slot, log)
+            total = total.plus(slot.size)
+        assert view.total == total
+        same = [slot.digest() for slot in view.slots] == before
+        assert (view.broke is None) == same, "a break is told where something looks otherwise"
