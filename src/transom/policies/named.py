@@ -80,8 +80,9 @@ CREWAGENT = Policy(
     target=0.5,
     most=Budget(context=128_000, max_messages=100),
 )
-"""The crew agent (its unified-context design): at 80% of 128,000 tokens or 80 messages, down to half: the 10 newest
-and those that score best stay, sentences of the rest are quoted; then previews, outlines, at worst the last 4 rounds.
+"""The crew agent (its unified-context design): results over 7,000 characters are stored, with a reference; at 80% of
+128,000 tokens or 80 messages, down to half or less: the 10 newest turns, within a quarter of the room, and those that
+score best stay, sentences of the rest are quoted; then previews, outlines, at worst the last 4 rounds.
 
 Left out: the limit of 120,000 characters, the later chain of summaries. Not so: no step counts unless it has shrunk it.
 """
@@ -169,8 +170,8 @@ AIDER = Policy(
     most=Budget(context=32_768),
 )
 """aider (`ChatSummary`, `max_chat_history_tokens`): the turn at work, from the newest user message on, stays whole;
-once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), half of these
-are a summary of what was done, half the newest of it.
+once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), up to half of
+these are a summary of what was done, and no longer than half of what it frees; up to half the newest of it.
 
 Left out: the repository map (it is the caller's head) and the smaller budget of middling windows, a sixteenth. Not so:
 no done message is dropped unread because the summariser is full, and a turn at work that fills the window is folded.
