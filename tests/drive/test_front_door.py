@@ -15,6 +15,9 @@ for _ in range(200):
     DEEP = {"a": DEEP}
 
 NO_CALLS = [
+    (lambda conv: conv.append("x"), InvalidMessage, "append: a fact is needed, not str"),
+    (lambda conv: conv.edit("x"), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not str"),
+    (lambda conv: conv.preview(None), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not None"),
     (lambda conv: conv.user(None), InvalidMessage, "user: content must be a string or a list of parts, not None"),
     (lambda conv: conv.user(5), InvalidMessage, "user: content must be a string or a list of parts, not int"),
     (lambda conv: conv.user({"a": 1}), InvalidMessage, "user: content must be a string or a list of parts, not dict"),

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from transom import Budget, Conversation
+from transom import Budget, Conversation, InvalidSetting, Policy
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import Folded, Unit
 from transom.policies import POLICIES, policy_named
+from transom.strategies.masking import Mask
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai_chat import violations
 
@@ -113,6 +114,24 @@ def test_the_names_there_are():
         "letta",
     )
     assert [policy_named(name).name for name in POLICIES] == list(POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"pressure": (Mask,)}, r"pressure needs Mask\(\)"),
+        ({"pressure": "digest"}, "pressure must be a tuple of strategies"),
+        ({"keepers": (5,)}, "keepers must be a tuple of strategies"),
+        ({"hard": None}, "hard must be"),
+        ({"trigger": -1}, "trigger must be a share"),
+        ({"target": float("nan")}, "target must be a share"),
+        ({"target": "x"}, "target must be a share"),
+        ({"most": 5}, "most must be a Budget"),
+    ],
+)
+def test_a_policy_of_ones_own_is_looked_at_before_it_is_used(fields, said):
+    with pytest.raises(InvalidSetting, match=said):
+        Conversation.open("memory:", "x", budget=1_000, policy=Policy(name="mine", **fields))
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from transom.core.budget import Budget
-from transom.core.message import Raw
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.message import Fact, Raw
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
 from transom.wire.reading import owned
 
@@ -30,6 +31,20 @@ def number(name: str, entry: object) -> int:
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {_shown(entry)}")
     return entry
+
+
+def edit(value: object) -> Edit:
+    """An edit. Raises InvalidEdit."""
+    if not isinstance(value, (Fold, Trim, Pin, Undo)):
+        raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_shown(value)}")
+    return value
+
+
+def fact(value: object) -> Fact:
+    """A fact. Raises InvalidMessage."""
+    if not isinstance(value, Fact):
+        raise InvalidMessage("append", f"a fact is needed, not {_shown(value)}")
+    return value
 
 
 def label(call: object) -> str:

@@ -163,7 +163,7 @@ class Conversation:
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
         self._must_be_open()
-        body, n = self._placed(fact), self._folded.n + len(self._ahead)
+        body, n = self._placed(asked.fact(fact)), self._folded.n + len(self._ahead)
         measure = self._folded.counter
         tokens = measure.body(body)
         entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
@@ -191,12 +191,13 @@ class Conversation:
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
-        return self._commit(lambda view: self._edited(view, edit))[-1].seq
+        wanted = asked.edit(edit)
+        return self._commit(lambda view: self._edited(view, wanted))[-1].seq
 
     def preview(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        return self._edited(self.view, edit)[1]
+        return self._edited(self.view, asked.edit(edit))[1]
 
     def newest_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import Any, cast
 
+from msgspec.structs import asdict
+
+from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 
@@ -15,12 +19,30 @@ POLICIES = {**dict.fromkeys(("default", "sliding", "passthrough"), "plain"), **d
 
 
 def policy_named(name: object) -> Policy:
-    """The policy by that name, or the policy itself. Raises InvalidSetting, with the names there are."""
+    """The policy by that name, or the policy itself. Raises InvalidSetting, with the names there are, or for what in a
+    policy is none."""
     if isinstance(name, Policy):
-        return name
+        return _checked(name)
     if not isinstance(name, str) or name not in POLICIES:
         raise InvalidSetting(f"unknown policy {name!r}: there are {', '.join(POLICIES)}")
     return _loaded(name)
+
+
+def _checked(policy: Policy) -> Policy:
+    """A policy of somebody's own, its fields looked at before anything is made of them."""
+    fields: dict[str, Any] = asdict(policy)
+    for name in ("keepers", "arrival", "pressure", "hard"):
+        steps = fields[name]
+        if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
+            raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {steps!r}")
+        if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
+            raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")
+    for name in ("trigger", "target"):
+        if not isinstance(fields[name], (int, float)) or not fields[name] >= 0:
+            raise InvalidSetting(f"policy: {name} must be a share of the room, 0 or more, not {fields[name]!r}")
+    if not isinstance(fields["most"], Budget):
+        raise InvalidSetting(f"policy: most must be a Budget, not {fields['most']!r}")
+    return policy
 
 
 @cache
