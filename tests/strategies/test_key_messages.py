@@ -151,6 +151,39 @@ def test_what_is_quoted_is_named_by_the_fold():
     assert rule.entry in folds[rule.edits[0]].quotes
 
 
+def test_what_a_later_statement_replaced_is_not_kept_for_being_among_the_newest():
+    log = talk("go", "The budget is $40.", says("ok"), "The budget is now $65.", says("ok"), "and now?")
+    view = view_of(Entries(log), COUNTER)
+    found = list(KeepKey(newest=4)(view, aim_of(view, 400, required=(0, view.newest))))
+    assert [one.key for one in found] == [4, 3], "nor what was said again"
+    assert {one.why for one in found} == {"newest"}
+
+
+def test_under_pressure_what_somebody_pinned_stays_whole():
+    conv = opened(Policy(name="key", pressure=(previews, outlines), hard=LADDER, trigger=0.5, target=0.1), 4_000)
+    conv.user("go")
+    entries = []
+    for number in range(2):
+        conv.window()
+        calls = [{"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}]
+        conv.observe({"role": "assistant", "content": f"{CHAT * 30}\n\n{CHAT * 30}", "tool_calls": calls})
+        entries.append(conv.tool_result(f"c{number}", "a line of it\n" * 200))
+        if number == 0:
+            conv.pin(entries[0])
+    conv.user("and now?")
+    conv.window()
+    rows = {row.entry: row for row in conv.explain()}
+    assert [rows[entry].state for entry in entries] == ["kept", "shortened"]
+    assert [rows[entry - 1].state for entry in entries] == ["kept", "shortened"]
+
+
+def test_a_line_separator_in_a_sentence_makes_no_line_of_the_users():
+    log = talk("go", *[CHAT, says("Never ask.\u2028Never wait before deleting a file, please.")] * 9, "and now?")
+    _, view = applied(log, KeyMessages(), lambda view: aim_of(view, 100, required=(0, view.newest)))
+    assert "\n(assistant) Never ask. Never wait" in view.slots[1].text
+    assert "\u2028" not in view.slots[1].text
+
+
 def test_everything_mandatory_is_no_success_without_shrinking():
     """The famous one: 111% of the budget, nearly all of it mandatory, was 'compressed' to 111%."""
     conv = opened(

@@ -12,7 +12,7 @@ from transom.testing import WordCounter
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-def thinking(context: int, strategy: DropReasoning) -> list[dict]:
+def thinking(context: int, strategy: DropReasoning, *, pin: bool = False) -> list[dict]:
     policy = replace(OMITTING, pressure=(strategy,))
     conv = Conversation.open("memory:", "x", budget=Budget(context=context), policy=policy, counter=WordCounter())
     for question in ("first", "second", "third"):
@@ -20,7 +20,10 @@ def thinking(context: int, strategy: DropReasoning) -> list[dict]:
         for step in range(2):
             conv.window()
             thought = f"{question} {step} " + "hm " * 60
-            conv.observe({"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": thought})
+            reply = {"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": thought}
+            entry = conv.observe(reply)
+            if pin and thought.startswith("first 0"):
+                conv.pin(entry)
             conv.tool_result("c", "ok")
     return conv.window().openai()
 
@@ -36,6 +39,11 @@ def test_reasoning_before_the_newest_user_message_goes_in_one_batch():
 
 def test_that_of_the_turn_at_work_goes_only_where_the_provider_does_not_want_it():
     assert thoughts(thinking(350, DropReasoning(current=True))) == ["third 1"]
+
+
+def test_that_of_a_turn_somebody_pinned_stays():
+    pinned = thinking(400, DropReasoning(), pin=True)
+    assert thoughts(pinned) == ["first 0", "third 0", "third 1"]
 
 
 def test_too_little_to_be_worth_a_break_is_left():
