@@ -33,7 +33,8 @@ LARGER, TRIES = 1.1, 3
 """A digest that came out larger than asked for by more than this is chosen again, smaller, so many times in all."""
 
 MOST, PER = 3_000, 24
-"""Passages among which a digest chooses, at most; with larger windows one for so many tokens of them."""
+"""Passages among which a digest chooses, at most, but for an entry that alone has more; with larger windows one for so
+many tokens of them."""
 
 SHORT = 100
 """Tokens of a message up to which all it says counts whole."""
