@@ -16,7 +16,7 @@ from transom.core.tokens import Size
 from transom.core.unit import Folded
 from transom.policies.plain import LADDER
 from transom.strategies.keeping import KeepUsers
-from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages, last_rounds, outlines, previews
+from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages, _told, last_rounds, outlines, previews
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry
 
@@ -136,6 +136,20 @@ def ruled(policy):
         conv.observe({"role": "assistant", "content": CHAT * 4})
     conv.user("and now?")
     return conv, next(row for row in conv.window().explain() if row.text.startswith("Never deploy"))
+
+
+def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
+    """A dry run gives a request in flight up; the reply that comes after all is heard like any other."""
+    conv = opened(replace(KEY, keepers=()), 500)
+    conv.user("go")
+    for number in range(12):
+        conv.window()
+        conv.user(f"chat {number} " * 20)
+        conv.dry_run()
+        conv.observe({"role": "assistant", "content": f"We decided: the limit is {number} MB. " + CHAT * 3})
+    told, _ = _told(conv.view)
+    assert any("the limit is 3 MB" in one.statement.text for one in told)
+    assert _told(conv.view) == _told(view_of(list(conv.log.read(0)), COUNTER)), "it depends on the log alone"
 
 
 def test_what_is_kept_says_its_score_and_why():

@@ -109,7 +109,10 @@ class Index:
         """What an entry holds, also if it lies further back than the index reaches."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
-            found = self._older[seq] = self._looked_at(view.fetch(seq))
+            found = self._looked_at(view.fetch(seq))
+            if seq >= self.n:  # planned only: it may never come to be
+                return found
+            self._older[seq] = found
             self._older_tokens += found.tokens
             while self._older_tokens > OLDER * self.reach:
                 self._older_tokens -= self._older.pop(next(iter(self._older))).tokens

@@ -188,13 +188,11 @@ def _cost(aim: Aim, said: Sequence[str]) -> Size:
 
 def _told(view: View) -> tuple[list[Told], frozenset[int]]:
     """The sentences that may be quoted, folded ones too, in order, and the indexes of those no longer in force."""
-    keys = _heard(view)
-    known, told, gone, said = view.memo.get(Told, ([], [], frozenset(), {}))
-    if known != keys:
-        said = {key: said[key] if key in said else _said(view, key) for key in keys}
-        told = [one for key in keys for one in said[key]]
+    told = [one for key in _heard(view) for one in _said(view, key)]
+    before, gone = view.memo.get(Told, ([], frozenset()))
+    if told != before:  # what is planned may never come to be: only the sentences themselves say that it is the same
         gone = outdated(told)
-        view.memo[Told] = keys, told, gone, said
+        view.memo[Told] = told, gone
     return told, gone
 
 
