@@ -21,6 +21,7 @@ from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry
 
 COUNTER = WordCounter()
+CALL = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
 KEY = Policy(name="key", keepers=(KeepKey(newest=4),), pressure=KEY_STEPS, hard=LADDER, trigger=0.9, target=0.6)
 CHAT = "We are looking at the weather over the hills, which is grey and slow as ever, and nothing comes of it."
 
@@ -139,17 +140,19 @@ def ruled(policy):
 
 
 def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
-    """A dry run gives a request in flight up; the reply that comes after all is heard like any other."""
+    """A dry run would say a late result, in an entry of its own: another one comes to stand in that place."""
     conv = opened(replace(KEY, keepers=()), 500)
     conv.user("go")
-    for number in range(12):
-        conv.window()
-        conv.user(f"chat {number} " * 20)
-        conv.dry_run()
-        conv.observe({"role": "assistant", "content": f"We decided: the limit is {number} MB. " + CHAT * 3})
+    conv.window()
+    conv.observe({"role": "assistant", "content": CHAT * 12, "tool_calls": [CALL]})
+    conv.user("And now?")
+    conv.window()
+    conv.tool_result("c", "late")
+    conv.observe({"role": "assistant", "content": CHAT * 12})
+    assert conv.dry_run().breaks is not None, "it cuts"
+    conv.user("Never deploy on a Friday, please.")
     told, _ = _told(conv.view)
-    assert any("the limit is 3 MB" in one.statement.text for one in told)
-    assert _told(conv.view) == _told(view_of(list(conv.log.read(0)), COUNTER)), "it depends on the log alone"
+    assert told[-1].statement.text == "Never deploy on a Friday, please."
 
 
 def test_what_is_kept_says_its_score_and_why():
