@@ -61,7 +61,8 @@ UNLIMITED = 1 << 60
 
 def fits(size: Size, limit: Size) -> bool:
     """Within every limit."""
-    return size[0] <= limit[0] and size[1] <= limit[1] and size[2] <= limit[2] and size[3] <= limit[3]
+    few = size.images <= limit.images and size.messages <= limit.messages
+    return few and size.tokens <= limit.tokens and size.bytes <= limit.bytes
 
 
 def pressure(size: Size, fixed: Size, limit: Size) -> float:

@@ -9,7 +9,7 @@ from transom.core.message import Address
 Span = tuple[int, int]
 
 
-class Fold(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
+class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
     """The units from key `first` to key `last` become one slot that shows `text` (a summary, an omission, …).
 
     `carries`: keys of units whose marked excerpt the text holds; they count as present though folded. `quotes`: the
@@ -24,7 +24,7 @@ class Fold(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kin
     why: str = ""
 
 
-class Trim(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
+class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
     """One part of `entry` shows the spans `keep` (characters, rising, apart) and `note` in place of what is gone."""
 
     entry: int
@@ -34,7 +34,7 @@ class Trim(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kin
     why: str = ""
 
 
-class Pin(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
+class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
     """The unit of `entry` surfaces out of any fold. `implied`: placed by a plan, taken back by a plan."""
 
     entry: int
@@ -42,7 +42,7 @@ class Pin(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind
     implied: bool = False
 
 
-class Undo(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="undo"):
+class Undo(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="undo"):
     """Takes back the fold, trim or pin with that seq. An undo cannot be undone: redo is a new edit."""
 
     edit: int

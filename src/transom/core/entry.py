@@ -21,7 +21,7 @@ from transom.core.message import (
 )
 
 
-class Sent(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
+class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
     """A window left for the provider: its digest, the limit it was built for, and its size. Written before the request.
 
     `slots` and `tokens` (raw, uncalibrated), `kept` the tokens of the slots shared with the window before,
@@ -36,7 +36,7 @@ class Sent(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kin
     breaks: tuple[int, int, str] | None = None
 
 
-class Meta(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Where a fact belongs. `include_in_context` false: kept and shown to people, never sent."""
 
     include_in_context: bool = True
@@ -72,7 +72,7 @@ Body = (
 )
 
 
-class Entry(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """`seq` numbers the entries of a log from 0. `tokens` are counted once, by the tokenizer named in `counter`.
 
     For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed`.

@@ -139,7 +139,7 @@ def _assistant(view: View, entry: Entry) -> None:
     if key is not None and learns and body.usage is not None and body.usage.prompt and view.sent_tokens:
         seen = body.usage.prompt / view.sent_tokens
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
-    bound = _made_on(view, body, digest) if any(thought.bound for thought in body.reasoning) else ""
+    bound = _made_on(view, body, digest) if body.reasoning and any(t.bound for t in body.reasoning) else ""
     unit = _fact(view, entry, key, bound)
     if unit is None:
         return

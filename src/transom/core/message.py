@@ -17,21 +17,21 @@ Shape = Literal["text", "parts", "null", "absent"]
 MediaKind = Literal["image", "file"]
 
 
-class Text(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="text"):
+class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="text"):
     """A run of text. `extra` holds the wire part's other keys (such as a cache marker)."""
 
     text: str
     extra: Raw | None = None
 
 
-class Media(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="media"):
+class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="media"):
     """An image, or a file of any other kind (document, audio): the wire's own part, untouched."""
 
     media: MediaKind
     raw: Raw
 
 
-class Other(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="other"):
+class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
     """A part of a kind we do not know. Its strings are counted as text, its bytes are never touched."""
 
     raw: Raw
@@ -40,7 +40,7 @@ class Other(Struct, frozen=True, omit_defaults=True, tag_field="part", tag="othe
 Part = Text | Media | Other
 
 
-class Call(Struct, frozen=True, omit_defaults=True):
+class Call(Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool call as the model wrote it: `args` need not be JSON. `legacy`: a `function_call`, which has no id."""
 
     id: str
@@ -50,7 +50,7 @@ class Call(Struct, frozen=True, omit_defaults=True):
     legacy: bool = False
 
 
-class Reasoning(Struct, frozen=True, omit_defaults=True):
+class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
     """A reasoning text under the wire's own key. `bound`: signed for its exact prefix, void on any other."""
 
     text: str
@@ -59,7 +59,7 @@ class Reasoning(Struct, frozen=True, omit_defaults=True):
     extra: Raw | None = None
 
 
-class Usage(Struct, frozen=True, omit_defaults=True):
+class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the provider says a call cost, in its own tokens."""
 
     prompt: int = 0
@@ -67,7 +67,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     output: int = 0
 
 
-class Fact(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind"):
+class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
     """The root of all facts: content parts, their wire shape, and what else came with them.
 
     `dialect` names the provider API whose words `shape`, `extra` and raw parts are ("": OpenAI chat): only there do
@@ -81,17 +81,17 @@ class Fact(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kin
     apart: bool = False
 
 
-class User(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="user"):
+class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="user"):
     """What the user said."""
 
 
-class Instruction(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="instruction"):
+class Instruction(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="instruction"):
     """A system or developer message: in a head, or in place in the middle of a conversation."""
 
     role: Literal["system", "developer"] = "system"
 
 
-class Assistant(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="assistant"):
+class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="assistant"):
     """One turn of the model. `answers` is the seq of the `Sent` it replies to.
 
     `order`: how it stood on the wire, a letter for each (r reasoning, p part, c call), where not in just this order; a
@@ -105,7 +105,7 @@ class Assistant(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="assist
     usage: Usage | None = None
 
 
-class ToolResult(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="result"):
+class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
     """An answer to a call: to the provider's label `call`, or, if made by us, to the call's place (unit, index).
 
     `failed`: the tool reported an error.
@@ -118,7 +118,7 @@ class ToolResult(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="resul
     legacy: bool = False
 
 
-class Note(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="note"):
+class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="note"):
     """A word of the caller's frame, said because it changed; the newest word of a key is the one in force."""
 
     key: str
@@ -126,14 +126,14 @@ class Note(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="note"):
     refs: tuple[int, ...] = ()
 
 
-class Recalled(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="recalled"):
+class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
     """Old text brought back for the present request, with the entries it came from."""
 
     text: str
     refs: tuple[int, ...] = ()
 
 
-class Failure(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="failure"):
+class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):
     """A call that gave no reply. `shown` is the marker the model sees, if any."""
 
     failure: str
@@ -142,21 +142,21 @@ class Failure(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="failure"
     answers: int | None = None
 
 
-class Handoff(Fact, frozen=True, omit_defaults=True, kw_only=True, tag="handoff"):
+class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):
     """What another agent or run gave back, as one text."""
 
     text: str
     source: str = ""
 
 
-class Head(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="head"):
+class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="head"):
     """What stands before the conversation: instructions verbatim, and the tool schemas of the request."""
 
     messages: tuple[Instruction, ...] = ()
     tools: tuple[Raw, ...] = ()
 
 
-class Opaque(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
+class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
     """An entry of a kind this version does not know. It passes through unchanged and is not shown."""
 
     raw: Raw

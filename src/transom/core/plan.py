@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
+from operator import attrgetter
 from typing import Generic
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import Budget, fits, pressure
@@ -48,11 +50,16 @@ def entry_ref(seq: int) -> str:
 
 
 class Plan(Struct, Generic[W], frozen=True, eq=False):
-    """`entries` to append in one go, the window they make, and the view after them."""
+    """`entries` to append in one go, the window they make, and the view `before` the last of them, its `Sent`."""
 
     entries: tuple[Entry, ...]
     window: W
-    view: View
+    before: View
+
+    @property
+    def view(self) -> View:
+        """The view after them."""
+        return fold(self.before, self.entries[-1:])
 
 
 def plan(
@@ -86,7 +93,7 @@ def _nudge(view: View, frame: Frame) -> str:
     """What must be said behind the model's own words, if the window would end with these."""
     last = view.slots[-1] if frame.nudge is not None and view.slots else None
     unit = last if isinstance(last, Unit) or last is None else last.shown[-1] if last.shown else None
-    turn = unit.shown()[0] if unit is not None else None
+    turn = unit.shown()[0] if unit is not None and not unit.answers else None
     if isinstance(turn, Failure) and turn.shown:
         turn = Assistant(parts=(Text(turn.shown),))
     if frame.nudge is None or not isinstance(turn, Assistant) or turn.calls:
@@ -128,9 +135,8 @@ class _Draft:
             breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
         )
         entry = Entry(seq=self.view.n, at=self.at, body=sent)
-        view = fold(self.view, (entry,))
-        view.log = self.log
-        return Plan((*self.entries, entry), window, view)
+        before = self.view.on(self.log) if self.entries else self.view
+        return Plan((*self.entries, entry), window, before)
 
 
 def _close_calls(draft: _Draft) -> None:
@@ -231,7 +237,7 @@ class _Cutter:
         view, prices, used = self.draft.view, self.budget.prices, self._used().tokens
         new = view.stable < len(view.slots)
         if prices is not None and new and used < self.soft.tokens and view.stretch.pays(prices, used):
-            self.soft = self.soft._replace(tokens=used)
+            self.soft = replace(self.soft, tokens=used)
 
     def _relieve(self) -> None:
         """One round: gently if there is pressure, hard if it would not fit."""
@@ -257,8 +263,10 @@ class _Cutter:
 
     def _quiet(self) -> bool:
         """Surely below the trigger: what is fixed can only bring the pressure down while it is below 1."""
-        a, b, trigger = self._used(), self.soft, min(1.0, self.policy.trigger)
-        return a[0] < trigger * b[0] and a[1] < trigger * b[1] and a[2] < trigger * b[2] and a[3] < trigger * b[3]
+        trigger = min(1.0, self.policy.trigger)
+        a, b = self._used(), self.soft
+        few = a.images < trigger * b.images and a.messages < trigger * b.messages
+        return few and a.tokens < trigger * b.tokens and a.bytes < trigger * b.bytes
 
     def _required(self) -> tuple[int, ...]:
         view = self.draft.view
@@ -373,21 +381,21 @@ class _Cutter:
     def _impossible(self, used: Size, shown: Mapping[int | None, str] = _NOBODY) -> BudgetImpossible:
         """The bill for what does not fit, in the limit that it exceeds; `shown` names the units to be listed."""
         view = self.draft.view
-        which = next(i for i in range(len(used)) if used[i] > self.limit[i])
-        scale = view.ratio if which == 0 else 1.0
-        bill = {"head": self._head()[which]}
-        if which == 0 and view.head is not None:
+        which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(self.limit, name))
+        scale, of = view.ratio if which == "tokens" else 1.0, attrgetter(which)
+        bill = {"head": of(self._head())}
+        if which == "tokens" and view.head is not None:
             bill["tools"] = view.counter.tools(view.front.tools)
             bill["head"] -= bill["tools"]
         if shown:
-            bill["notes"] = self._words()[which]
+            bill["notes"] = of(self._words())
         for key, name in shown.items():
             if key is not None and key >= 0 and view.visible(key):
-                bill[name] = view.unit(key).size[which]
-        bill["other"] = used[which] - sum(bill.values())
+                bill[name] = of(view.unit(key).size)
+        bill["other"] = of(used) - sum(bill.values())
         scaled = {name: round(value * scale) for name, value in bill.items() if value}
-        limit = self.budget.usable if which == 0 else self.limit[which]
-        return BudgetImpossible({"need": ceil(used[which] * scale), "limit": limit, **scaled}, Size._fields[which])
+        limit = self.budget.usable if which == "tokens" else of(self.limit)
+        return BudgetImpossible({"need": ceil(of(used) * scale), "limit": limit, **scaled}, which)
 
 
 def _between(low: Size, high: Size, share: float) -> Size:

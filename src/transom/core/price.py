@@ -60,7 +60,7 @@ OPENAI = Prices(step=128, least=1024)
 PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 
-class Stretch(Struct, frozen=True):
+class Stretch(Struct, frozen=True, gc=False):
     """The requests since one last broke the prefix: the tokens of that one, how many of them were new, and what the
     later ones carried beyond them, added up. Before any break everything is new."""
 

@@ -6,8 +6,10 @@ calibration multiplies only when they are compared with a limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
 
 from transom.core.codec import plain
 from transom.core.edit import Fold, Span, Trim
@@ -51,10 +53,7 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
 
 
-_tuple = cast("Any", tuple).__new__  # a named tuple's own constructor is a Python function: twice as slow
-
-
-class Size(NamedTuple):
+class Size(Struct, frozen=True, gc=False, array_like=True):
     """Raw tokens, UTF-8 bytes, images and messages."""
 
     tokens: int = 0
@@ -63,10 +62,15 @@ class Size(NamedTuple):
     messages: int = 0
 
     def plus(self, other: Size) -> Size:
-        return _tuple(Size, (self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3]))
+        a, b = self, other
+        return Size(a.tokens + b.tokens, a.bytes + b.bytes, a.images + b.images, a.messages + b.messages)
 
     def minus(self, other: Size) -> Size:
-        return _tuple(Size, (self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3]))
+        a, b = self, other
+        return Size(a.tokens - b.tokens, a.bytes - b.bytes, a.images - b.images, a.messages - b.messages)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.tokens, self.bytes, self.images, self.messages))
 
 
 NOTHING = Size()
@@ -197,15 +201,7 @@ def head_size(head: Head, tokens: int) -> Size:
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
     """The size of an untrimmed fact from its stored counts."""
     size, images = envelope_bytes(fact), 0
-    for part in fact.parts:
-        if isinstance(part, Text):
-            size += text_bytes(part.text)
-        else:
-            size += part_bytes(part)
-            images += isinstance(part, Media) and part.media == "image"
-    if isinstance(fact, Assistant):
-        for call in fact.calls:
-            size += text_bytes(call.args)
-        for thought in fact.reasoning:
-            size += text_bytes(thought.text)
+    for part in parts_of(fact):
+        size += part_bytes(part)
+        images += isinstance(part, Media) and part.media == "image"
     return Size(sum(tokens), size, images, 1)

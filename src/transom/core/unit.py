@@ -11,7 +11,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -26,7 +26,7 @@ Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""
 
 
-class Cut(Struct, frozen=True):
+class Cut(Struct, frozen=True, gc=False):
     """A live trim: its seq, the trim, the shown tokens, and the shown bytes that decide which of several wins."""
 
     seq: int
@@ -44,7 +44,7 @@ class Cut(Struct, frozen=True):
         return (self.bytes, self.trim.note, self.trim.keep)
 
 
-class Unit(Struct, frozen=True, eq=False):
+class Unit(Struct, frozen=True, gc=False, eq=False):
     """`seqs` are the head's and the answers' in order of arrival; `missing` the indexes of calls still open.
 
     `voided`: its bound reasoning is hidden because what precedes it has changed.
@@ -78,14 +78,16 @@ class Unit(Struct, frozen=True, eq=False):
     @property
     def head(self) -> Fact:
         """The fact that began it. Only of a visible unit."""
-        assert self.entries is not None, "a stowed unit has no entries: ask the view"
-        return cast("Fact", self.entries[0].body)
+        entries: Any = self.entries
+        assert entries, "a stowed unit has no entries: ask the view"
+        return entries[0].body
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """Its facts, untrimmed. Only of a visible unit."""
-        assert self.entries is not None, "a stowed unit has no entries: ask the view"
-        return tuple([cast("Fact", entry.body) for entry in self.entries])
+        entries: Any = self.entries
+        assert entries, "a stowed unit has no entries: ask the view"
+        return tuple([entry.body for entry in entries])
 
     def winning(self) -> dict[Place, Cut]:
         """The cut that shows, for each part that has any."""
@@ -109,7 +111,7 @@ class Unit(Struct, frozen=True, eq=False):
         return self.known or _remember(self, b"\n".join([plain(fact) for fact in self.shown()]))
 
 
-class Folded(Struct, frozen=True, eq=False):
+class Folded(Struct, frozen=True, gc=False, eq=False):
     """A live fold: `kids` are the slots it stands for, `pinned` the pinned units among what they hold.
 
     `carries`: keys of units whose excerpt stands in the text; these do not surface.
@@ -191,21 +193,16 @@ def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Uni
     """The unit with one more answer. `extra`: what a relabelled id adds to the size on the wire."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
-    size = fact_size(entry.body, entry.tokens)
-    if extra is not NOTHING:
-        size = size.plus(extra)
-    return Unit(
-        unit.key,
-        (*unit.seqs, entry.seq),
-        unit.whole.plus(size),
-        unit.size.plus(size),
-        (*unit.entries, entry),
-        tuple([i for i in unit.missing if i != index]),
-        (*unit.answers, index),
-        unit.cuts,
-        unit.pins,
-        unit.bound,
-        unit.voided,
+    size = fact_size(entry.body, entry.tokens).plus(extra)
+    return replace(
+        unit,
+        seqs=(*unit.seqs, entry.seq),
+        whole=unit.whole.plus(size),
+        size=unit.size.plus(size),
+        entries=(*unit.entries, entry),
+        missing=tuple([i for i in unit.missing if i != index]),
+        answers=(*unit.answers, index),
+        known=None,
     )
 
 

@@ -67,15 +67,11 @@ def assemble(view: View, limit: int, kind: type[W]) -> W:
     if broke is not None:  # unless it was taken back again: then the whole window before is still in front
         same = (at for at, digest in prefixes(view.head, view.slots) if digest == view.sent_digest)
         stable, broke = next(((at, None) for at in same), (stable, broke))
-    return kind(view, view.digest(), round(view.total.tokens * view.ratio), limit, _in_front(view, stable), broke)
+    return kind(view, view.digest(), round(view.total.tokens * view.ratio), limit, in_front(view, stable), broke)
 
 
-def in_front(view: View) -> int:
-    """Raw tokens of a view that stand in front of the first difference from the window that was sent last."""
-    return _in_front(view, view.stable)
-
-
-def _in_front(view: View, stable: int) -> int:
+def in_front(view: View, stable: int) -> int:
+    """Raw tokens of a view that stand in front of its first difference, slot `stable`, from the window sent last."""
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0
     return view.total.tokens - sum(slot.size.tokens for slot in view.slots[stable:])

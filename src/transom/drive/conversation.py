@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta
+from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
@@ -173,8 +173,7 @@ class Conversation:
             self._catch_up()
             return self.append(fact, meta)
         self._ahead.append(entry)
-        if n >= self._snapshot_at:
-            self._grow(self.view)
+        self._grow(n + 1)
         return n
 
     # ---- what is shown
@@ -231,7 +230,7 @@ class Conversation:
         def propose(view: View) -> tuple[Sequence[Entry], View]:
             done = self._plan(view, frame)
             made.append(done.window)
-            return done.entries, done.view
+            return done.entries, done.before
 
         sent = self._commit(propose)[-1].seq
         self._frame, self._window = frame, (sent, made[-1])
@@ -318,9 +317,14 @@ class Conversation:
 
     def _placed(self, fact: Fact) -> Body:
         """The fact as the log takes it: a turn of the model is told which request it answers."""
-        if isinstance(fact, Assistant) and (sent := self.view.sent) is not None:
+        if isinstance(fact, Assistant) and (sent := self._in_flight()) is not None:
             fact = replace(fact, answers=sent.seq)
         return cast("Body", fact)
+
+    def _in_flight(self) -> Entry | None:
+        """The request that waits for its answer."""
+        last = self._ahead[-1] if self._ahead else None
+        return last if last is not None and isinstance(last.body, Sent) else self.view.sent
 
     def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
         if (why := view.refusal(edit)) is not None:
@@ -344,12 +348,12 @@ class Conversation:
             except Conflict:
                 self._catch_up()
                 continue
-            self._grow(view)
+            self._folded, self._ahead = view, [entry for entry in entries if entry.seq >= view.n]
+            self._grow(entries[-1].seq + 1)
             return entries
 
-    def _grow(self, view: View) -> None:
-        self._folded = view
-        if view.n >= self._snapshot_at:
+    def _grow(self, n: int) -> None:
+        if n >= self._snapshot_at:
             self._snapshot()
 
     def _catch_up(self) -> None:

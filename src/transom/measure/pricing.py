@@ -34,7 +34,8 @@ def priced(view: View, entries: Sequence[Entry]) -> Iterator[Priced]:
         before, view = view, fold(view, (entry,))
         if isinstance(entry.body, (Fold, Trim, Pin, Undo)):
             saves = before.total.tokens - view.total.tokens
-            yield Priced(entry=entry.seq, saves=saves, breaks=in_front(before) - in_front(view))
+            breaks = in_front(before, before.stable) - in_front(view, view.stable)
+            yield Priced(entry=entry.seq, saves=saves, breaks=breaks)
 
 
 def priced_since(log: Log, counter: TokenCounter, stop: int) -> list[Priced]:

@@ -39,12 +39,11 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
     to: float = 0.16
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        limit = aim.limit.tokens
-        must = sum(
-            view.unit(key).size.tokens for key in {view.first_task, view.newest_user} - {None} if key is not None
-        )
-        free = max(0.25 * limit, limit - view.head_size.tokens - must)
-        for unit in fresh(view, min(self.tokens * self.allowance, self.over * free)):
+        limit, large = aim.limit.tokens, self.tokens * self.allowance
+        if not any(fresh(view, min(large, self.over * 0.25 * limit))):
+            return  # however little is free
+        free = max(0.25 * limit, limit - view.head_size.tokens - _standing(view))
+        for unit in fresh(view, min(large, self.over * free)):
             spots = [spot for spots in results_of(view, unit) for spot in spots]
             sizes = [spot.tokens for spot in spots]
             least = level([min(size, self.tokens) for size in sizes], int(self.to * free))
@@ -52,6 +51,11 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             for spot in spots:
                 if spot.tokens > (most if most < self.tokens else most * self.allowance):
                     yield _clipped(view, aim, spot, int(most))
+
+
+def _standing(view: View) -> int:
+    """What must stand whatever comes."""
+    return sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user} if key is not None)
 
 
 def _clipped(view: View, aim: Aim, spot: Spot, cap: int) -> Trim:

@@ -39,7 +39,7 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     each: int | None = None
 
     def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
-        rooms = (int(self.fraction * room) for room in aim.limit[1:])
+        rooms = (int(self.fraction * room) for room in list(aim.limit)[1:])
         left = Size(aim.budget.share(self.tokens, self.fraction), *rooms)
         for unit in reversed([unit for unit in view.units() if isinstance(unit.head, (User, Instruction))]):
             if unit.key in aim.required or (self.each is not None and unit.size.tokens > self.each):

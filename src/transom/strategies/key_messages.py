@@ -96,7 +96,7 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
         after = view.total.minus(gone)
         near, far = aim.goal.minus(after), aim.limit.minus(aim.words).minus(after)
         room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, gone, strict=True)))
-        room = room._replace(bytes=min(room.bytes, gone.bytes * 9 // 10))  # a fold must be shorter
+        room = replace(room, bytes=min(room.bytes, gone.bytes * 9 // 10))  # a fold must be shorter
         titles = [texts.key_points(span(view, aim, run)) for run in going]
         quotes = _quotes(view, aim, going, room.minus(_cost(aim, titles)))
         folds = [_fold(view, aim, run, title, quotes) for run, title in zip(going, titles, strict=True)]

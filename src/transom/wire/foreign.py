@@ -105,6 +105,8 @@ class Adopting(Measure):
 
     def part(self, part: m.Addressed) -> int:
         """As it will be said."""
+        if isinstance(part, Text):
+            return self.count(part.text)
         if self._objects and isinstance(part, Call):
             return self.count(object_text(part.args))
         tokens = super().part(part)
