@@ -105,7 +105,7 @@ def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     beginning."""
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
-        text = re.sub(_BRACKET + re.escape(f"{key}]"), lambda match: "\\" + match.group(), text)
+        text = re.sub(rf"{_BEGIN}\[(?={_UNSEEN}{re.escape(key)}\])", r"\1\\[", text)
     return text
 
 
@@ -114,12 +114,14 @@ def unmarked(text: str) -> str:
     return _NAMED.sub("", text)
 
 
-_BRACKET = r"\[(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\[)"
-"""A bracket wherever somebody may see a line begin."""
+_ENDS, _NOBODY_SEES = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029", r"\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+_UNSEEN = rf"[\s{_NOBODY_SEES}]*"
+_BEGIN = rf"(?<![^{_ENDS}])((?:[^\S{_ENDS}]|[{_NOBODY_SEES}])*)"
+"""Wherever somebody may see a line begin."""
 
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
 _MARKER = re.compile(
-    r"\[(?=\s*(?:(?:entry|entries|messages?)\s+\d|(?:system|developer) message\]|continue\]|late result of )"
+    rf"\[(?={_UNSEEN}(?:(?:entry|entries|messages?)\s+\d|(?:system|developer) message\]|continue\]|late result of )"
     r"|[^\[\]\n]{0,200}whole in (?:entry|message) \d)",
     re.IGNORECASE,
 )
