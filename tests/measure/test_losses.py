@@ -24,7 +24,7 @@ def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
     assert losses(conv.view) == {fold: Loss(names=3, kept=3, gone=())}
     conv.undo(fold)
     fold = conv.edit(Fold(first=first, last=first, text="[entries] nothing", why="test"))
-    assert losses(conv.view) == {fold: Loss(names=3, kept=2, gone=("alpha_1",))}
+    assert losses(conv.view) == {fold: Loss(names=3, kept=2, gone=(("alpha_1", 3),))}
     conv.user("in lib.alpha_1.py")
     assert losses(conv.view) == {fold: Loss(names=3, kept=3, gone=())}, "it stands there, in a longer name"
     conv.user("not the same: alpha_12")

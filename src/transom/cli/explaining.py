@@ -138,8 +138,9 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
 
 
 def _lost(loss: Loss) -> str:
-    """What a fold's units named that stands nowhere any more."""
-    gone = f", not {', '.join(map(one_line, loss.gone))}" if loss.gone else ""
+    """What a fold's units named that stands nowhere any more, each with the entry to go to."""
+    named = ", ".join(f"{one_line(name)} ({entry})" for name, entry in loss.gone)
+    gone = f", not {named}" if named else ""
     return f"{loss.kept:,} of its {loss.names:,} names stand in this window{gone}"
 
 

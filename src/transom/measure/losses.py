@@ -15,14 +15,15 @@ FEW = 8
 
 
 class Loss(Struct, frozen=True, kw_only=True):
-    """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others.
+    """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others,
+    each with the entry where it stood last.
 
     A name weighs more if the user or the model said it, and the more often it came up (`Index.weight`).
     """
 
     names: int
     kept: int
-    gone: tuple[str, ...]
+    gone: tuple[tuple[str, int], ...]
 
 
 def losses(view: View) -> dict[int, Loss]:
@@ -38,7 +39,7 @@ def losses(view: View) -> dict[int, Loss]:
 
 def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> Loss:
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
-    names = dict.fromkeys(name for seq in seqs for one in index.entries[seq].passages for name in one.names)
+    names = {name: seq for seq in seqs for one in index.entries[seq].passages for name in one.names}
     gone = [name for name in names if name not in shown and not occurrences(name, texts)]
     gone.sort(key=lambda name: (-index.weight(name), name))
-    return Loss(names=len(names), kept=len(names) - len(gone), gone=tuple(gone[:FEW]))
+    return Loss(names=len(names), kept=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW]))
