@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
 import resource
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +31,7 @@ from transom.core.message import (
 )
 from transom.errors import Conflict, TransomError
 from transom.stores import open_store
+from transom.stores.blobs import LIMIT
 
 EVERY_KIND: tuple[Body, ...] = (
     Head(messages=(Instruction(parts=(Text("You book trips."),)),), tools=({"type": "function", "n": 1},)),
@@ -131,5 +135,38 @@ def fill(url: str) -> None:
     print(acknowledged)
 
 
+SECRET = "xyzzy"
+
+
+def keep_secrets(url: str) -> None:
+    """Conversations `xyzzy 0` to `xyzzy 2` and `other`, written in turns, of all sizes, with snapshots."""
+    chance, store = random.Random(1), open_store(url)
+    words = {f"{SECRET} {n}": f"{SECRET} {n} " for n in range(3)} | {"other": "plain "}
+    logs = {name: store.open(name) for name in words}
+    for turn in range(200):
+        name = chance.choice(list(words))
+        log, size = logs[name], LIMIT + turn if turn % 10 == 0 else chance.choice([20, 150, 500, 1_500, 6_000])
+        log.append(log_of([User(parts=(Text((words[name] * size)[:size]),))], len(log)), len(log))
+        if turn % 9 == 0:
+            log.save(len(log), words[name].encode() * size)
+    store.close()
+
+
+def forget(url: str, steps: str) -> None:
+    """Forget a secret, killed before the step with this number: a statement, a file removed, a wait for the disk."""
+    left = int(steps)
+
+    def count(_: object, event: str, called: object) -> None:
+        nonlocal left
+        if event == "c_call" and getattr(called, "__name__", "") in {"execute", "unlink", "fsync"}:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    store = open_store(url)
+    sys.setprofile(count)
+    store.forget(f"{SECRET} 0")
+
+
 if __name__ == "__main__":
-    {"write": write, "share": share, "fill": fill}[sys.argv[1]](sys.argv[2])
+    {"write": write, "share": share, "fill": fill, "forget": forget}[sys.argv[1]](*sys.argv[2:])

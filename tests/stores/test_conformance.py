@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 from places import Place
 from stored import EVERY_KIND, log_of, said
 
+from transom.core.budget import Budget
+from transom.core.edit import Pin
 from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Media, Opaque, Text, User
-from transom.errors import Conflict, InvalidMessage, InvalidSetting
+from transom.drive.conversation import Conversation
+from transom.errors import Conflict, InvalidMessage, InvalidSetting, UnknownLog
+from transom.policies import policy_named
 from transom.stores import open_store
 from transom.stores.blobs import LIMIT
+from transom.testing import WordCounter
 
 NAMES = [
     "trip",
@@ -209,6 +216,115 @@ def test_the_newest_snapshot_is_kept(place: Place) -> None:
     assert other.saved() is None
     assert list(place.open().open("trip").read()) == said(0, 3)
     assert place.open().names() == ["trip", "other"]
+
+
+def large(*texts: str) -> list[Entry]:
+    """Entries whose bodies are kept apart from them."""
+    return log_of([User(parts=(Text(text.ljust(LIMIT, "x")),)) for text in texts])
+
+
+def test_a_forgotten_conversation_is_gone_and_what_others_hold_stays(place: Place) -> None:
+    store = place.open()
+    store.open("first").append(said(0, 1), 0)
+    one, two = store.open("one"), place.open().open("two")
+    one.append(large("both", "one"), 0)
+    two.append(large("two", "both"), 0)
+    one.save(2, b"view of one")
+    two.save(2, b"view of two")
+    store.forget("one")
+    assert store.names() == place.open().names() == ["first", "two"]
+    again = place.open().open("one")
+    assert (len(again), list(again.read()), again.saved(), again.mended) == (0, [], None, "")
+    assert (list(place.open().open("two").read()), two.saved()) == (large("two", "both"), (2, b"view of two"))
+    again.append(large("one"), 0)
+    assert list(store.open("one").read()) == large("one")
+    assert store.names() == place.open().names() == ["first", "two", "one"]
+    for name in ("two", "first", "one"):
+        place.open().forget(name)
+    assert store.names() == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_can_be_forgotten(place: Place, name: str) -> None:
+    store = place.open()
+    for each in ("1", "2", name):
+        store.open(each).append(said(0, 1), 0)
+    store.forget("1")
+    store.forget(name)
+    assert store.names() == place.open().names() == ["2"]
+
+
+def test_what_is_not_there_cannot_be_forgotten(place: Place) -> None:
+    store = place.open()
+    store.open("trip").append(said(0, 2), 0)
+    store.open("opened").append([], 0)
+    store.open("gone").append(said(0, 2), 0)
+    store.forget("gone")
+    for name in ("nobody", "opened", "gone", "1", "2", ""):
+        with pytest.raises(UnknownLog, match=f"^no conversation {name!r} in the store$"):
+            store.forget(name)
+    assert list(place.open().open("trip").read()) == said(0, 2)
+
+
+@pytest.mark.parametrize("anew", [(), ("trip",), ("other",), ("other", "trip"), ("trip", "other")])
+def test_a_handle_of_a_forgotten_conversation_reaches_no_other(place: Place, anew: Sequence[str]) -> None:
+    store = place.open()
+    old, fresh = place.open().open("trip"), place.open().open("trip")
+    old.append(said(0, 3), 0)
+    store.forget("trip")
+    for name in anew:
+        store.open(name).append(log_of([User(parts=(Text(name.ljust(40, "x")),))] * 3), 0)  # as long as what was there
+    written = {name: list(store.open(name).read()) for name in anew}
+    looks: list[Callable[[], object]] = [old.refresh, lambda: old.append([], 3)]
+    looks += [lambda at=at: old.append(said(at, 1), at) for at in (0, 1, 3)]
+    for look in looks:
+        with pytest.raises(UnknownLog, match=r"^the conversation 'trip' is no longer in the store: "):
+            look()
+    old.save(3, b"old view")
+    assert len(old) == 3
+    with suppress(UnknownLog):
+        assert [*old.read(), old[0]] == said(0, 3) + said(0, 1), "still in memory"
+    assert {name: list(place.open().open(name).read()) for name in anew} == written
+    assert store.open("trip").saved() is None
+    n = fresh.refresh()
+    assert n == (3 if "trip" in anew else 0)
+    fresh.append(said(n, 1), n)
+    assert len(place.open().open("trip")) == n + 1
+
+
+def test_a_conversation_whose_log_is_forgotten_says_so_once(place: Place) -> None:
+    store, settings = place.open(), {"budget": Budget(), "policy": policy_named("default"), "counter": WordCounter()}
+    conversation = Conversation(place.open().open("trip"), **settings)
+    conversation.user("hello")
+    conversation.window()
+    store.forget("trip")
+    for act in (lambda: conversation.user("more"), conversation.window, lambda: conversation.edit(Pin(entry=0))):
+        with pytest.raises(UnknownLog, match="no longer in the store"):
+            act()
+    conversation.close()
+    assert store.names() == []
+
+
+def test_forgetting_among_writers_takes_nothing_from_them(place: Place) -> None:
+    def come_and_go() -> None:
+        store = place.open()
+        for _ in range(15):
+            store.open("guest").append(large("both"), 0)
+            store.forget("guest")
+
+    def stay() -> None:
+        log = store.open("host")
+        for seq in range(60):
+            log.append([Entry(seq=seq, at=0.0, body=large("both")[0].body)], seq)
+
+    store = place.open()
+    threads = [threading.Thread(target=work) for work in (come_and_go, stay)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [entry.body for entry in place.open().open("host").read()] == [large("both")[0].body] * 60
+    assert store.names() == ["host"]
 
 
 def test_reading_holds_a_few_entries_at_a_time(disk: Place) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from places import Place
-from stored import batch, said
+from stored import SECRET, batch, keep_secrets, said
 
 from transom.core.edit import Undo
 from transom.core.entry import Entry
@@ -18,6 +18,28 @@ from transom.stores import open_store
 def short(start: int, count: int) -> list[Entry]:
     """Entries of few bytes, since each byte is a place to cut at."""
     return [Entry(seq=seq, at=0.0, body=Undo(edit=seq)) for seq in range(start, start + count)]
+
+
+def holding(folder: Path, word: str) -> list[str]:
+    """The files with this word in their bytes or their name."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if word in path.name or word.encode() in path.read_bytes()]
+
+
+def test_of_what_was_forgotten_no_byte_is_left(disk: Place, tmp_path: Path) -> None:
+    keep_secrets(disk.url)
+    store, held = disk.open(), holding(tmp_path, SECRET)
+    logs = {name: disk.open().open(name) for name in store.names()}
+    kept = list(logs["other"].read())
+    for path in [*tmp_path.rglob("xyzzy-?-*.view"), *tmp_path.rglob("blobs/*0")]:
+        path.with_name(f"{path.name}.7-7.tmp").write_text(SECRET)  # of a writer that was killed
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    for n in range(3):
+        store.forget(f"{SECRET} {n}")
+        assert holding(tmp_path, f"{SECRET} {n}") == []
+    assert (len(held) > 0, holding(tmp_path, SECRET)) == (True, [])
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < size / 3
+    assert list(store.open("other").read()) == list(logs["other"].read()) == kept
 
 
 WRITER = str(Path(__file__).with_name("stored.py"))
@@ -44,6 +66,22 @@ def test_two_processes_write_one_log(disk: Place) -> None:
     assert [writer.wait() for writer in writers] == [0, 0]
     assert list(disk.open().open("shared").read()) == said(0, 80)
     assert disk.open().names() == ["shared"]
+
+
+@pytest.mark.parametrize("steps", [0, 2, 3, 6, 7, 8])
+def test_who_forgets_is_killed(disk: Place, tmp_path: Path, steps: int) -> None:
+    keep_secrets(disk.url)
+    before = {name: list(disk.open().open(name).read()) for name in disk.open().names()}
+    done = subprocess.run([sys.executable, WRITER, "forget", disk.url, str(steps)], check=False)
+    store = disk.open()
+    after = {name: list(store.open(name).read()) for name in store.names()}
+    gone = {name: log for name, log in before.items() if name != f"{SECRET} 0"}
+    last = 6 if disk.url.startswith("sqlite") else 2  # commits, or removes the log's file
+    assert (done.returncode, after) == (-9, before if steps <= last else gone)
+    for name in after.keys() - {"other"}:
+        store.forget(name)
+    assert holding(tmp_path, SECRET) == [], "what the killed one left went with the others"
+    assert list(disk.open().open("other").read()) == before["other"]
 
 
 def test_a_full_disk(disk: Place) -> None:

@@ -12,7 +12,7 @@ import pytest
 from stored import log_of, said
 
 from transom.core.message import Text, User
-from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.lines import Line, frame, header
 from transom.stores.locks import locked
@@ -95,6 +95,16 @@ def test_sqlite_entry_unreadable(path: Path, body: object, seq: int | None) -> N
     damaged(path, "'trip', entry 7: ", seq)
 
 
+def test_sqlite_a_log_that_became_shorter(path: Path) -> None:
+    with closing(SqliteStore(str(path))) as store:
+        log = store.open("trip")
+        execute(path, "DELETE FROM entries WHERE seq >= 7")
+        with pytest.raises(Conflict):
+            log.append(said(40, 1), 40)
+        with pytest.raises(StoreDamaged, match="'trip', entry 7: it is missing"):
+            log.refresh()
+
+
 def test_sqlite_entry_in_the_wrong_place(path: Path) -> None:
     execute(path, "UPDATE entries SET body = (SELECT body FROM entries WHERE seq = 8) WHERE seq = 7")
     damaged(path, "entry 7: it says it is entry 8", 7)
@@ -139,6 +149,20 @@ def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             other.rollback()
             log.append(said(40, 1), 40)
             assert len(list(log.read())) == 41
+
+
+def test_sqlite_somebody_reads_while_it_is_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    with closing(SqliteStore(str(path))) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store.open("two").append(said(0, 1), 0)
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM logs").fetchall()
+        with pytest.raises(StoreUnavailable, match="others are reading; the conversation is gone, but bytes of it"):
+            store.forget("trip")
+        assert store.names() == ["two"]
+        other.execute("COMMIT")
+        store.forget("two")
+    assert b"message" not in path.read_bytes()
 
 
 def test_sqlite_waits_for_another_who_makes_the_file(tmp_path: Path) -> None:
@@ -249,8 +273,9 @@ def test_jsonl_the_file_is_gone_or_shorter(lines: tuple[Path, list[bytes]]) -> N
         with pytest.raises(StoreDamaged, match="is now"):
             look()
     path.unlink()
-    with pytest.raises(StoreUnavailable, match="No such file"):
-        log[0]
+    for look in (log.refresh, lambda: log.append(said(6, 1), 6), lambda: log[0]):
+        with pytest.raises(UnknownLog, match="'trip' is no longer in the store"):
+            look()
 
 
 def test_jsonl_bodies(tmp_path: Path) -> None:
@@ -268,6 +293,56 @@ def test_jsonl_bodies(tmp_path: Path) -> None:
     with pytest.raises(StoreDamaged, match=r"entry 1: its body blobs/\w+ is missing"):
         log[1]
     assert log[2] == said(2, 1)[0]
+
+
+def test_jsonl_a_body_that_cannot_be_removed(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    for name in ("trip", "two"):
+        store.open(name).append(said(0, 1), 0)
+    stuck = tmp_path / "blobs" / "stuck"
+    stuck.mkdir()
+    with pytest.raises(StoreUnavailable, match="the conversation is gone, but bytes of it stay") as caught:
+        store.forget("trip")
+    assert "\n" not in str(caught.value)
+    assert store.names() == ["two"]
+
+
+def test_jsonl_who_appends_shares_the_folder_and_who_forgets_has_it_alone(tmp_path: Path) -> None:
+    store, pool = JsonlStore(str(tmp_path)), ThreadPoolExecutor(1)
+    log = store.open("trip")
+    log.append(said(0, 1), 0)
+    store.open("two").append(said(0, 1), 0)
+    for shared, waits in ((False, lambda: log.append(said(1, 1), 1)), (True, lambda: store.forget("two"))):
+        with store.lock(shared=shared):
+            waiting = pool.submit(waits)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            if shared:
+                log.append(said(2, 1), 2)
+        waiting.result(5)
+    assert (store.names(), list(log.read())) == (["trip"], said(0, 3))
+
+
+def test_jsonl_a_log_that_goes_while_they_are_listed(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    store.open("trip").append(said(0, 1), 0)
+    (tmp_path / "gone.jsonl").symlink_to("nowhere")
+    assert store.names() == ["trip"]
+
+
+def test_jsonl_what_is_not_ours_is_not_forgotten(lines: tuple[Path, list[bytes]]) -> None:
+    path, _ = lines
+    path.write_text("my notes\n")
+    with pytest.raises(UnknownLog):
+        JsonlStore(str(path.parent)).forget("trip")
+    assert path.read_text() == "my notes\n"
+
+
+def test_jsonl_what_is_damaged_can_be_forgotten(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    path.write_bytes(b"".join([*good[:3], b"\0" * 9, *good[4:]]))
+    JsonlStore(str(path.parent)).forget("trip")
+    assert not path.exists()
 
 
 def test_jsonl_a_torn_snapshot_is_no_snapshot(lines: tuple[Path, list[bytes]]) -> None:

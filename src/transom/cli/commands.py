@@ -116,6 +116,19 @@ class Undo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("forgetting", "Remove a conversation for good.")
+class Forget(Struct, frozen=True, kw_only=True):
+    """Remove a conversation from its store for good, large bodies too that no other one there holds. Asks first.
+
+    What was written elsewhere (windows of `replay --out`, a folder of mirrored results) stays.
+    """
+
+    id: o.Id
+    yes: o.Yes = False
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("editing", "The window the next call would see; nothing is logged.")
 class Window(Struct, frozen=True, kw_only=True):
     """The window the next call would see under this budget, policy and prices. A dry run: the log stays as it is.

@@ -91,6 +91,7 @@ Edit = Annotated[
     int | None, Argument(metavar="EDIT", help="The edit's number (see `log`). Default: the newest live one.")
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, kept in the log.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask; ID is then the whole id.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only say what it would change.")]
 Words = Annotated[
     list[str], Argument(metavar="REF", help="entry 412; a part of it: entry 412 text 0; several: entries 10-20.")

@@ -13,7 +13,7 @@ from shutil import which
 
 from transom.cli.waiting import Watch
 from transom.errors import InvalidSetting, UnknownLog
-from transom.stores import StoredLog, open_store
+from transom.stores import Store, StoredLog, open_store
 
 FOLDER = Path(".transom")
 LAST = FOLDER / "last"
@@ -58,10 +58,26 @@ def remember(url: str) -> None:
 @contextmanager
 def found_log(store: str | None, part: str) -> Generator[StoredLog]:
     """The log whose id is `part`, or the only one whose id holds it. Raises UnknownLog, InvalidSetting."""
-    url = _last_store() if store is None else store
+    with found(url_of(store), part) as (opened, name):
+        yield opened.open(name)
+
+
+@contextmanager
+def found(url: str, part: str) -> Generator[tuple[Store, str]]:
+    """The store at a URL, and the id in it that `part` means. Raises UnknownLog, InvalidSetting."""
     _must_exist(url)
     with Watch(url, writing=False), closing(open_store(url)) as opened:
-        yield opened.open(_named(opened.names(), part, url))
+        yield opened, _named(opened.names(), part, url)
+
+
+def url_of(store: str | None) -> str:
+    """The store that was asked for; if none was, that of the last replay here."""
+    return _last_store() if store is None else store
+
+
+def path_of(url: str) -> str:
+    """The file or folder of a store."""
+    return url.partition(":///")[2].partition("?")[0]
 
 
 def _last_store() -> str:
@@ -72,7 +88,7 @@ def _last_store() -> str:
 
 def _must_exist(url: str) -> None:
     """To look is not to make: opening an unknown place would leave an empty store there."""
-    path = url.partition(":///")[2].partition("?")[0]
+    path = path_of(url)
     if url == "memory:" or (path and "\0" not in path and not Path(path).exists()):
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 

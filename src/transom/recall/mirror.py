@@ -1,7 +1,8 @@
 """Tool results as files, for tools that read files: `<folder>/<call id>.json`.
 
 Call ids come from outside. One that is not plainly a file name, or that another result has taken, gives way to the
-number of the entry; no id ever names a folder or leaves it. A folder is for one conversation.
+number of the entry; no id ever names a folder or leaves it. A folder is for one conversation, and is the caller's:
+no store knows of it, and forgetting the conversation leaves it as it is.
 """
 
 from __future__ import annotations

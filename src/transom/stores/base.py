@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from transom.core.entry import Entry
-from transom.errors import StoreDamaged, StoreUnavailable, TransomError
+from transom.errors import StoreDamaged, StoreUnavailable, TransomError, UnknownLog
 
 
 class StoredLog(Protocol):
     """One conversation in a store, as this handle knows it. Others may append: `refresh` looks.
 
     Entries are decoded anew each time; whoever needs one twice keeps it. Every method may be called from any thread.
+    A handle that knows entries is of their conversation alone: once that is forgotten, `append` and `refresh` raise
+    UnknownLog, also if there is a new one by the name; `save` keeps nothing; reading raises UnknownLog, or gives what
+    this process still holds.
     """
 
     @property
@@ -68,6 +73,15 @@ class Store(Protocol):
         """All conversations, in the order they were made."""
         ...
 
+    def forget(self, name: str) -> None:
+        """Remove a conversation for good: entries, snapshot, and large bodies that no other one here holds.
+
+        When it returns, no file of the store has their bytes. Killed before, the conversation is whole, or it is gone
+        and the next `forget` removes what bytes are left. It waits for others who write; its work grows with the store.
+        Raises UnknownLog, with nothing changed; StoreUnavailable, which says if the conversation is gone all the same.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of files. What was appended is safe without it."""
         ...
@@ -91,6 +105,26 @@ def known(seq: int, length: int) -> int:
 def outage(path: str, why: object) -> TransomError:
     """The store's place cannot be written or read now (disk full, locked, gone); the log stays usable."""
     return StoreUnavailable(f"{path}: {why}; nothing of this was stored, what was stored before is intact")
+
+
+def unknown(name: str) -> UnknownLog:
+    """There is nothing to forget."""
+    return UnknownLog(f"no conversation {name!r} in the store")
+
+
+def forgotten(name: str) -> UnknownLog:
+    """What a handle knows is not there any more; it must not become the beginning of something else."""
+    return UnknownLog(f"the conversation {name!r} is no longer in the store: open it again to begin a new one")
+
+
+@contextmanager
+def wiping(path: str) -> Generator[None]:
+    """The conversation is gone already; what fails now leaves bytes of it."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as problem:
+        why = "the conversation is gone, but bytes of it stay there until the next forget"
+        raise StoreUnavailable(f"{path}: {problem}; {why}") from problem
 
 
 def damage(path: str, why: object) -> StoreDamaged:

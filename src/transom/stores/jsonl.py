@@ -2,6 +2,10 @@
 
 Rules: an append is one write and one fsync under the file's lock; a large body is on disk before the line that points
 at it; a file is only ever cut where an append was never finished. A handle keeps the offsets of the lines, no file.
+
+Who appends shares the folder's lock; who makes a log or forgets one has it alone, so that no body is written meanwhile.
+The lock file has one byte for each log that was forgotten: the number in a header, the how-manyeth the log was of all
+that were ever made, is never given again, and tells a log from a later one by its name.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from typing import IO
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
-from transom.errors import Conflict, InvalidSetting, StoreDamaged
-from transom.stores.base import damage, known, numbered, outage
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.stores.base import damage, forgotten, known, numbered, outage, unknown, wiping
 from transom.stores.blobs import join, key, split
-from transom.stores.lines import Line, frame, header, parse, parse_header, scan
+from transom.stores.lines import Line, frame, header, held, parse, parse_header, scan
 from transom.stores.locks import locked
 
 _AT = 8
@@ -36,6 +40,7 @@ class JsonlLog:
         self._store = store
         self._path = store.path / f"{_stem(name)}.jsonl"
         self._lock = RLock()
+        self._head = b""
         self._starts = array("q")
         self._end = 0
         self._n = 0
@@ -49,24 +54,25 @@ class JsonlLog:
 
     def __getitem__(self, seq: int, /) -> Entry:
         known(seq, self._n)
-        with _told(self._path), self._path.open("rb", buffering=0) as file:
+        with self._reading() as file:
             return self._entry(file, seq)
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         stop = self._n if stop is None else min(stop, self._n)
         if start < stop:
-            with _told(self._path), self._path.open("rb", buffering=0) as file:
+            with self._reading() as file:
                 for seq in range(start, stop):
                     yield self._entry(file, seq)
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         pairs = [split(entry) for entry in numbered(entries, expect)]
         with self._lock, _told(self._path):
-            if self._path.exists():
-                self._append(pairs, expect)
-            elif expect:
+            with self._store.lock(shared=True):
+                if there := self._is_there():
+                    self._append(pairs, expect)
+            if not there and expect:
                 raise Conflict(expect, 0)
-            elif pairs:
+            if not there and pairs:
                 with self._store.lock():  # logs are numbered as they are made: one at a time
                     self._append(pairs, expect)
                 _sync_folder(self._store.path)
@@ -79,8 +85,10 @@ class JsonlLog:
         return self._n
 
     def save(self, at: int, snapshot: bytes) -> None:
-        with _told(self._path):
-            _write_whole(self._path.with_suffix(".view"), at.to_bytes(_AT, "big") + snapshot)
+        with suppress(UnknownLog), _told(self._path), self._store.lock(shared=True):
+            if self._is_there():
+                with self._reading():
+                    _write_whole(self._path.with_suffix(".view"), at.to_bytes(_AT, "big") + snapshot)
 
     def saved(self) -> tuple[int, bytes] | None:
         try:
@@ -100,6 +108,7 @@ class JsonlLog:
             last = len(pairs) - 1
             lines = [frame(Line(last - i, self._store.keep(body), row)) for i, (row, body) in enumerate(pairs)]
             self._write(file, begin + b"".join(lines))
+            self._head = begin or self._head
             at = self._end + len(begin)
             for line in lines:
                 self._starts.append(at)
@@ -121,6 +130,7 @@ class JsonlLog:
 
     def _catch_up(self, file: IO[bytes]) -> int:
         """Take in what others appended, cut what a dead one began. Only under the file's lock. Gives the bytes cut."""
+        self._same(file)
         size = os.fstat(file.fileno()).st_size
         if size == self._end:
             return 0
@@ -131,7 +141,7 @@ class JsonlLog:
         return tail
 
     def _mend(self) -> None:
-        with _writable(self._path) as file, locked(file):  # whoever was writing has finished, or is dead
+        with self._path.open("r+b", buffering=0) as file, locked(file):  # who was writing has finished, or is dead
             cut = self._catch_up(file)
         if cut:
             n = len(self._starts)
@@ -147,9 +157,10 @@ class JsonlLog:
 
     def _look(self) -> int:
         """Index the whole appends behind the known ones; gives how many bytes follow them that do not count."""
-        if not self._path.exists():
+        if not self._is_there():
             return 0
         with self._path.open("rb") as file:
+            self._same(file)
             size = os.fstat(file.fileno()).st_size
             if size < self._end:
                 raise damage(str(self._path), f"it was {self._end:,} bytes long and is now {size:,}")
@@ -166,7 +177,7 @@ class JsonlLog:
                 return size
             if found[0] != self.name:
                 raise ValueError(f"it holds the conversation {found[0]!r}, not {self.name!r}")
-            begin = len(first)
+            begin, self._head = len(first), first
         file.seek(begin)
         seen = scan(file, begin, len(self._starts))
         if not self._starts and not seen.starts:
@@ -174,6 +185,27 @@ class JsonlLog:
         self._starts.extend(seen.starts)
         self._end = seen.end
         return seen.tail
+
+    @contextmanager
+    def _reading(self) -> Generator[IO[bytes]]:
+        with _told(self._path):
+            self._is_there()
+            with self._path.open("rb", buffering=0) as file:
+                self._same(file)
+                yield file
+
+    def _is_there(self) -> bool:
+        """Whether there is a file. Raises UnknownLog if there was a log in it, and there is none now."""
+        there = self._path.exists()
+        if self._end and not there:
+            raise forgotten(self.name)
+        return there
+
+    def _same(self, file: IO[bytes]) -> None:
+        """Raises UnknownLog if this is another log than the one whose lines are known."""
+        file.seek(0)
+        if self._end and file.read(len(self._head)) != self._head:
+            raise forgotten(self.name)
 
     def _entry(self, file: IO[bytes], seq: int) -> Entry:
         start = self._starts[seq]
@@ -204,23 +236,38 @@ class JsonlStore:
     def names(self) -> list[str]:
         found: list[tuple[int, str]] = []
         for path in self.path.glob("*.jsonl"):
-            with _told(path), path.open("rb") as file, suppress(ValueError):  # what is wrong with it, opening it tells
+            with _told(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:  # opening tells why
                 if (parsed := parse_header(file.readline())) is not None:
                     found.append((parsed[1], parsed[0]))
         return [name for _, name in sorted(found)]
+
+    def forget(self, name: str) -> None:
+        path = self.path / f"{_stem(name)}.jsonl"
+        with _told(path), self.lock() as lock:
+            if name not in self.names():
+                raise unknown(name)
+            lock.write(b".")
+            os.fsync(lock.fileno())
+            for aside in self.path.glob(f"{path.stem}.view*"):
+                aside.unlink()
+            path.unlink()
+            with wiping(str(path)):
+                _sync_folder(self.path)
+                self._sweep()
 
     def close(self) -> None:
         pass
 
     def count(self) -> int:
-        """How many logs there are."""
-        return sum(entry.name.endswith(".jsonl") for entry in os.scandir(self.path))
+        """How many logs were ever made: those there are, and a byte for each that was forgotten."""
+        there = sum(entry.name.endswith(".jsonl") for entry in os.scandir(self.path))
+        return there + (self.path / ".lock").stat().st_size
 
     @contextmanager
-    def lock(self) -> Generator[None]:
-        """The folder, for one maker of logs at a time."""
-        with (self.path / ".lock").open("ab") as file, locked(file):
-            yield
+    def lock(self, *, shared: bool = False) -> Generator[IO[bytes]]:
+        """The folder, alone or with others who share it."""
+        with (self.path / ".lock").open("ab", buffering=0) as file, locked(file, shared=shared):
+            yield file
 
     def keep(self, body: bytes | None) -> str | None:
         """The key of a body that is now on disk."""
@@ -231,6 +278,17 @@ class JsonlStore:
         if not path.exists():
             _write_whole(path, body)
         return name
+
+    def _sweep(self) -> None:
+        """Remove the bodies that no log holds, and what killed writers left of some. Only while nobody appends."""
+        kept: set[str] = set()
+        for path in self.path.glob("*.jsonl"):
+            with path.open("rb") as file:
+                kept |= held(file)
+        for path in self._blobs.iterdir():
+            if path.name not in kept:
+                path.unlink()
+        _sync_folder(self._blobs)
 
     def body(self, name: str) -> bytes:
         """A body by its key. Raises ValueError if it is gone or changed."""

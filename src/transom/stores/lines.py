@@ -24,6 +24,7 @@ from msgspec import Struct
 
 VERSION = 1
 _HEADER = b'{"transom":"log",'
+_BLOB = re.compile(rb'\{"crc":"[0-9a-f]{8}","left":[0-9]+,"blob":"([0-9a-f]{64})"')
 _LINE = re.compile(
     rb'\{"crc":"([0-9a-f]{8})",("left":([0-9]+),(?:"blob":"([0-9a-f]{64})",)?"entry":(.*)\})\n', re.DOTALL
 )
@@ -76,6 +77,11 @@ def parse_header(raw: bytes) -> tuple[str, int] | None:
     if found.version > VERSION:
         raise ValueError(f"a newer Transom wrote this (format {found.version}, this one reads {VERSION})")
     return found.name, found.number
+
+
+def held(lines: Iterable[bytes]) -> set[str]:
+    """The keys of all bodies these lines point at; also lines that are damaged, or that no append finished."""
+    return {found[1].decode() for raw in lines if (found := _BLOB.match(raw))}
 
 
 class Scan(NamedTuple):

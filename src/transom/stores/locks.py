@@ -13,7 +13,7 @@ if sys.platform == "win32":
     _FAR = 1 << 40  # Windows locks bytes and then refuses to read them: lock one that no log reaches
 
     @contextmanager
-    def locked(file: IO[bytes]) -> Generator[None]:
+    def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:  # noqa: ARG001 - not known to Windows
         """Hold the file alone; wait for whoever has it."""
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
@@ -27,9 +27,9 @@ else:
     import fcntl
 
     @contextmanager
-    def locked(file: IO[bytes]) -> Generator[None]:
-        """Hold the file alone; wait for whoever has it."""
-        fcntl.flock(file, fcntl.LOCK_EX)
+    def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:
+        """Hold the file alone, or with others who share it; wait for whoever has it."""
+        fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         try:
             yield
         finally:

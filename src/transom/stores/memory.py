@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
 
 from transom.core.entry import Entry
-from transom.errors import Conflict
-from transom.stores.base import known, numbered
+from transom.errors import Conflict, UnknownLog
+from transom.stores.base import forgotten, known, numbered, unknown
 
 
 class _Shelf:
     """What all handles of one name share."""
 
-    __slots__ = ("entries", "lock", "snapshot")
+    __slots__ = ("entries", "snapshot")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.snapshot: tuple[int, bytes] | None = None
-        self.lock = Lock()
 
 
 class MemoryLog:
@@ -26,10 +26,10 @@ class MemoryLog:
 
     mended = ""
 
-    def __init__(self, name: str, shelves: dict[str, _Shelf], shelf: _Shelf) -> None:
+    def __init__(self, name: str, store: MemoryStore) -> None:
         self.name = name
-        self._shelves, self._shelf = shelves, shelf
-        self._n = len(shelf.entries)
+        self._store, self._shelf = store, store.shelf(name)
+        self._n = len(self._shelf.entries)
 
     def __len__(self) -> int:
         return self._n
@@ -42,24 +42,33 @@ class MemoryLog:
             yield self._shelf.entries[seq]
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        shelf = self._shelf
-        with shelf.lock:
+        with self._store.lock:
+            shelf = self._current()
             if len(shelf.entries) != expect:
                 raise Conflict(expect, len(shelf.entries))
             shelf.entries.extend(numbered(entries, expect))
             self._n = len(shelf.entries)
             if not expect and self._n:
-                self._shelves.setdefault(self.name, shelf)
+                self._store.begun.setdefault(self.name, shelf)
 
     def refresh(self) -> int:
-        self._n = len(self._shelf.entries)
+        self._n = len(self._current().entries)
         return self._n
 
     def save(self, at: int, snapshot: bytes) -> None:
-        self._shelf.snapshot = (at, snapshot)
+        with suppress(UnknownLog):
+            self._current().snapshot = (at, snapshot)
 
     def saved(self) -> tuple[int, bytes] | None:
         return self._shelf.snapshot
+
+    def _current(self) -> _Shelf:
+        """What stands by the name now. Raises UnknownLog if that is not what this handle knows entries of."""
+        shelf = self._store.shelf(self.name)
+        if self._n and shelf is not self._shelf:
+            raise forgotten(self.name)
+        self._shelf = shelf
+        return shelf
 
 
 class MemoryStore:
@@ -67,13 +76,24 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._known: dict[str, _Shelf] = {}
-        self._begun: dict[str, _Shelf] = {}
+        self.begun: dict[str, _Shelf] = {}
+        self.lock = Lock()
 
     def open(self, name: str) -> MemoryLog:
-        return MemoryLog(name, self._begun, self._known.setdefault(name, _Shelf()))
+        return MemoryLog(name, self)
 
     def names(self) -> list[str]:
-        return list(self._begun)
+        return list(self.begun)
+
+    def forget(self, name: str) -> None:
+        with self.lock:
+            if self.begun.pop(name, None) is None:
+                raise unknown(name)
+            del self._known[name]
 
     def close(self) -> None:
         pass
+
+    def shelf(self, name: str) -> _Shelf:
+        """What all handles of this name share from now on."""
+        return self._known.get(name) or self._known.setdefault(name, _Shelf())

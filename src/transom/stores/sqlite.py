@@ -2,7 +2,8 @@
 
 Rules: what `append` returned from is on disk (WAL, synchronous=FULL); a body stands in `blobs` before the entry that
 points at it; a file that is not ours is never changed. One connection serves all threads, one statement at a time, and
-no statement stays open between two calls, so that a half-read log never blocks a write.
+no statement stays open between two calls, so that a half-read log never blocks a write. The number of a log is never
+given again: of a forgotten one a row without its name stays.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, TransomError
-from transom.stores.base import damage, known, numbered, outage
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, TransomError, UnknownLog
+from transom.stores.base import damage, forgotten, known, numbered, outage, unknown, wiping
 from transom.stores.blobs import join, key, split
 
 _APPLICATION = 0x7472616E
@@ -42,6 +43,15 @@ _SCHEMA = (
 
 _LENGTH = "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE log = ?"
 _ROWS = "SELECT seq, body, blob FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
+_NAMES = "SELECT name FROM logs WHERE generation = 0 ORDER BY id"
+_NAMED = "SELECT id FROM logs WHERE name = ?"
+_FORGET = (
+    "DELETE FROM snapshots WHERE log = ?1",
+    """DELETE FROM blobs WHERE key IN (SELECT blob FROM entries WHERE log = ?1)
+       AND key NOT IN (SELECT blob FROM entries WHERE log <> ?1 AND blob IS NOT NULL)""",
+    "DELETE FROM entries WHERE log = ?1",
+    "UPDATE logs SET name = CAST(id AS BLOB), generation = generation + 1 WHERE id = ?1",
+)
 
 
 class SqliteLog:
@@ -85,11 +95,14 @@ class SqliteLog:
     def refresh(self) -> int:
         with self._store.reading() as db:
             self._id = self._find(db)
-            self._n = 0 if self._id is None else db.execute(_LENGTH, (self._id,)).fetchone()[0]
-        return self._n
+            n = 0 if self._id is None else db.execute(_LENGTH, (self._id,)).fetchone()[0]
+        if n < self._n:
+            raise self._damaged(n, "it is missing")
+        self._n = n
+        return n
 
     def save(self, at: int, snapshot: bytes) -> None:
-        with self._store.writing() as db:
+        with suppress(UnknownLog), self._store.writing() as db:
             if (log := self._find(db)) is not None:
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (log, at, snapshot))
 
@@ -98,10 +111,11 @@ class SqliteLog:
             return db.execute("SELECT at, view FROM snapshots WHERE log = ?", (self._id,)).fetchone()
 
     def _find(self, db: sqlite3.Connection) -> int | None:
-        if self._id is not None:
-            return self._id
-        row = db.execute("SELECT id FROM logs WHERE name = ?", (_stored_name(self.name),)).fetchone()
-        return None if row is None else row[0]
+        row = db.execute(_NAMED, (_stored_name(self.name),)).fetchone()
+        found = None if row is None else row[0]
+        if self._id not in {None, found}:
+            raise forgotten(self.name)
+        return found
 
     def _create(self, db: sqlite3.Connection) -> int | None:
         return db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(self.name),)).lastrowid
@@ -112,6 +126,8 @@ class SqliteLog:
 
     def _entry(self, seq: int, row: tuple[int, bytes, str | None] | None) -> Entry:
         if row is None or row[0] != seq:
+            with self._store.reading() as db:
+                self._find(db)
             raise self._damaged(seq, "it is missing")
         try:
             entry = decode(row[1] if row[2] is None else join(row[1], self._body(seq, row[2])))
@@ -153,7 +169,18 @@ class SqliteStore:
 
     def names(self) -> list[str]:
         with self.reading() as db:
-            return [_true_name(name) for (name,) in db.execute("SELECT name FROM logs ORDER BY id").fetchall()]
+            return [_true_name(name) for (name,) in db.execute(_NAMES)]
+
+    def forget(self, name: str) -> None:
+        with self.writing() as db:
+            if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is None:
+                raise unknown(name)
+            for statement in _FORGET:
+                db.execute(statement, row)
+        with self.reading() as db, wiping(self.path):
+            db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
+            if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise TimeoutError("others are reading")
 
     def close(self) -> None:
         with self._lock:

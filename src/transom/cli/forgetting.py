@@ -1,0 +1,52 @@
+"""`transom forget`: a conversation is removed for good."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from transom.cli.commands import Forget
+from transom.cli.places import found, path_of, url_of
+from transom.cli.streams import one_line, say
+from transom.cli.term import put_json, put_whole, terminal
+from transom.errors import InvalidSetting
+
+
+def run(wanted: Forget) -> int:
+    """Ask, remove, say what that freed. Exit code 1 if the answer is no."""
+    url = url_of(wanted.store)
+    with found(url, wanted.id) as (store, name):
+        entries, size = len(store.open(name)), _size(url)
+        what = f"{one_line(name)}: {entries:,} entries"
+        if not _agreed(wanted, name, what):
+            return say(f"{what}, all kept", 1)
+        store.forget(name)
+        freed = max(0, size - _size(url))
+    if wanted.json:
+        put_json({"conversation": name, "entries": entries, "freed": freed})
+    else:
+        put_whole(terminal(), (f"{what} forgotten, the store is {freed:,} bytes smaller", ""))
+    return 0
+
+
+def _agreed(wanted: Forget, name: str, what: str) -> bool:
+    """Whether that is the conversation that is meant. Raises InvalidSetting if nobody can say so."""
+    if wanted.yes and wanted.id != name:
+        raise InvalidSetting(f"--yes takes the whole id: {name!r}")
+    if not wanted.yes and (sys.stdin is None or not sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidSetting(f"forgetting {name!r} cannot be undone: there is no terminal to ask at, so say --yes")
+    return wanted.yes or _answer(f"{what}. Forget them for good? [y/N] ") in {"y", "yes"}
+
+
+def _answer(question: str) -> str:
+    """Asked on stderr, since stdout is for what was done."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower()
+
+
+def _size(url: str) -> int:
+    """Bytes of a store's files."""
+    place = Path(path_of(url))
+    files = place.rglob("*") if place.is_dir() else (place, place.with_name(f"{place.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.is_file())
