@@ -1,15 +1,17 @@
 """What a turn costs, and whether that grows with the log.
 
     python benchmarks/turn_cost.py [--messages 10000] [--budget 60000] [--store memory:|sqlite:///PATH]
+                                   [--dialect openai|mistral|responses|deepseek_responses|anthropic|gemini]
                                    [--prepare] [--json]
 
 One synthetic conversation of realistic sizes (medians of real coding agents: a call of 60 tokens, a result of 250 with
 a long tail up to 6,000, a user message every 40 calls) grows to `--messages`. Process CPU time, medians and p99.
 
-A turn: append the reply and its tool result, build the window, render it for OpenAI. With `--prepare`, looking at names
-and words is apart (`Conversation.prepare`, between the turns); tokenising new text always is: the
-counter of the run looks its counts up, and what a real count costs is measured beside it. Quiet turns and cuts are told
-apart. The plain ideal keeps a list and a running sum, counts the new messages, drops the oldest when it must, and
+A turn: append the reply and its tool result, build the window, render it for OpenAI; or, with `--dialect`, all of it in
+the words of another API, in which the conversation is then opened: the same texts and calls. With `--prepare`, looking
+at names and words is apart (`Conversation.prepare`, between the turns); tokenising new text always is: the counter of
+the run looks its counts up, and what a real count costs is measured beside it. Quiet turns and cuts are told apart.
+The plain ideal keeps a list and a running sum, counts the new messages, drops the oldest when it must, and
 copies the list: no log, no validity, no reasons.
 """
 
@@ -22,13 +24,17 @@ import random
 import resource
 import statistics
 import time
-from typing import Any
+from collections.abc import Callable
+from operator import methodcaller
+from typing import Any, NamedTuple
 
 from transom import Budget
 from transom.drive.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores import open_store
 from transom.tokenizer import o200k
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
 
 SENTENCE = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok"
 WORDS = SENTENCE.split()
@@ -69,6 +75,79 @@ def turns(messages: int) -> list[list[dict[str, Any]]]:
     return out
 
 
+class Words(NamedTuple):
+    """How an API says what is in a turn of OpenAI's: a text of the user's, a reply, a result's text, a call's id."""
+
+    user: Callable[[str], Any] = str
+    reply: Callable[[dict[str, Any]], Any] = dict
+    result: Callable[[str], Any] = str
+    label: Callable[[str], str] = str
+
+
+def nine(label: str) -> str:
+    return label.removeprefix("call_").zfill(9)
+
+
+def mistral(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "tool_calls": [{**call, "id": nine(call["id"])} for call in message["tool_calls"]]}
+
+
+def responses(message: dict[str, Any]) -> dict[str, Any]:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": message["content"]}]}
+    calls = [{"type": "function_call", "call_id": call["id"], **call["function"]} for call in message["tool_calls"]]
+    return {"output": [said, *calls]}
+
+
+def anthropic(message: dict[str, Any]) -> dict[str, Any]:
+    calls = [
+        {"type": "tool_use", "id": call["id"], "name": call["function"]["name"], "input": arguments(call)}
+        for call in message["tool_calls"]
+    ]
+    return {"role": "assistant", "content": [{"type": "text", "text": message["content"]}, *calls]}
+
+
+def gemini(message: dict[str, Any]) -> dict[str, Any]:
+    calls = [
+        {"functionCall": {"id": call["id"], "name": call["function"]["name"], "args": arguments(call)}}
+        for call in message["tool_calls"]
+    ]
+    return {"role": "model", "parts": [{"text": message["content"]}, *calls]}
+
+
+def arguments(call: dict[str, Any]) -> Any:
+    return json.loads(call["function"]["arguments"])
+
+
+RESPONSES = Words(user=lambda text: [{"type": "input_text", "text": text}], reply=responses)
+WORDS_OF = {
+    "openai": Words(),
+    "mistral": Words(reply=mistral, label=nine),
+    "responses": RESPONSES,
+    "deepseek_responses": RESPONSES,
+    "anthropic": Words(reply=anthropic, result=lambda text: [{"type": "text", "text": text}]),
+    "gemini": Words(user=lambda text: [{"text": text}], reply=gemini),
+}
+Said = tuple[str, tuple[Any, ...]]
+"""A method of the conversation, and what it is given."""
+
+
+def said(message: dict[str, Any], words: Words) -> Said:
+    if message["role"] == "user":
+        return "user", (words.user(message["content"]),)
+    if message["role"] == "assistant":
+        return "observe", (words.reply(message),)
+    return "tool_result", (words.label(message["tool_call_id"]), words.result(message["content"]))
+
+
+def count(all_said: list[list[Said]], dialect: Dialect, counter: Known) -> None:
+    """Make the counts of the run beforehand, of the texts as this dialect has them."""
+    measure = dialect.measure(counter)
+    read = {"user": dialect.user, "observe": dialect.reply, "tool_result": dialect.result}
+    for turn in all_said:
+        for verb, given in turn:
+            measure.body(read[verb](*given))
+
+
 def ideal(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int) -> list[float]:
     """Count the new messages, snap to a turn's boundary, copy the list."""
     spent: list[float] = []
@@ -96,27 +175,31 @@ def ideal(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int) ->
 
 
 def measure(
-    all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, url: str, *, prepare: bool
+    all_turns: list[list[dict[str, Any]]], counter: Known, budget: int, url: str, *, dialect: str, prepare: bool
 ) -> dict[str, Any]:
+    spoken = dialect_named(dialect)
+    all_said = [[said(message, WORDS_OF[dialect]) for message in turn] for turn in all_turns]
+    count(all_said, spoken, counter)
+    rendered = methodcaller("openai") if dialect == "openai" else methodcaller("request", dialect)
     store = open_store(url)
     log = store.open("turn_cost")
     conv = Conversation(
-        log, budget=Budget(context=budget), policy=policy_named("default"), counter=counter, clock=lambda: 0.0
+        log,
+        budget=Budget(context=budget),
+        policy=policy_named("default"),
+        counter=counter,
+        dialect=spoken,
+        clock=lambda: 0.0,
     )
     quiet: list[tuple[int, float]] = []
     cuts: list[float] = []
     preparing: list[float] = []
-    for number, turn in enumerate(all_turns):
+    for number, turn in enumerate(all_said):
         start = time.process_time_ns()
-        for message in turn:
-            if message["role"] == "user":
-                conv.user(message["content"])
-            elif message["role"] == "assistant":
-                conv.observe(message)
-            else:
-                conv.tool_result(message["tool_call_id"], message["content"])
+        for verb, given in turn:
+            getattr(conv, verb)(*given)
         window = conv.window()
-        window.openai()
+        rendered(window)
         micro = (time.process_time_ns() - start) / 1e3
         if window.breaks is None:
             quiet.append((number, micro))
@@ -144,7 +227,7 @@ def measure(
         "cuts": len(cuts),
         "cut_median_ms": statistics.median(cuts) / 1e3 if cuts else None,
         "cut_max_ms": max(cuts) / 1e3 if cuts else None,
-        "window_messages": len(window.openai()),
+        "window_messages": len(window.messages(spoken)),
     }
 
 
@@ -153,6 +236,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--budget", type=int, default=60_000)
     parser.add_argument("--store", action="append")
+    parser.add_argument("--dialect", choices=WORDS_OF, default="openai")
     parser.add_argument("--prepare", action="store_true", help="look at names and words between the turns")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -169,11 +253,12 @@ def main() -> None:
     gc.collect()
     plain = sorted(ideal(all_turns, counter, options.budget))
     results: dict[str, Any] = {
+        **({} if options.dialect == "openai" else {"dialect": options.dialect}),
         "ideal_median_us": statistics.median(plain),
         "ideal_p99_us": plain[int(len(plain) * 0.99)],
         "tokenising_a_message_us": tokenising,
         "runs": [
-            measure(all_turns, counter, options.budget, url, prepare=options.prepare)
+            measure(all_turns, counter, options.budget, url, dialect=options.dialect, prepare=options.prepare)
             for url in options.store or ["memory:"]
         ],
     }
@@ -181,6 +266,8 @@ def main() -> None:
     if options.json:
         print(json.dumps(results, indent=1))
         return
+    if "dialect" in results:
+        print(f"in the words of {options.dialect}")
     print(f"plain ideal        median {results['ideal_median_us']:7.1f} us   p99 {results['ideal_p99_us']:7.1f} us")
     print(f"tokenising a new message {tokenising:.1f} us (apart)")
     for run in results["runs"]:

@@ -1,10 +1,10 @@
 """Every call of every conversation in every dialect: valid, in budget, holding what it must, a prefix or a break?
 
     python tests/campaigns/dialects.py DATA [--dialect D …] [--budget N …] [--policy P] [--family F …]
-                                        [--every K]
+                                        [--every K] [--jobs J]
 
-Prints a line per family, dialect and budget; exits 1 if anything is wrong. Judged by the dialect's rules, by a count of
-its own, and for Anthropic by `turnsafe`.
+Prints a line per family, dialect and budget; exits 1 if anything is wrong, or if a whole family has less cached than is
+promised (`cached.py`). Judged by the dialect's rules, by a count of its own, and for Anthropic by `turnsafe`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from transom.wire.dialects import dialect_named
 sys.path.extend(
     [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "wire"), str(Path(__file__).parent)]
 )
+import cached
 import test_anthropic_counting
 import test_gemini_counting
 from responses_kit import tokens_of
@@ -134,9 +135,8 @@ def judge(
                 if step.window.breaks is None:
                     wrong.append(f"{where}: an unnamed break")
             before = now
-            seen["tokens"] += step.window.tokens
+            cached.sent(seen, record["messages"], step.window.tokens, step.window.kept)
             seen["counted"] += tokens or step.window.tokens
-            seen["kept"] += step.window.kept
         expected = calls_in(record["messages"])
         if called != expected[len(expected) - len(called) :]:  # a system prompt alone is no request everywhere
             wrong.append(f"{record['id']}: calls at {called[:9]}, expected {expected[:9]}")
@@ -151,11 +151,12 @@ def main() -> int:
     parser.add_argument("--policy", default="default")
     parser.add_argument("--family", action="append")
     parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at work")
     options = parser.parse_args()
     files = sorted((options.data / "conversations").glob("*.jsonl.gz"), key=lambda file: -file.stat().st_size)
     files = [file for file in files if not options.family or file.name.split(".")[0] in options.family]
     bad = 0
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [
             pool.submit(judge, str(file), dialect, budget, options.policy, options.every)
             for file in files
@@ -164,11 +165,12 @@ def main() -> int:
         ]
         for job in jobs:
             name, dialect, budget, seen, wrong = job.result()
-            share = 100 * seen["kept"] / max(1, seen["tokens"])
+            if options.every == 1:
+                wrong += cached.broken(name.split(".")[0], budget, options.policy, seen)
             over = 100 * seen["tokens"] / max(1, seen["counted"]) - 100
             print(
                 f"{name:24} {dialect:18} {budget:7,} calls {seen['calls']:6,} refused {seen['refused']:5,} "
-                f"wrong {len(wrong):5,} breaks {seen['breaks']:5,} cached {share:5.1f}% counted above {over:4.1f}%",
+                f"wrong {len(wrong):5,} breaks {seen['breaks']:5,} {cached.told(seen)} counted above {over:4.1f}%",
                 flush=True,
             )
             for line in wrong[:3]:

@@ -1,8 +1,9 @@
 """Every call of every conversation: is the window valid, within the budget, not empty, and does it hold what it must?
 
-    python tests/campaigns/sweep.py DATA [--budget N …] [--policy P] [--family F …] [--every K]
+    python tests/campaigns/sweep.py DATA [--budget N …] [--policy P] [--family F …] [--every K] [--jobs J]
 
-Prints a line per family and budget; exits 1 if anything is wrong. Judged by our own rules and by `turnsafe`.
+Prints a line per family and budget; exits 1 if anything is wrong, or if a whole family has less cached than is promised
+(`cached.py`). Judged by our own rules and by `turnsafe`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.openai_chat import OPENAI_CHAT, violations
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent)])
+import cached
+
 from counting import request_tokens
 
 
@@ -114,7 +117,6 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
         )
         previous: list[dict[str, Any]] = []
         called: list[int] = []
-        long = len(record["messages"]) > 150
         started = time.process_time()
         for step in replay(conversation, facts):
             spent += time.process_time() - started
@@ -150,11 +152,7 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
             elif step.window.breaks is not None:
                 wrong.append(f"{where}: a break that is none: {step.window.breaks}")
             previous = sent
-            seen["tokens"] += tokens
-            seen["kept"] += step.window.kept
-            if long:
-                seen["long_tokens"] += tokens
-                seen["long_kept"] += step.window.kept
+            cached.sent(seen, record["messages"], tokens, step.window.kept)
             started = time.process_time()
         if called != calls_in(record["messages"]):
             wrong.append(f"{record['id']}: calls at {called}, expected {calls_in(record['messages'])}")
@@ -171,11 +169,12 @@ def main() -> int:
     parser.add_argument("--family", action="append")
     parser.add_argument("--policy", default="default")
     parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at work")
     options = parser.parse_args()
     files = sorted((options.data / "conversations").glob("*.jsonl.gz"), key=lambda file: -file.stat().st_size)
     files = [file for file in files if not options.family or file.name.split(".")[0] in options.family]
     bad = 0
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [
             pool.submit(judge, str(file), budget, options.policy, options.every)
             for file in files
@@ -183,12 +182,12 @@ def main() -> int:
         ]
         for job in jobs:
             name, budget, seen, wrong, spent = job.result()
-            share = 100 * seen["kept"] / max(1, seen["tokens"])
-            long = 100 * seen["long_kept"] / max(1, seen["long_tokens"])
+            if options.every == 1:
+                wrong += cached.broken(name.split(".")[0], budget, options.policy, seen)
             print(
                 f"{name:24} {budget:7,} calls {seen['calls']:6,} skipped {seen['skipped']:4,} "
                 f"refused {seen['refused']:5,} wrong {len(wrong):5,} "
-                f"breaks {seen['breaks']:5,} cached {share:5.1f}% long {long:5.1f}% "
+                f"breaks {seen['breaks']:5,} {cached.told(seen)} "
                 f"{1e3 * spent / max(1, seen['calls']):6.2f} ms/call",
                 flush=True,
             )

@@ -9,7 +9,10 @@ import sys
 import pytest
 from chats import chat, write
 
+from transom.cli.comparing import MEASURES, print_table
 from transom.cli.picture import Point, draw, front
+from transom.measure.compare import Compared
+from transom.measure.tally import Tally
 from transom.policies import POLICIES
 
 
@@ -81,9 +84,9 @@ def test_evidence_where_questions_are_labelled(run):
     write("chats.jsonl", {"id": "one", "messages": messages, "questions": asked})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
-    assert "evi" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    assert "evidence" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
     write("chats.jsonl", {"id": "one", "messages": messages})
-    assert "evi" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,21 @@ def test_a_row_for_each_policy(run, monkeypatch):
     assert narrow.count(" passthrough ") == 2, "two tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Refused calls stand in no other column." in " ".join(wide.split())
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("calls", [1, 1_234_567])
+def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    one = Compared(tally=Tally(calls=calls, refused=calls, questions=1), consecutive=calls)
+    print_table(dict.fromkeys(POLICIES, one))
+    out = capsys.readouterr().out
+    heads = [line.removeprefix(" policy").split() for line in out.splitlines() if line.startswith(" policy ")]
+    assert [word for line in heads for word in line] == [head.split("\n")[-1] for _, head, _, _ in MEASURES]
+    assert all(line in out for _, head, _, _ in MEASURES for line in head.split("\n"))
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= columns
+    assert len(heads) == 2 or columns < 80
 
 
 def named(turns):

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict
+from rich.console import Console
+from rich.table import Table
 
 from transom.cli.bar import Bar
 from transom.cli.commands import Compare
@@ -35,9 +37,9 @@ Measure = tuple[str, str, str, Callable[[Compared], float | None]]
 
 MEASURES: tuple[Measure, ...] = (
     ("calls", "calls", ",", lambda one: one.tally.calls),
-    ("invalid", "in-\nvalid", ",", lambda one: one.tally.invalid),
-    ("over", "over", ",", lambda one: one.tally.over),
-    ("refused", "re-\nfused", ",", lambda one: one.tally.refused),
+    ("invalid", "invalid", ",", lambda one: one.tally.invalid),
+    ("over", "over\nbudget", ",", lambda one: one.tally.over),
+    ("refused", "refused", ",", lambda one: one.tally.refused),
     ("sent_share", "share\nsent", ".0%", lambda one: one.tally.sent_share),
     ("cost_anthropic", "cost,\nAnthr.", ".2f", lambda one: one.anthropic.share),
     ("cost_openai", "cost,\nOpenAI", ".2f", lambda one: one.openai.share),
@@ -47,18 +49,18 @@ MEASURES: tuple[Measure, ...] = (
     ("grounding_beyond", "beyond,\nnear", ".0%", lambda one: one.grounding.shares[1]),
     ("grounding_beyond_wide", "beyond,\nwide", ".0%", lambda one: one.grounding.shares[2]),
     ("grounding_all", "all,\nnear", ".0%", lambda one: one.grounding.shares[0]),
-    ("evidence_recall", "evi-\ndence", ".0%", lambda one: one.evidence_recall),
+    ("evidence_recall", "evidence", ".0%", lambda one: one.evidence_recall),
     ("ms_per_call", "ms per\ncall", ".2f", lambda one: one.tally.ms_per_call),
 )
-HALF = 10
-"""Where the columns part if they do not fit side by side: what windows are and cost, and what they hold."""
 
 ASKED = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
 """What results depend on besides the files and the policy."""
 
 NOTE = (
-    "Cost is by that of sending everything, with prompt caching. Beyond: names last mentioned further back than the "
-    "budget; near: with 40 characters around them, wide: in a stretch of 240. Refused calls stand in no other column."
+    "Cost is by that of sending everything, with prompt caching. Append-only: windows that begin with the whole one "
+    "before; consec. breaks: those that do not, right after another that did not. Beyond: names last mentioned further "
+    "back than the budget; near: with 40 characters around them, wide: in a stretch of 240. Refused calls stand in no "
+    "other column."
 )
 
 Results = dict[str, Compared]
@@ -80,7 +82,7 @@ def run(wanted: Compare) -> int:
         asked = {name: getattr(wanted, name) for name in ASKED}
         put_json({**asked, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
     else:
-        _print(results)
+        print_table(results)
     if paths:
         _draw(results, paths, _title(wanted, len(chosen)))
     return WRONG if any(one.tally.invalid or one.tally.over for one in results.values()) else 0
@@ -183,14 +185,24 @@ def _column(measure: Measure) -> Column[Compared]:
     return name.replace("_", " "), head, lambda one: figure(measured(one), form)
 
 
-def _print(results: Results) -> None:
-    console, rows = terminal(), list(results.items())
-    wide = columns_of(results)
-    whole = table("policy", rows, wide)
-    parts = [whole] if fits(console, whole) else [table("policy", rows, part) for part in (wide[:HALF], wide[HALF:])]
-    for part in parts:
+def print_table(results: Results) -> None:
+    """A row a policy, and what the columns mean; in as many tables as it takes."""
+    console = terminal()
+    for part in _tables(console, list(results.items()), columns_of(results)):
         console.print(part)
     console.print(NOTE)
+
+
+def _tables(
+    console: Console, rows: Sequence[tuple[str, Compared]], columns: Sequence[Column[Compared]]
+) -> Iterator[Table]:
+    """One, or two with half of the columns each, and so on until every head stands there whole."""
+    whole, half = table("policy", rows, columns), len(columns) // 2
+    if not half or fits(console, whole):
+        yield whole
+        return
+    yield from _tables(console, rows, columns[:half])
+    yield from _tables(console, rows, columns[half:])
 
 
 def numbers(one: Compared) -> dict[str, Any]:
