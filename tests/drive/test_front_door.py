@@ -20,7 +20,11 @@ NO_CALLS = [
     (lambda conv: conv.preview(None), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not None"),
     (lambda conv: conv.user(None), InvalidMessage, "user: content must be a string or a list of parts, not None"),
     (lambda conv: conv.user(5), InvalidMessage, "user: content must be a string or a list of parts, not int"),
-    (lambda conv: conv.user({"a": 1}), InvalidMessage, "user: content must be a string or a list of parts, not dict"),
+    (
+        lambda conv: conv.user({"a": 1}),
+        InvalidMessage,
+        "user: content must be a string, a list of parts or null, not an object",
+    ),
     (lambda conv: conv.user(["x"]), InvalidMessage, "user: content[0] must be an object, not a string"),
     (lambda conv: conv.tool_result(5, "x"), InvalidMessage, "tool_result: call_id must be a string, not int"),
     (lambda conv: conv.tool_result(None, "x"), InvalidMessage, "tool_result: call_id must be a string, not None"),
@@ -174,3 +178,14 @@ def test_states_that_are_none_are_refused_at_once(states):
 def test_a_dialect_that_is_none_is_refused(dialect):
     with pytest.raises(InvalidSetting, match="dialect"):
         Conversation.open("memory:", "x", budget=4_000, dialect=dialect)
+
+
+def test_gemini_takes_an_answer_as_the_object_it_is():
+    with Conversation.open("memory:", "x", budget=20_000, dialect="gemini") as conv:
+        conv.user("go")
+        conv.window()
+        call = {"functionCall": {"name": "look", "args": {}}}
+        conv.observe({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
+        conv.tool_result("look", {"found": [1, 2]})
+        (answer,) = conv.window().gemini()["contents"][-1]["parts"]
+        assert answer["functionResponse"]["response"] == {"found": [1, 2]}

@@ -54,10 +54,10 @@ def label(call: object) -> str:
     return call
 
 
-def content(where: str, value: object) -> str | list[Any]:
-    """A text, or a list of parts that is ours; the parts are not looked at yet. Raises InvalidMessage."""
-    if isinstance(value, str):
-        return value
+def content(where: str, value: object) -> str | list[Any] | Raw:
+    """A text, an object, or a list of parts that is ours; no dialect has looked at them yet. Raises InvalidMessage."""
+    if isinstance(value, (str, dict)):
+        return cast("str | Raw", value)
     if isinstance(value, (list, tuple)):
         return list(cast("Sequence[Any]", value))
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {_shown(value)}")

@@ -147,8 +147,9 @@ class Conversation:
         """
         return self.append(self.dialect.reply(reply))
 
-    def tool_result(self, call_id: str, content: Content, *, failed: bool = False) -> int:
-        """Log the answer to a tool call. One that answers no open call is kept, and not shown.
+    def tool_result(self, call_id: str, content: Content | Raw, *, failed: bool = False) -> int:
+        """Log the answer to a tool call (for Gemini also the object it is). One that answers no open call is kept, and
+        not shown.
 
         A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
         """

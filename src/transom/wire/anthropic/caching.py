@@ -61,10 +61,14 @@ def unmarked(before: Sequence[Raw], messages: list[Raw]) -> list[Raw]:
     return out
 
 
-def _marks(items: object) -> int:
+def _marks(items: list[Raw]) -> int:
     """How many of these, and of what they hold, bear a mark."""
-    listed = cast("list[Raw]", items) if isinstance(items, list) else []
-    return sum((_MARK in item) + _marks(item.get("content")) for item in listed)
+    marks = 0
+    for item in items:
+        marks += _MARK in item
+        if isinstance(content := item.get("content"), list):
+            marks += _marks(cast("list[Raw]", content))
+    return marks
 
 
 def _without(content: Any) -> Any:

@@ -58,7 +58,13 @@ def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
     seen = set[str]()
     for item in items:
         label: Any = item.get("id")
-        again, models = isinstance(label, str) and label in seen, is_models(item)
+        again = isinstance(label, str) and label in seen
+        if not again and not lost:  # nearly always
+            out.append(item)
+            if isinstance(label, str):
+                seen.add(label)
+            continue
+        models = is_models(item)
         lost = models and (lost or (again and kind(item) == "reasoning"))
         if lost and kind(item) == "reasoning":
             continue
