@@ -105,7 +105,7 @@ def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     beginning."""
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
-        text = re.sub(rf"{_BEGIN}\[(?={_UNSEEN}{re.escape(key)}\])", r"\1\\[", text)
+        text = re.sub(rf"{_BEGIN}\[(?={_BLANK}{_spelt(key)}{_BLANK}\])", r"\1\\[", text)
     return text
 
 
@@ -114,17 +114,29 @@ def unmarked(text: str) -> str:
     return _NAMED.sub("", text)
 
 
-_ENDS, _NOBODY_SEES = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029", r"\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
-_UNSEEN = rf"[\s{_NOBODY_SEES}]*"
-_BEGIN = rf"(?<![^{_ENDS}])((?:[^\S{_ENDS}]|[{_NOBODY_SEES}])*)"
+_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_UNSEEN = (
+    r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Controls, and what Unicode calls default ignorable: characters that nobody sees."""
+
+_BLANK = rf"[\s{_UNSEEN}]*+"
+_BEGIN = rf"(?<![^{_ENDS}])((?:[^\S{_ENDS}]|[{_UNSEEN}])*+)"
 """Wherever somebody may see a line begin."""
 
+
+def _spelt(words: str) -> str:
+    """A pattern for words in which characters may stand that nobody sees. It never goes back: linear time."""
+    return rf"[{_UNSEEN}]*+".join(rf"\s{_BLANK}" if letter == " " else re.escape(letter) for letter in words)
+
+
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
-_MARKER = re.compile(
-    rf"\[(?={_UNSEEN}(?:(?:entry|entries|messages?)\s+\d|(?:system|developer) message\]|continue\]|late result of )"
-    r"|[^\[\]\n]{0,200}whole in (?:entry|message) \d)",
-    re.IGNORECASE,
-)
+_PLACES = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
+_OURS = "|".join(map(_spelt, ("system message]", "developer message]", "continue]", "late result of ")))
+_WHOLE = "|".join(map(_spelt, ("whole in entry ", "whole in message ")))
+_MARKER = re.compile(rf"\[(?={_BLANK}(?:(?:{_PLACES})\d|{_OURS})|[^\[\]\n]{{0,200}}(?:{_WHOLE})\d)", re.IGNORECASE)
 
 
 def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:

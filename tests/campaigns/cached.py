@@ -46,8 +46,9 @@ def _percent(part: float | None) -> str:
 
 
 def broken(family: str, budget: int, policy: str, seen: Counter[str]) -> list[str]:
-    """A line if a whole family was sent with less cached than is promised; what nothing is promised for has none."""
-    found = long_share(seen)
-    if (budget, policy) != (BUDGET, POLICY) or family not in FAMILIES or found is None or found >= PROMISED:
+    """A line if a whole family was sent with less cached than is promised, or not sent; what nothing is promised for
+    has none."""
+    found = long_share(seen) or 0.0
+    if (budget, policy) != (BUDGET, POLICY) or family not in FAMILIES or found >= PROMISED:
         return []
     return [f"{family} budget {budget}: {found:.2%} cached in long conversations, {PROMISED:.0%} are promised"]

@@ -166,7 +166,7 @@ def main() -> int:
         for job in jobs:
             name, dialect, budget, seen, wrong = job.result()
             if options.every == 1:
-                wrong += cached.broken(name.split(".")[0], budget, options.policy, seen)
+                wrong[:0] = cached.broken(name.split(".")[0], budget, options.policy, seen)
             over = 100 * seen["tokens"] / max(1, seen["counted"]) - 100
             print(
                 f"{name:24} {dialect:18} {budget:7,} calls {seen['calls']:6,} refused {seen['refused']:5,} "

@@ -4,6 +4,7 @@ and what it changes by the difference must be what it would be if it were made a
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.folding import fold, view_of
+from transom.core.message import Call
 from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
-from transom.core.unit import Folded, Slot, pinned_in
+from transom.core.unit import Folded, Slot, labels, pinned_in
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, talk
 
@@ -131,3 +133,16 @@ def test_what_is_made_by_the_difference_is_what_would_be_made_anew(
         assert view.total == total
         same = [slot.digest() for slot in view.slots] == before
         assert (view.broke is None) == same, "a break is told where something looks otherwise"
+
+
+def test_labels_are_given_in_linear_time() -> None:
+    def spent(calls: int) -> int:
+        ids = tuple(Call(str(at // 2), "look", "{}") for at in range(calls))  # every second one has its id twice
+        times: list[int] = []
+        for _ in range(5):
+            start = time.process_time_ns()
+            labels(ids, 1)
+            times.append(time.process_time_ns() - start)
+        return min(times)
+
+    assert spent(4_000) < 30 * spent(500)

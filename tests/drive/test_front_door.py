@@ -8,6 +8,7 @@ import pytest
 
 import transom
 from transom import Conversation, InvalidEdit, InvalidMessage, InvalidSetting
+from transom.core.edit import Pin
 from transom.testing.fakes import FakeClock, WordCounter
 
 DEEP = {"a": 1}
@@ -189,3 +190,38 @@ def test_gemini_takes_an_answer_as_the_object_it_is():
         conv.tool_result("look", {"found": [1, 2]})
         (answer,) = conv.window().gemini()["contents"][-1]["parts"]
         assert answer["functionResponse"]["response"] == {"found": [1, 2]}
+
+
+def test_gemini_is_told_that_a_tool_failed_and_tells_it():
+    with Conversation.open("memory:", "x", budget=20_000, dialect="gemini") as conv:
+        conv.user("go")
+        conv.window()
+        calls = [{"functionCall": {"name": name, "args": {}}} for name in ("a", "b", "c")]
+        conv.observe({"candidates": [{"content": {"role": "model", "parts": calls}}]})
+        conv.tool_result("a", "boom", failed=True)
+        told = conv.tool_result("b", {"error": "boom"})
+        conv.tool_result("c", {"": "x"})
+        assert conv.log[told].body.failed
+        parts = conv.window().gemini()["contents"][-1]["parts"]
+        answers = [part["functionResponse"]["response"] for part in parts]
+        assert answers == [{"error": "boom"}, {"error": "boom"}, {"": "x"}]
+
+
+def test_a_dry_run_of_a_request_in_flight_is_that_request():
+    with Conversation.open("memory:", "x", budget=20_000) as conv:
+        conv.user("go")
+        sent = conv.window()
+        assert conv.dry_run() is sent
+        conv.user("wait")
+        assert conv.dry_run().digest != sent.digest
+
+
+def test_a_preview_can_be_planned_on():
+    with Conversation.open("memory:", "x", budget=400) as conv:
+        for number in range(40):
+            conv.user(f"step {number} " * 10)
+            conv.window()
+            conv.observe({"role": "assistant", "content": f"done {number} " * 10})
+        conv.user("and now?")
+        pinned = [conv.preview(Pin(entry=entry)) for entry in (3, 30, 60)]
+        assert [conv.dry_run(view=view).tokens <= 400 for view in pinned] == [True] * 3

@@ -9,7 +9,7 @@ from logs import logs
 
 from transom.core.budget import Budget
 from transom.core.entry import Entry
-from transom.core.folding import view_of
+from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Head, Text, said
 from transom.core.plan import plan
@@ -30,7 +30,7 @@ def closed(log: list[Entry], dialect: str) -> View:
     head = view.head.body if view.head is not None else Head()
     frame = Frame(head=head, nudge=spoken.nudge)
     done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
-    return done.view
+    return fold(done.before, done.entries[-1:])
 
 
 def contents(view: View) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.core.edit import Fold
+from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.plan import plan
 from transom.core.window import Window
@@ -270,7 +271,7 @@ def test_planning_again_gives_only_sent():
     conv.user(words(30))
     frame = Frame(head=conv.view.head.body)
     once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
-    undone = once.view.branch()
+    undone = fold(once.before, once.entries[-1:])
     undone.sent = None  # as if the plan were there and nothing had left
     again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
     assert len(again.entries) == 1

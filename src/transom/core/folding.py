@@ -45,7 +45,8 @@ def fold(view: View, entries: Iterable[Entry]) -> View:
     for entry in entries:
         assert entry.seq == view.n, f"entry {entry.seq} after {view.n} entries"
         view.unit_of.append(NOT_SHOWN)
-        _APPLY.get(type(entry.body), _ignore)(view, view.counted(entry))
+        if (apply := _APPLY.get(type(entry.body))) is not None:
+            apply(view, view.counted(entry))
         view.n += 1
     if view.chain.stale:
         _revoid(view)
@@ -101,10 +102,6 @@ def _fact(view: View, entry: Entry, key: int | None = None, bound: str = "") -> 
         _add(view, unit)
         return unit
     return None
-
-
-def _plain(view: View, entry: Entry) -> None:
-    _fact(view, entry)
 
 
 def _user(view: View, entry: Entry) -> None:
@@ -212,11 +209,12 @@ def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
     assert isinstance(turn, Assistant)
     if turn.dialect != view.counter.dialect == body.dialect:  # it goes out under the label of its call's place
         return Size(max(0, view.counter.place - count(body.call)))
-    call, label = turn.calls[index], labels(turn.calls, unit.key)[index]
+    call = turn.calls[index]
     if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
         return Size(count(call.name), text_bytes(call.name))
-    if label == body.call:
-        return NOTHING
+    if call.id and call.id.isascii() and call.id == body.call and [c.id for c in turn.calls].index(call.id) == index:
+        return NOTHING  # nearly always, and without looking at every label
+    label = labels(turn.calls, unit.key)[index]
     return Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
 
 
@@ -369,10 +367,6 @@ def _revoid(view: View) -> None:
     view.chain.stale = False
 
 
-def _ignore(view: View, entry: Entry) -> None:
-    pass
-
-
 def _looks(unit: Unit, path: Path) -> Any:
     """What an edit can change in how a unit looks: whether it surfaces out of its folds, and its winning cuts."""
     hidden = path and (not unit.pins or unit.key in path[0][0].carries)
@@ -387,7 +381,7 @@ def _without_pin(unit: Unit, seq: int) -> Unit:
     return replace(unit, pins=tuple(pin for pin in unit.pins if pin != seq))
 
 
-_APPLY: dict[type, Callable[[View, Entry], None]] = {
+_APPLY: dict[type, Callable[[View, Entry], object]] = {
     User: _user,
     Assistant: _assistant,
     ToolResult: _result,
@@ -399,7 +393,7 @@ _APPLY: dict[type, Callable[[View, Entry], None]] = {
     Trim: _edit,
     Pin: _edit,
     Undo: _edit,
-    Instruction: _plain,
-    Recalled: _plain,
-    Handoff: _plain,
+    Instruction: _fact,
+    Recalled: _fact,
+    Handoff: _fact,
 }

@@ -56,11 +56,6 @@ class Plan(Struct, Generic[W], frozen=True, eq=False):
     window: W
     before: View
 
-    @property
-    def view(self) -> View:
-        """The view after them."""
-        return fold(self.before, self.entries[-1:])
-
 
 def plan(
     view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float, kind: type[W], ref: Ref = entry_ref

@@ -322,9 +322,10 @@ def labels(calls: tuple[Any, ...], key: int) -> tuple[str, ...]:
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # nearly always
     ids = [clean(call.id) for call in calls]
-    given, out = set(ids), list[str]()
+    given, taken, out = set(ids), {""}, list[str]()
     for index, (call, label) in enumerate(zip(calls, ids, strict=True)):
-        out.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in {"", *out} else label)
+        out.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in taken else label)
+        taken.add(out[-1])
     return tuple(out)
 
 

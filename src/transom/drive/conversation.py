@@ -16,6 +16,7 @@ from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
+from transom.core.log import Ahead
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
@@ -197,7 +198,8 @@ class Conversation:
     def preview(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        return self._edited(self.view, asked.edit(edit))[1]
+        entries, view = self._edited(self.view, asked.edit(edit))
+        return view.on(Ahead(view.log, entries))
 
     def newest_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
@@ -247,7 +249,9 @@ class Conversation:
         self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
     ) -> Window:
         """The window that `window` would give now, or on another `view` of this log. Nothing is appended."""
-        return self._plan(view or self.view, self._framed(tools, says)).window
+        frame = self._framed(tools, says)
+        asked_again = self._outstanding(frame) if view is None else None
+        return asked_again or self._plan(view or self.view, frame).window
 
     def explain(self, at: int | None = None) -> list[Row]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
@@ -318,14 +322,11 @@ class Conversation:
 
     def _placed(self, fact: Fact) -> Body:
         """The fact as the log takes it: a turn of the model is told which request it answers."""
-        if isinstance(fact, Assistant) and (sent := self._in_flight()) is not None:
-            fact = replace(fact, answers=sent.seq)
+        if isinstance(fact, Assistant):
+            last = self._ahead[-1] if self._ahead else None
+            sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
+            fact = fact if sent is None else replace(fact, answers=sent.seq)
         return cast("Body", fact)
-
-    def _in_flight(self) -> Entry | None:
-        """The request that waits for its answer."""
-        last = self._ahead[-1] if self._ahead else None
-        return last if last is not None and isinstance(last.body, Sent) else self.view.sent
 
     def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
         if (why := view.refusal(edit)) is not None:

@@ -16,7 +16,7 @@ FEW = 8
 
 class Loss(Struct, frozen=True, kw_only=True):
     """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others,
-    each with the entry where it stood last.
+    each with the last entry of the fold in which it stood.
 
     A name weighs more if the user or the model said it, and the more often it came up (`Index.weight`).
     """

@@ -56,7 +56,8 @@ class Source(NamedTuple):
 def sources(log: Log, wanted: Reference, *, hidden: bool) -> Iterator[Source]:
     """What can be read of a reference: facts, heads and folds; with `hidden` also what is kept for people alone."""
     for seq in range(wanted.first, wanted.last + 1):
-        entry, body = log[seq], log[seq].body
+        entry = log[seq]
+        body = entry.body
         if (hidden or not is_hidden(entry)) and any(pieces(body)):
             role = m.role_of(body) if isinstance(body, m.Fact) else type(body).__name__.lower()
             yield Source(entry, role, tool_of(log, entry), Reference(seq, seq, wanted.part))

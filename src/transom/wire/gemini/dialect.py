@@ -64,7 +64,7 @@ class Gemini(Dialect, frozen=True):
 
     def result(self, call: str, content: object) -> Fact:
         """A function's response: a text, parts, or the object it is. A call without an id is named by its function."""
-        return ToolResult(call=call, parts=parse.responded(content, "tool_result"), dialect=NAME)
+        return parse.answered(parse.responded(content, "tool_result"), call)
 
     def reply(self, reply: object) -> Assistant:
         response = an_answer(_plain(reply), _NEEDED)

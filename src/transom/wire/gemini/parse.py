@@ -8,7 +8,7 @@ nothing else to stand on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -185,8 +185,13 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
     if (call := next(met, None)) is not None:
         calls.remove(call)
         label = call.id
+    return answered(parts, label, extra=extra or None, shape="parts")
+
+
+def answered(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
+    """A tool's answer, which failed if it responded with an `error`."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
-    return ToolResult(parts=parts, call=label, extra=extra or None, shape="parts", failed=failed, dialect=NAME)
+    return ToolResult(parts=parts, call=label, failed=failed, dialect=NAME, **rest)
 
 
 def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:

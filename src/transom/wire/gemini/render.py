@@ -147,15 +147,16 @@ def _response(fact: ToolResult, call: Call) -> Raw:
 
 def _answer(fact: ToolResult) -> Raw:
     """What a tool responded, each text by itself, as it is counted. Files of other dialects have no place beside it."""
+    heading = "error" if fact.failed else "output"
     if fact.dialect != NAME:
-        parts, under = adopted(fact, NAME).parts, "error" if fact.failed else "output"
+        parts, under = adopted(fact, NAME).parts, heading
         lines = [texts.left_out(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts]
     else:
         found = [each for each in fact.parts if isinstance(each, Text)]
-        under = (found[0].extra or {}).get(UNDER, "output") if found else "output"
+        under = (found[0].extra or {}).get(UNDER, heading) if found else heading
         lines = [each.text for each in found]
         if under is None and len(lines) == 1:
             held = as_object(lines[0])
             if held.get(WRAPPED) != lines[0] and compact(held) == lines[0]:  # not trimmed since
                 return copied(held)
-    return {under or "output": lines if len(lines) > 1 else "".join(lines)}
+    return {heading if under is None else under: lines if len(lines) > 1 else "".join(lines)}
