@@ -28,3 +28,14 @@ def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
     conv.user("in lib.alpha_1.py")
     assert losses(conv.view) == {fold: Loss(names=3, kept=3, gone=())}, "it stands there, in a longer name"
     conv.user("not the same: alpha_12")
+
+
+def test_a_name_in_the_models_reasoning_stands_there():
+    conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
+    conv.user("look")
+    conv.user("gamma_3 here")
+    conv.window()
+    conv.observe({"role": "assistant", "content": "ok", "reasoning_content": "it was gamma_3"})
+    conv.user("go on")
+    fold = conv.edit(Fold(first=1, last=1, text="[-]", why="test"))
+    assert losses(conv.view) == {fold: Loss(names=1, kept=1, gone=())}

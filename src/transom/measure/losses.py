@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from msgspec import Struct
 
-from transom.core.unit import Folded, units_in
+from transom.core.message import Assistant
+from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.measure.grounding import occurrences
 from transom.strategies.index import Index
@@ -16,7 +20,7 @@ FEW = 8
 
 class Loss(Struct, frozen=True, kw_only=True):
     """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others,
-    each with the last entry of the fold in which it stood.
+    each with the last entry of the fold in which it was found.
 
     A name weighs more if the user or the model said it, and the more often it came up (`Index.weight`).
     """
@@ -33,8 +37,16 @@ def losses(view: View) -> dict[int, Loss]:
         index.add(view.fetch(seq))
     stands = standing(view)
     shown = {name for one in stands for name in names_shown(index, view, one)}
-    texts = "\0".join(text for one in stands for text in texts_shown(one))
+    thoughts = (thought for one in stands if isinstance(one, Unit) for thought in _thoughts(one))
+    texts = "\0".join(chain((text for one in stands for text in texts_shown(one)), thoughts))
     return {slot.seq: _loss(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
+
+
+def _thoughts(unit: Unit) -> Iterator[str]:
+    """What is sent of a turn's reasoning: no digest counts on it, but it stands there."""
+    for fact in unit.shown():
+        if isinstance(fact, Assistant):
+            yield from (thought.text for thought in fact.reasoning)
 
 
 def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> Loss:
