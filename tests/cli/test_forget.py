@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager
 
 import pytest
-from chats import chat, write
+from chats import chat, finish, write
 
 
 class Keyboard(io.StringIO):
@@ -75,3 +79,76 @@ def test_a_closed_stdin_is_no_terminal(run, url, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     assert run("forget", "chat 10", "--store", url)[0] == 2
     assert ids(run, url) == "chat 1, chat 10"
+
+
+@contextmanager
+def hindered(url, folder):
+    """Something is in the way of removing the last bytes."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(folder / "a.db", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM logs").fetchall()
+            yield
+    else:
+        stuck = folder / "logs" / "blobs" / "stuck"
+        stuck.mkdir()
+        yield
+        stuck.rmdir()
+        stuck.write_text("bytes of it")
+
+
+def test_what_a_forget_left_is_removed_at_the_next_try(run, url, folder, monkeypatch):
+    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    again = ("forget", "chat 1", "--yes", "--store", url)
+    with hindered(url, folder):
+        for _ in range(2):
+            code, out, err = run(*again)
+            assert (code, out, err.count("\n")) == (2, "", 1)
+            assert "the conversation is gone, but bytes of it stay there until it is forgotten once more" in err
+    code, out, err = run(*again)
+    assert (code, err) == (0, "")
+    assert out.startswith("chat 1: not there, leftovers removed, the store is ")
+    assert ids(run, url) == "chat 10", "not that, of whose id it is a part"
+    assert run(*again) == (2, "", "transom: --yes takes the whole id: 'chat 10'\n"), "nothing is left"
+    with hindered(url, folder):
+        assert run("forget", "chat 10", "--yes", "--store", url)[0] == 2
+    found = json.loads(run("forget", "chat 10", "--yes", "--store", url, "--json")[1])
+    assert found == {"conversation": "chat 10", "entries": None, "freed": found["freed"]}
+    code, out, err = run("forget", "chat 10", "--yes", "--store", url)
+    assert (code, out) == (2, "")
+    assert err.startswith("transom: no conversation 'chat 10' in ")
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 1)])
+def test_what_is_damaged_can_be_forgotten(run, folder, monkeypatch, typed, code):
+    url = "jsonl:///logs"
+    write("chats.jsonl", {"id": "chat 1", "messages": chat(3)})
+    assert run("replay", "chats.jsonl", "--budget", 90_000, "--store", url)[0] == 0
+    (path,) = folder.glob("logs/*.jsonl")
+    path.write_bytes(bad := path.read_bytes().replace(b'"crc":"', b'"crc":"!', 1))
+    monkeypatch.setattr("sys.stdin", Keyboard(typed))
+    found, out, err = run("forget", "chat 1", "--store", url)
+    assert (found, path.exists()) == (code, code == 1)
+    assert err.startswith("chat 1: damaged entries. Forget them for good? [y/N] ")
+    if code:
+        assert err.endswith("transom: chat 1: damaged entries, all kept\n")
+        assert path.read_bytes() == bad
+    else:
+        assert out.startswith("chat 1: damaged entries forgotten, the store is ")
+
+
+@pytest.mark.parametrize("args", [("pin", "chat 1", "3"), ("undo", "chat 1"), ("forget", "chat 1", "--yes")])
+def test_who_waits_for_a_writer_is_told(run, args):
+    write("chats.jsonl", {"id": "chat 1", "messages": chat(1)})
+    url = ("--store", "sqlite:///a.db")
+    assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
+    assert run("pin", "chat 1", "4", *url)[0] == 0
+    code = f"import sys; from transom.cli import main, waiting; waiting.PATIENCE = 0.1; sys.exit(main({[*args, *url]}))"
+    with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as waits:
+            told = waits.stderr.readline()
+            other.execute("ROLLBACK")
+            assert finish(waits)[::2] == (0, "")
+    assert told == "transom: a.db is locked: waiting for another process\n"

@@ -292,7 +292,10 @@ def test_a_handle_of_a_forgotten_conversation_reaches_no_other(place: Place, ane
     assert len(place.open().open("trip")) == n + 1
 
 
-def test_a_conversation_whose_log_is_forgotten_says_so_once(place: Place) -> None:
+@pytest.mark.parametrize("snapshot_at", [1, 1_000])
+def test_a_conversation_whose_log_is_forgotten_says_so_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch, snapshot_at: int
+) -> None:
     store, settings = place.open(), {"budget": Budget(), "policy": policy_named("default"), "counter": WordCounter()}
     conversation = Conversation(place.open().open("trip"), **settings)
     conversation.user("hello")
@@ -301,8 +304,20 @@ def test_a_conversation_whose_log_is_forgotten_says_so_once(place: Place) -> Non
     for act in (lambda: conversation.user("more"), conversation.window, lambda: conversation.edit(Pin(entry=0))):
         with pytest.raises(UnknownLog, match="no longer in the store"):
             act()
+    monkeypatch.setattr("transom.drive.conversation.SNAPSHOT_AT", snapshot_at)
     conversation.close()
     assert store.names() == []
+
+
+def test_who_reads_what_is_being_forgotten_is_told_so(disk: Place) -> None:
+    store = disk.open()
+    log = store.open("trip")
+    log.append(large(*"0123456789"), 0)
+    reading = disk.open().open("trip").read()
+    next(reading)
+    store.forget("trip")
+    with pytest.raises(UnknownLog, match="'trip' is no longer in the store"):
+        list(reading)
 
 
 def test_forgetting_among_writers_takes_nothing_from_them(place: Place) -> None:

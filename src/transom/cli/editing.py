@@ -34,7 +34,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 def run(wanted: asked.Log | asked.Pin | asked.Undo | asked.Window) -> int:
     """Do what was asked for."""
-    with found_log(wanted.store, wanted.id) as log:
+    with found_log(wanted.store, wanted.id, writing=isinstance(wanted, asked.Pin | asked.Undo)) as log:
         if isinstance(wanted, asked.Log):
             _tell_decisions(log, wanted)
         elif isinstance(wanted, asked.Window):

@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from transom.cli.commands import Forget
-from transom.cli.places import found, path_of, url_of
+from transom.cli.places import named, opened, path_of, url_of
 from transom.cli.streams import one_line, say
 from transom.cli.term import put_json, put_whole, terminal
-from transom.errors import InvalidSetting
+from transom.cli.waiting import Watch
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.stores import Store
 
 
 def run(wanted: Forget) -> int:
-    """Ask, remove, say what that freed. Exit code 1 if the answer is no."""
+    """Ask, remove, say what that freed. Exit code 1 if the answer is no.
+
+    An id that is not there: what a `forget` that never finished left is removed; if there is such, no more is done.
+    """
     url = url_of(wanted.store)
-    with found(url, wanted.id) as (store, name):
-        entries, size = len(store.open(name)), _size(url)
-        what = f"{one_line(name)}: {entries:,} entries"
-        if not _agreed(wanted, name, what):
-            return say(f"{what}, all kept", 1)
-        store.forget(name)
+    with opened(url) as store:
+        size, name, entries = _size(url), wanted.id, None
+        if name not in store.names() and _forgot(url, store, name):
+            done = f"{one_line(name)}: not there, leftovers removed"
+        else:
+            name = named(store.names(), name, url)
+            with suppress(StoreDamaged):
+                entries = len(store.open(name))
+            what = f"{one_line(name)}: {'damaged' if entries is None else f'{entries:,}'} entries"
+            if not _agreed(wanted, name, what):
+                return say(f"{what}, all kept", 1)
+            _forgot(url, store, name)
+            done = f"{what} forgotten"
         freed = max(0, size - _size(url))
     if wanted.json:
         put_json({"conversation": name, "entries": entries, "freed": freed})
     else:
-        put_whole(terminal(), (f"{what} forgotten, the store is {freed:,} bytes smaller", ""))
+        put_whole(terminal(), (f"{done}, the store is {freed:,} bytes smaller", ""))
     return 0
+
+
+def _forgot(url: str, store: Store, name: str) -> bool:
+    """Whether anything was left to remove; now there is nothing."""
+    with Watch(url, writing=True), suppress(Conflict, StoreDamaged):
+        store.open(name).append([], 0)  # only waits for others who write: `forget` itself would look like one
+    with suppress(UnknownLog):
+        store.forget(name)
+        return True
+    return False
 
 
 def _agreed(wanted: Forget, name: str, what: str) -> bool:

@@ -56,18 +56,19 @@ def remember(url: str) -> None:
 
 
 @contextmanager
-def found_log(store: str | None, part: str) -> Generator[StoredLog]:
+def found_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
     """The log whose id is `part`, or the only one whose id holds it. Raises UnknownLog, InvalidSetting."""
-    with found(url_of(store), part) as (opened, name):
-        yield opened.open(name)
+    url = url_of(store)
+    with opened(url, writing=writing) as place:
+        yield place.open(named(place.names(), part, url))
 
 
 @contextmanager
-def found(url: str, part: str) -> Generator[tuple[Store, str]]:
-    """The store at a URL, and the id in it that `part` means. Raises UnknownLog, InvalidSetting."""
+def opened(url: str, *, writing: bool = False) -> Generator[Store]:
+    """The store at a URL; says so if it is locked, `writing`: against that alone. Raises InvalidSetting."""
     _must_exist(url)
-    with Watch(url, writing=False), closing(open_store(url)) as opened:
-        yield opened, _named(opened.names(), part, url)
+    with Watch(url, writing=writing), closing(open_store(url)) as store:
+        yield store
 
 
 def url_of(store: str | None) -> str:
@@ -93,7 +94,8 @@ def _must_exist(url: str) -> None:
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 
-def _named(names: list[str], part: str, url: str) -> str:
+def named(names: list[str], part: str, url: str) -> str:
+    """The id that is `part`, or the only one that holds it. Raises UnknownLog."""
     if part in names:
         return part
     holding = [name for name in names if part in name]

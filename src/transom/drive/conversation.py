@@ -24,7 +24,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.drive import asked
 from transom.drive.window import Window
-from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable
+from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable, UnknownLog
 from transom.measure.calls import call_number, requests
 from transom.measure.explain import Row, explain
 from transom.measure.pricing import Priced, priced, priced_since
@@ -366,7 +366,7 @@ class Conversation:
     def _snapshot(self) -> None:
         """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
         self._mark(self.view.n)
-        with suppress(StoreUnavailable):
+        with suppress(StoreUnavailable, UnknownLog):
             self.log.save(self.view.n, freeze(self.view))
 
     def _mark(self, saved: int) -> None:

@@ -77,8 +77,9 @@ class Store(Protocol):
         """Remove a conversation for good: entries, snapshot, and large bodies that no other one here holds.
 
         When it returns, no file of the store has their bytes. Killed before, the conversation is whole, or it is gone
-        and the next `forget` removes what bytes are left. It waits for others who write; its work grows with the store.
-        Raises UnknownLog, with nothing changed; StoreUnavailable, which says if the conversation is gone all the same.
+        and the next `forget`, by this name or any, removes what bytes are left. It waits for others who write; its work
+        grows with the store. Raises UnknownLog, with nothing changed, if there is no such conversation, and nothing
+        left of any that is gone; StoreUnavailable, which says if the conversation is gone all the same.
         """
         ...
 
@@ -104,7 +105,7 @@ def known(seq: int, length: int) -> int:
 
 def outage(path: str, why: object) -> TransomError:
     """The store's place cannot be written or read now (disk full, locked, gone); the log stays usable."""
-    return StoreUnavailable(f"{path}: {why}; nothing of this was stored, what was stored before is intact")
+    return StoreUnavailable(f"{path}: {why}; this changed nothing, what was stored before is intact")
 
 
 def unknown(name: str) -> UnknownLog:
@@ -123,7 +124,7 @@ def wiping(path: str) -> Generator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as problem:
-        why = "the conversation is gone, but bytes of it stay there until the next forget"
+        why = "the conversation is gone, but bytes of it stay there until it is forgotten once more"
         raise StoreUnavailable(f"{path}: {problem}; {why}") from problem
 
 

@@ -4,8 +4,8 @@ Rules: an append is one write and one fsync under the file's lock; a large body 
 at it; a file is only ever cut where an append was never finished. A handle keeps the offsets of the lines, no file.
 
 Who appends shares the folder's lock; who makes a log or forgets one has it alone, so that no body is written meanwhile.
-The lock file has one byte for each log that was forgotten: the number in a header, the how-manyeth the log was of all
-that were ever made, is never given again, and tells a log from a later one by its name.
+The lock file is as many bytes long as the highest number that was taken: the number in a header, higher than that of
+all logs made before, is never given again, and tells a log from a later one by its name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class JsonlLog:
         self._starts = array("q")
         self._end = 0
         self._n = 0
-        with self._lock, _told(self._path):
+        with self._lock, self._looking():
             if self._look_twice():
                 self._mend()
         self._n = len(self._starts)
@@ -67,28 +67,29 @@ class JsonlLog:
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         pairs = [split(entry) for entry in numbered(entries, expect)]
         with self._lock, _told(self._path):
-            with self._store.lock(shared=True):
-                if there := self._is_there():
+            made = self._end > 0
+            with self._store.lock(shared=made):  # logs are numbered as they are made: one at a time
+                there = self._path.exists()
+                if made and not there:
+                    raise forgotten(self.name)
+                if expect and not there:
+                    raise Conflict(expect, 0)
+                if pairs or there:
                     self._append(pairs, expect)
-            if not there and expect:
-                raise Conflict(expect, 0)
-            if not there and pairs:
-                with self._store.lock():  # logs are numbered as they are made: one at a time
-                    self._append(pairs, expect)
-                _sync_folder(self._store.path)
+                if not made:
+                    _sync_folder(self._store.path)
             self._n = expect + len(pairs)
 
     def refresh(self) -> int:
-        with self._lock, _told(self._path):
+        with self._lock, self._looking():
             self._look_twice()  # an append that another process has not finished yet is none of ours
             self._n = len(self._starts)
         return self._n
 
     def save(self, at: int, snapshot: bytes) -> None:
-        with suppress(UnknownLog), _told(self._path), self._store.lock(shared=True):
-            if self._is_there():
-                with self._reading():
-                    _write_whole(self._path.with_suffix(".view"), at.to_bytes(_AT, "big") + snapshot)
+        if self._end:
+            with suppress(UnknownLog), _told(self._path), self._store.lock(shared=True), self._reading():
+                _write_whole(self._path.with_suffix(".view"), at.to_bytes(_AT, "big") + snapshot)
 
     def saved(self) -> tuple[int, bytes] | None:
         try:
@@ -104,7 +105,7 @@ class JsonlLog:
                 raise Conflict(expect, len(self._starts))
             if not pairs:
                 return
-            begin = b"" if self._end else header(self.name, self._store.count())
+            begin = b"" if self._end else header(self.name, self._store.number())
             last = len(pairs) - 1
             lines = [frame(Line(last - i, self._store.keep(body), row)) for i, (row, body) in enumerate(pairs)]
             self._write(file, begin + b"".join(lines))
@@ -157,8 +158,6 @@ class JsonlLog:
 
     def _look(self) -> int:
         """Index the whole appends behind the known ones; gives how many bytes follow them that do not count."""
-        if not self._is_there():
-            return 0
         with self._path.open("rb") as file:
             self._same(file)
             size = os.fstat(file.fileno()).st_size
@@ -188,18 +187,19 @@ class JsonlLog:
 
     @contextmanager
     def _reading(self) -> Generator[IO[bytes]]:
-        with _told(self._path):
-            self._is_there()
-            with self._path.open("rb", buffering=0) as file:
-                self._same(file)
-                yield file
+        with self._looking(), self._path.open("rb", buffering=0) as file:
+            self._same(file)
+            yield file
 
-    def _is_there(self) -> bool:
-        """Whether there is a file. Raises UnknownLog if there was a log in it, and there is none now."""
-        there = self._path.exists()
-        if self._end and not there:
-            raise forgotten(self.name)
-        return there
+    @contextmanager
+    def _looking(self) -> Generator[None]:
+        """Where there is no file there is nothing to see. Raises UnknownLog if a log was seen there before."""
+        with _told(self._path):
+            try:
+                yield
+            except FileNotFoundError:
+                if self._end:
+                    raise forgotten(self.name) from None
 
     def _same(self, file: IO[bytes]) -> None:
         """Raises UnknownLog if this is another log than the one whose lines are known."""
@@ -215,7 +215,9 @@ class JsonlLog:
             line = parse(file.read(stop - start))
             entry = decode(line.row if line.blob is None else join(line.row, self._store.body(line.blob)))
         except (ValueError, TypeError) as problem:
-            raise damage(str(self._path), f"entry {seq}: {problem}") from problem
+            with self._reading():  # it may have been forgotten meanwhile
+                wrong = damage(str(self._path), f"entry {seq}: {problem}")
+            raise wrong from problem
         return entry
 
 
@@ -243,31 +245,35 @@ class JsonlStore:
 
     def forget(self, name: str) -> None:
         path = self.path / f"{_stem(name)}.jsonl"
-        with _told(path), self.lock() as lock:
-            if name not in self.names():
-                raise unknown(name)
-            lock.write(b".")
-            os.fsync(lock.fileno())
-            for aside in self.path.glob(f"{path.stem}.view*"):
-                aside.unlink()
-            path.unlink()
+        with _told(path), self.lock():
+            if known := name in self.names():
+                self.number()  # then at least as many are written down as there are logs
+                for aside in self.path.glob(f"{path.stem}.view*"):
+                    aside.unlink()
+                path.unlink()
             with wiping(str(path)):
                 _sync_folder(self.path)
-                self._sweep()
+                swept = self._sweep()
+            if not known and (path.exists() or not swept):
+                raise unknown(name)
 
     def close(self) -> None:
         pass
 
-    def count(self) -> int:
-        """How many logs were ever made: those there are, and a byte for each that was forgotten."""
-        there = sum(entry.name.endswith(".jsonl") for entry in os.scandir(self.path))
-        return there + (self.path / ".lock").stat().st_size
+    def number(self) -> int:
+        """One that no log here ever had. Only who has the folder alone takes one."""
+        there = sum(entry.name.endswith(".jsonl") for entry in os.scandir(self.path))  # at first, none was kept
+        with (self.path / ".lock").open("ab", buffering=0) as file:
+            number = max(there, file.tell() + 1)
+            file.write(b"." * (number - file.tell()))
+            os.fsync(file.fileno())
+        return number
 
     @contextmanager
-    def lock(self, *, shared: bool = False) -> Generator[IO[bytes]]:
+    def lock(self, *, shared: bool = False) -> Generator[None]:
         """The folder, alone or with others who share it."""
         with (self.path / ".lock").open("ab", buffering=0) as file, locked(file, shared=shared):
-            yield file
+            yield
 
     def keep(self, body: bytes | None) -> str | None:
         """The key of a body that is now on disk."""
@@ -279,16 +285,17 @@ class JsonlStore:
             _write_whole(path, body)
         return name
 
-    def _sweep(self) -> None:
-        """Remove the bodies that no log holds, and what killed writers left of some. Only while nobody appends."""
+    def _sweep(self) -> bool:
+        """Remove the bodies no log holds, and torn ones; whether there were any. Only while nobody appends."""
         kept: set[str] = set()
         for path in self.path.glob("*.jsonl"):
             with path.open("rb") as file:
                 kept |= held(file)
-        for path in self._blobs.iterdir():
-            if path.name not in kept:
-                path.unlink()
+        loose = [path for path in self._blobs.iterdir() if path.name not in kept]
+        for path in loose:
+            path.unlink()
         _sync_folder(self._blobs)
+        return bool(loose)
 
     def body(self, name: str) -> bytes:
         """A body by its key. Raises ValueError if it is gone or changed."""

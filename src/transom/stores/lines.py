@@ -24,7 +24,7 @@ from msgspec import Struct
 
 VERSION = 1
 _HEADER = b'{"transom":"log",'
-_BLOB = re.compile(rb'\{"crc":"[0-9a-f]{8}","left":[0-9]+,"blob":"([0-9a-f]{64})"')
+_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
 _LINE = re.compile(
     rb'\{"crc":"([0-9a-f]{8})",("left":([0-9]+),(?:"blob":"([0-9a-f]{64})",)?"entry":(.*)\})\n', re.DOTALL
 )
@@ -80,8 +80,8 @@ def parse_header(raw: bytes) -> tuple[str, int] | None:
 
 
 def held(lines: Iterable[bytes]) -> set[str]:
-    """The keys of all bodies these lines point at; also lines that are damaged, or that no append finished."""
-    return {found[1].decode() for raw in lines if (found := _BLOB.match(raw))}
+    """The keys of all bodies these lines point at, or may: lines that are damaged count, or that no append finished."""
+    return {found.decode() for raw in lines for found in _BLOB.findall(raw)}
 
 
 class Scan(NamedTuple):

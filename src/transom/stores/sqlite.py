@@ -3,11 +3,12 @@
 Rules: what `append` returned from is on disk (WAL, synchronous=FULL); a body stands in `blobs` before the entry that
 points at it; a file that is not ours is never changed. One connection serves all threads, one statement at a time, and
 no statement stays open between two calls, so that a half-read log never blocks a write. The number of a log is never
-given again: of a forgotten one a row without its name stays.
+given again: of a forgotten one a row without its name stays, of generation 1 until no byte of the rest does, then 2.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -50,8 +51,10 @@ _FORGET = (
     """DELETE FROM blobs WHERE key IN (SELECT blob FROM entries WHERE log = ?1)
        AND key NOT IN (SELECT blob FROM entries WHERE log <> ?1 AND blob IS NOT NULL)""",
     "DELETE FROM entries WHERE log = ?1",
-    "UPDATE logs SET name = CAST(id AS BLOB), generation = generation + 1 WHERE id = ?1",
+    "UPDATE logs SET name = CAST(id AS BLOB), generation = 1 WHERE id = ?1",
 )
+_LEFT = "SELECT id FROM logs WHERE generation = 1"
+_WIPED = "UPDATE logs SET generation = 2 WHERE id = ?"
 
 
 class SqliteLog:
@@ -126,8 +129,6 @@ class SqliteLog:
 
     def _entry(self, seq: int, row: tuple[int, bytes, str | None] | None) -> Entry:
         if row is None or row[0] != seq:
-            with self._store.reading() as db:
-                self._find(db)
             raise self._damaged(seq, "it is missing")
         try:
             entry = decode(row[1] if row[2] is None else join(row[1], self._body(seq, row[2])))
@@ -145,6 +146,8 @@ class SqliteLog:
         return row[0]
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
+        with self._store.reading() as db:
+            self._find(db)  # it may have been forgotten meanwhile
         return damage(self._store.path, f"conversation {self.name!r}, entry {seq}: {why}")
 
 
@@ -155,7 +158,7 @@ class SqliteStore:
         self.path = str(Path(path).absolute())
         self._lock = RLock()
         try:
-            self._db = sqlite3.connect(self.path, _PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(*_target(self.path), isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as problem:
             raise InvalidSetting(f"{self.path}: {problem}") from problem
         try:
@@ -173,14 +176,15 @@ class SqliteStore:
 
     def forget(self, name: str) -> None:
         with self.writing() as db:
-            if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is None:
+            if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
+                for statement in _FORGET:
+                    db.execute(statement, row)
+            if not (left := db.execute(_LEFT).fetchall()):
                 raise unknown(name)
-            for statement in _FORGET:
-                db.execute(statement, row)
         with self.reading() as db, wiping(self.path):
             db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
-            if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                raise TimeoutError("others are reading")
+            _empty_wal(db)
+            db.executemany(_WIPED, left)
 
     def close(self) -> None:
         with self._lock:
@@ -244,6 +248,23 @@ class SqliteStore:
             if problem.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # that one: a table of ours is not there
                 return outage(self.path, problem)
         return damage(self.path, problem)
+
+
+def _target(path: str) -> tuple[str, float]:
+    """What to open. A file that may only be read, and beside which nobody has written, needs no lock and no log."""
+    whole = Path(path)
+    beside = whole.with_name(f"{whole.name}-wal")
+    fixed = whole.exists() and not os.access(path, os.W_OK) and not (beside.exists() and beside.stat().st_size)
+    return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else ""), _PATIENCE
+
+
+def _empty_wal(db: sqlite3.Connection) -> None:
+    """SQLite waits for readers, but not for another that does the same at once."""
+    stop = time.monotonic() + _PATIENCE
+    while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if time.monotonic() > stop:
+            raise TimeoutError("others are reading")
+        time.sleep(_PAUSE)
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

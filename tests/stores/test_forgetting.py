@@ -1,0 +1,220 @@
+"""Stores while and after a conversation is forgotten: who waits, what stays, which numbers are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored import log_of, said
+
+from transom.core.message import Text, User
+from transom.errors import StoreUnavailable, UnknownLog
+from transom.stores import JsonlStore, SqliteStore
+from transom.stores.jsonl import JsonlLog
+from transom.stores.lines import parse_header
+
+
+def test_a_body_that_cannot_be_removed(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    for name in ("trip", "two"):
+        store.open(name).append(said(0, 1), 0)
+    stuck = tmp_path / "blobs" / "stuck"
+    stuck.mkdir()
+    with pytest.raises(StoreUnavailable, match="the conversation is gone, but bytes of it stay") as caught:
+        store.forget("trip")
+    assert "\n" not in str(caught.value)
+    assert store.names() == ["two"]
+    stuck.rmdir()
+    stuck.write_text("bytes of it")
+    store.forget("trip")
+    assert list((tmp_path / "blobs").iterdir()) == []
+    with pytest.raises(UnknownLog):
+        store.forget("trip")
+
+
+def test_what_cannot_be_removed_is_whole(lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
+    path, good = lines
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(StoreUnavailable, match="Permission denied; this changed nothing, what was stored before is"):
+        JsonlStore(str(path.parent)).forget("trip")
+    assert path.read_bytes() == b"".join(good)
+
+
+@pytest.mark.parametrize("part", [b'"crc":"', b'"left":', b'{"', b'"entry":{"'])
+def test_bodies_of_damaged_lines_stay(tmp_path: Path, part: bytes) -> None:
+    store, body = JsonlStore(str(tmp_path)), User(parts=(Text("x" * 100_000),))
+    for name in ("trip", "two"):
+        store.open(name).append(log_of([body]), 0)
+    (path,) = tmp_path.glob("two-*.jsonl")
+    whole = path.read_bytes()
+    at = whole.index(part, whole.index(b"\n")) + len(part)
+    path.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+    store.forget("trip")
+    path.write_bytes(whole)
+    assert list(store.open("two").read()) == log_of([body])
+
+
+def test_who_appends_shares_the_folder_and_who_forgets_has_it_alone(tmp_path: Path) -> None:
+    store, pool = JsonlStore(str(tmp_path)), ThreadPoolExecutor(1)
+    log = store.open("trip")
+    log.append(said(0, 1), 0)
+    store.open("two").append(said(0, 1), 0)
+    for shared, waits in ((False, lambda: log.append(said(1, 1), 1)), (True, lambda: store.forget("two"))):
+        with store.lock(shared=shared):
+            waiting = pool.submit(waits)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            if shared:
+                log.append(said(2, 1), 2)
+        waiting.result(5)
+    assert (store.names(), list(log.read())) == (["trip"], said(0, 3))
+
+
+def numbers(folder: Path) -> dict[str, int]:
+    first = [line for path in folder.glob("*.jsonl") for line in path.read_bytes().splitlines(keepends=True)[:1]]
+    return dict(found for line in first if (found := parse_header(line)) is not None)
+
+
+def test_a_number_is_never_given_again(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    for name in ("killed 1", "killed 2", "first"):
+        store.open(name).append(said(0, 1), 0)
+    for path in tmp_path.glob("killed-*.jsonl"):
+        path.write_bytes(b"")
+    given: list[int] = []
+    for name in ("killed 1", "killed 2", "first", "killed 2", "new", "killed 1", "new"):
+        if name in store.names():
+            store.forget(name)
+        store.open(name).append(said(0, 1), 0)
+        given.append(numbers(tmp_path)[name])
+    assert len({*given, 3}) == 8
+    assert given == sorted(given)
+    assert store.names() == ["first", "killed 2", "killed 1", "new"]
+
+
+def test_numbers_of_a_folder_of_old_are_not_given_again(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    for name in ("first", "trip"):
+        store.open(name).append(said(0, 1), 0)
+    (tmp_path / ".lock").unlink()
+    store.forget("trip")
+    store.open("trip").append(said(0, 1), 0)
+    assert numbers(tmp_path) == {"first": 1, "trip": 3}
+
+
+def test_who_begins_a_log_has_the_folder_alone(tmp_path: Path) -> None:
+    store, pool = JsonlStore(str(tmp_path)), ThreadPoolExecutor(1)
+    log = store.open("trip")
+    log.append(said(0, 1), 0)
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_bytes(b"")
+    log = store.open("trip")
+    with store.lock(shared=True):
+        waiting = pool.submit(lambda: log.append(said(0, 1), 0))
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)
+    waiting.result(5)
+    assert list(store.open("trip").read()) == said(0, 1)
+
+
+def going(path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is forgotten by another just before it is opened for the time with this number."""
+    opening, left = Path.open, iter(range(1, 100))
+
+    def late(self: Path, *args: Any, **more: Any) -> Any:
+        if self == path and next(left) == at:
+            path.unlink(missing_ok=True)
+        return opening(self, *args, **more)
+
+    monkeypatch.setattr(Path, "open", late)
+
+
+@pytest.mark.parametrize(("known", "wrong", "at"), [(7, b"", 1), (1, b"to", 1), (1, b"{", 2), (2, b"nonsense\n", 2)])
+def test_a_file_that_goes_before_it_is_opened_is_an_empty_log(
+    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch, known: int, wrong: bytes, at: int
+) -> None:
+    path, good = lines
+    path.write_bytes(b"".join(good[:known]) + wrong)
+    going(path, at, monkeypatch)
+    log = JsonlStore(str(path.parent)).open("trip")
+    assert (len(log), log.mended, path.exists()) == (0, "", False)
+    log.append(said(0, 1), 0)
+    assert list(log.read()) == said(0, 1)
+
+
+def test_a_file_that_goes_when_it_was_seen_is_told(
+    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, good = lines
+    looks: list[Callable[[JsonlLog], object]] = [lambda log: log[0], lambda log: list(log.read()), JsonlLog.refresh]
+    for look in looks:
+        path.write_bytes(b"".join(good))
+        log = JsonlStore(str(path.parent)).open("trip")
+        with monkeypatch.context() as patch:
+            going(path, 1, patch)
+            with pytest.raises(UnknownLog, match="'trip' is no longer in the store"):
+                look(log)
+    path.write_bytes(b"".join(good) + b"{")
+    going(path, 2, monkeypatch)
+    with pytest.raises(UnknownLog):
+        JsonlStore(str(path.parent)).open("trip")
+
+
+def test_a_log_that_goes_while_they_are_listed(tmp_path: Path) -> None:
+    store = JsonlStore(str(tmp_path))
+    store.open("trip").append(said(0, 1), 0)
+    (tmp_path / "gone.jsonl").symlink_to("nowhere")
+    assert store.names() == ["trip"]
+
+
+def test_what_is_not_ours_is_not_forgotten(lines: tuple[Path, list[bytes]]) -> None:
+    path, _ = lines
+    path.write_text("my notes\n")
+    with pytest.raises(UnknownLog):
+        JsonlStore(str(path.parent)).forget("trip")
+    assert path.read_text() == "my notes\n"
+
+
+def test_what_is_damaged_can_be_forgotten(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    path.write_bytes(b"".join([*good[:3], b"\0" * 9, *good[4:]]))
+    JsonlStore(str(path.parent)).forget("trip")
+    assert not path.exists()
+
+
+def test_sqlite_forgets_in_several_processes_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.db")
+    names = [f"trip {number}" for number in range(24)]
+    store = SqliteStore(path)
+    for name in (*names, "stays"):
+        store.open(name).append(said(0, 1), 0)
+
+    def forget(some: list[str]) -> None:
+        mine = SqliteStore(path)
+        for name in some:
+            mine.forget(name)
+        mine.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(forget, (names[:8], names[8:16], names[16:])))
+    assert store.names() == ["stays"]
+
+
+def test_a_file_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a#b?.db"
+    store = SqliteStore(str(path))
+    store.open("trip").append(said(0, 2), 0)
+    store.close()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    log = SqliteStore(str(path)).open("trip")
+    assert len(list(log.read())) == 2
+    assert [file.name for file in tmp_path.iterdir()] == [path.name], "nothing was written beside it"
+    with pytest.raises(StoreUnavailable, match="readonly database; this changed nothing"):
+        log.append(said(2, 1), 2)
