@@ -37,7 +37,7 @@ def test_it_says_what_was_removed(run, url):
     entries = len(json.loads(run("show", "chat 10", "--store", url, "--json")[1])["entries"])
     code, out, err = run("forget", "chat 10", "--yes", "--store", url)
     assert (code, err, out.count("\n")) == (0, "", 1)
-    start, _, end = out.partition(" forgotten, the store is ")
+    start, _, end = out.partition(", forgotten; the store is ")
     assert start == f"chat 10: {entries} entries"
     freed = int(end.removesuffix(" bytes smaller\n").replace(",", ""))
     assert freed > 1_000, "not the large messages: the other has them too"
@@ -54,7 +54,7 @@ def test_it_asks(run, url, monkeypatch, typed, code):
     found, out, err = run("forget", "10", "--store", url, "--json")
     assert (found, bool(out)) == (code, code == 0)
     assert err.startswith("chat 10: ")
-    assert " entries. Forget them for good? [y/N] " in err
+    assert " entries. Forget it for good? [y/N] " in err
     assert ("all kept" in err) == (code == 1)
     assert ids(run, url) == ("chat 1, chat 10" if code else "chat 1")
 
@@ -107,7 +107,7 @@ def test_what_a_forget_left_is_removed_at_the_next_try(run, url, folder, monkeyp
             assert "the conversation is gone, but bytes of it stay there until it is forgotten once more" in err
     code, out, err = run(*again)
     assert (code, err) == (0, "")
-    assert out.startswith("chat 1: not there, leftovers removed, the store is ")
+    assert out.startswith("chat 1: not there, leftovers removed")
     assert ids(run, url) == "chat 10", "not that, of whose id it is a part"
     assert run(*again) == (2, "", "transom: --yes takes the whole id: 'chat 10'\n"), "nothing is left"
     with hindered(url, folder):
@@ -129,12 +129,12 @@ def test_what_is_damaged_can_be_forgotten(run, folder, monkeypatch, typed, code)
     monkeypatch.setattr("sys.stdin", Keyboard(typed))
     found, out, err = run("forget", "chat 1", "--store", url)
     assert (found, path.exists()) == (code, code == 1)
-    assert err.startswith("chat 1: damaged entries. Forget them for good? [y/N] ")
+    assert err.startswith("chat 1: damaged. Forget it for good? [y/N] ")
     if code:
-        assert err.endswith("transom: chat 1: damaged entries, all kept\n")
+        assert err.endswith("transom: chat 1: damaged, all kept\n")
         assert path.read_bytes() == bad
     else:
-        assert out.startswith("chat 1: damaged entries forgotten, the store is ")
+        assert out.startswith("chat 1: damaged, forgotten; the store is ")
 
 
 @pytest.mark.parametrize("args", [("pin", "chat 1", "3"), ("undo", "chat 1"), ("forget", "chat 1", "--yes")])

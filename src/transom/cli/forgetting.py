@@ -29,16 +29,17 @@ def run(wanted: Forget) -> int:
             name = named(store.names(), name, url)
             with suppress(StoreDamaged):
                 entries = len(store.open(name))
-            what = f"{one_line(name)}: {'damaged' if entries is None else f'{entries:,}'} entries"
+            told = "damaged" if entries is None else "1 entry" if entries == 1 else f"{entries:,} entries"
+            what = f"{one_line(name)}: {told}"
             if not _agreed(wanted, name, what):
                 return say(f"{what}, all kept", 1)
             _forgot(url, store, name)
-            done = f"{what} forgotten"
+            done = f"{what}, forgotten"
         freed = max(0, size - _size(url))
     if wanted.json:
         put_json({"conversation": name, "entries": entries, "freed": freed})
     else:
-        put_whole(terminal(), (f"{done}, the store is {freed:,} bytes smaller", ""))
+        put_whole(terminal(), (f"{done}; the store is {freed:,} bytes smaller" if freed else done, ""))
     return 0
 
 
@@ -58,7 +59,7 @@ def _agreed(wanted: Forget, name: str, what: str) -> bool:
         raise InvalidSetting(f"--yes takes the whole id: {name!r}")
     if not wanted.yes and (sys.stdin is None or not sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison]
         raise InvalidSetting(f"forgetting {name!r} cannot be undone: there is no terminal to ask at, so say --yes")
-    return wanted.yes or _answer(f"{what}. Forget them for good? [y/N] ") in {"y", "yes"}
+    return wanted.yes or _answer(f"{what}. Forget it for good? [y/N] ") in {"y", "yes"}
 
 
 def _answer(question: str) -> str:
