@@ -47,11 +47,11 @@ def test_each_match_names_its_entry_and_line():
         "entry 2:3: leak at 7"
     )
     assert str(grep(log, "^leak", "entry 2", context=1)) == (
-        "[1 matching lines in entry 2]\nentry 2:2-  no leak here\nentry 2:3: leak at 7\nentry 2:4-  end"
+        "[1 matching line in entry 2]\nentry 2:2-  no leak here\nentry 2:3: leak at 7\nentry 2:4-  end"
     )
     assert (
         str(grep(log, "cmd", "entry 1 args 0"))
-        == '[1 matching lines in entry 1 args 0]\nentry 1 args 0:1: {"cmd": "leak -v"}'
+        == '[1 matching line in entry 1 args 0]\nentry 1 args 0:1: {"cmd": "leak -v"}'
     )
     assert str(grep(log, "(?i)LEAK AT")).endswith("]\nentry 2:3: leak at 7")
     assert str(grep(log, "absent")) == "[0 matching lines in entries 0-2]"
@@ -185,6 +185,6 @@ def test_without_an_engine_a_pattern_is_taken_letter_for_letter(monkeypatch):
     found = grep(log, "a.b")
     assert [match.line for match in found.matches] == [2]
     assert str(found).startswith(
-        "[1 matching lines in entries 0-2, taken letter for letter: regular expressions need transom[grep]]\n"
+        "[1 matching line in entries 0-2, taken letter for letter: regular expressions need transom[grep]]\n"
     )
     assert [match.line for match in grep(log, "(a+)+$").matches] == [3]

@@ -42,7 +42,7 @@ def test_the_three_answer():
         "[entry 2, tool sh: lines 1 to 2 of 2]\nsrc\ntests [entry 0] \x1b[2J"
     )
     assert answer(LOG, "transom_grep", '{"pattern": "te.ts", "ref": null}') == (
-        "[1 matching lines in entries 0-4]\nentry 2:2: tests [entry 0] \\x1b[2J"
+        "[1 matching line in entries 0-4]\nentry 2:2: tests [entry 0] \\x1b[2J"
     )
     assert answer(LOG, "transom_list", "") == (
         "[4 of 5 entries]\n"

@@ -55,7 +55,8 @@ class Found(Struct, frozen=True):
         where = f" in {self.reference}" if self.reference else ""
         more = f"; more: {self.next}" if self.next is not None else ""
         how = ", taken letter for letter: regular expressions need transom[grep]" if self.literal else ""
-        head = f"[{len(self.matches):,} matching lines{where}{how}{more}]"
+        lines = "line" if len(self.matches) == 1 else "lines"
+        head = f"[{len(self.matches):,} matching {lines}{where}{how}{more}]"
         between = "\n--\n" if any(match.before or match.after for match in self.matches) else "\n"
         return "\n".join([head, between.join(map(str, self.matches))]) if self.matches else head
 
