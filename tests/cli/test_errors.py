@@ -324,7 +324,7 @@ def test_a_locked_store_is_waited_for(run, folder):
 
 
 def test_ctrl_c_is_one_line(folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(40)))
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(400)))
     url = "sqlite:///a.db"
     started = process("replay", "chats.jsonl", "--budget", 5_000, "--store", url, "--out", "w.jsonl")
     store, deadline = folder / "a.db-wal", time.monotonic() + 30
