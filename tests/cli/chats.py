@@ -35,8 +35,9 @@ def lines(path):
 
 
 def process(*args, seed="0", **options):
-    """The command line in a process of its own."""
-    command = [sys.executable, "-c", "import sys; from transom.cli import main; sys.exit(main())"]
+    """The command line in a process of its own, which minds Ctrl-C as at a terminal, however the tests were started."""
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heard}; import sys; from transom.cli import main; sys.exit(main())"]
     environment = {**os.environ, "PYTHONHASHSEED": seed, "COLUMNS": "80"}
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
     return subprocess.Popen([*command, *map(str, args)], env=environment, **options)
