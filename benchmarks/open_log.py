@@ -64,7 +64,7 @@ def build(path: str, n: int) -> None:
             batch = []
     log.append(batch, len(log))
     begun = time.process_time()
-    view = fold(View(log, COUNTER), log.read())
+    view = fold(View.empty(log, COUNTER), log.read())
     folding = time.process_time() - begun
     begun = time.process_time()
     snapshot = freeze(view)

@@ -82,7 +82,7 @@ class Teller:
 
     def __init__(self) -> None:
         self.log: list[Entry] = []
-        self.view = View(Entries(), COUNTER)
+        self.view = View.empty(Entries(), COUNTER)
 
     def say(self, body: Body, *, hidden: bool = False) -> None:
         meta = Meta(include_in_context=False) if hidden else None
@@ -294,5 +294,5 @@ def retold(log: list[Entry]) -> Teller:
     """A teller that goes on after a log."""
     told = Teller()
     told.log = list(log)
-    told.view = fold(View(Entries(log), COUNTER), log)
+    told.view = fold(View.empty(Entries(log), COUNTER), log)
     return told

@@ -13,7 +13,7 @@ from transom.testing.fakes import Entries
 
 @given(logs())
 def test_what_was_sent_stays_a_prefix_or_the_break_is_named(log: list[Entry]) -> None:
-    view = View(Entries(log), COUNTER)
+    view = View.empty(Entries(log), COUNTER)
     sent: list[bytes] | None = None
     for entry in log:
         view = fold(view, [entry])

@@ -26,7 +26,7 @@ def test_a_log_survives_storage(log: list[Entry]) -> None:
 
 @given(logs())
 def test_the_stored_log_gives_the_live_view(log: list[Entry]) -> None:
-    live = View(Entries(log), COUNTER)
+    live = View.empty(Entries(log), COUNTER)
     for entry in log:
         live = fold(live, [entry])
     stored = Entries([decode(encode(entry)) for entry in log])
@@ -50,4 +50,4 @@ def test_trims_that_point_at_trims_are_inert_however_many() -> None:
     body = [Trim(entry=at, part=("text", 0), note="[cut]") for at in range(1_500)]
     log = [Entry(seq=at, at=0.0, body=trim) for at, trim in enumerate(body)]
     log.append(Entry(seq=len(log), at=0.0, body=Undo(edit=len(log) - 1)))
-    assert portrait(view_of(Entries(log), COUNTER)) == portrait(View(Entries(), COUNTER))
+    assert portrait(view_of(Entries(log), COUNTER)) == portrait(View.empty(Entries(), COUNTER))

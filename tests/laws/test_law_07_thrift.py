@@ -23,7 +23,7 @@ def returned(before: View, after: View) -> int:
 
 @given(logs())
 def test_a_fold_saves_and_a_trim_never_costs(log: list[Entry]) -> None:
-    view = View(Entries(log), COUNTER)
+    view = View.empty(Entries(log), COUNTER)
     for entry in log:
         before, applies = view, isinstance(entry.body, (Fold, Trim)) and view.refusal(entry.body) is None
         view = fold(view, [entry])

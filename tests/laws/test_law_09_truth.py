@@ -78,7 +78,7 @@ def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Act], o
 
 @given(logs())
 def test_views_of_every_length_live_side_by_side(log: list[Entry]) -> None:
-    views = [View(Entries(log), COUNTER)]
+    views = [View.empty(Entries(log), COUNTER)]
     for entry in log:
         views.append(fold(views[-1], [entry]))
     assert [portrait(view) for view in views] == [

@@ -13,7 +13,7 @@ from transom.testing import Entries, MeteredCounter, MeteredLog, WordCounter, ca
 def grown(turns: int) -> tuple[View, list[Entry]]:
     """A log of so many turns, folded now and then into one rolling summary so that the window stays small."""
     log: list[Entry] = []
-    view = View(Entries(), WordCounter())
+    view = View.empty(Entries(), WordCounter())
     for turn in range(turns):
         log, view = more(log, view, "go on", call("sh"), result("line\n" * 40), says("done"))
         if turn % 20 == 19:

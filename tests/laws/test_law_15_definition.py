@@ -18,7 +18,7 @@ from transom.testing.fakes import Entries
 
 @given(logs())
 def test_the_view_equals_the_oracle_after_every_entry(log: list[Entry]) -> None:
-    view = View(Entries(log), COUNTER)
+    view = View.empty(Entries(log), COUNTER)
     for at, scene in enumerate(history(log, COUNTER)):
         if at:
             view = fold(view, log[at - 1 : at])
@@ -28,7 +28,7 @@ def test_the_view_equals_the_oracle_after_every_entry(log: list[Entry]) -> None:
 @given(logs(), st.sets(st.integers(1, 40)))
 def test_however_the_entries_are_chunked(log: list[Entry], cuts: set[int]) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(log)), len(log)]
-    view = View(Entries(log), COUNTER)
+    view = View.empty(Entries(log), COUNTER)
     for start, stop in itertools.pairwise(edges):
         view = fold(view, log[start:stop])
     assert portrait(view) == picture(log, COUNTER)

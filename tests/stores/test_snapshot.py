@@ -42,7 +42,7 @@ SEEDS = range(60)
 
 def portrait(view: View) -> dict[str, Any]:
     """Every field of a view as plain values, the chain by what it says; but where it is kept, and a cache."""
-    fields = {name: value for name, value in vars(view).items() if name not in {"log", "counter", "drawn"}}
+    fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in {"log", "counter", "memo"}}
     fields["slots"] = [_slot(slot) for slot in view.slots]
     fields["open"] = list(view.open)
     fields["notes"], fields["made"] = list(view.notes.items()), list(view.made.items())
@@ -70,7 +70,7 @@ class Story:
         self.chance = random.Random(seed)
         self.strange = seed % 3 == 0
         self.entries: list[Entry] = []
-        self.view = View(Entries(), COUNTER)
+        self.view = View.empty(Entries(), COUNTER)
 
     def grow(self, count: int) -> None:
         for _ in range(count):
@@ -225,7 +225,7 @@ def test_calibration_survives() -> None:
 
 
 def test_an_empty_view() -> None:
-    view = View(Entries(), COUNTER)
+    view = View.empty(Entries(), COUNTER)
     assert portrait(thaw(freeze(view), Entries(), COUNTER)) == portrait(view)
 
 

@@ -9,27 +9,21 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from transom.core.codec import plain
 from transom.core.entry import Entry
 from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class Chain:
+class Chain(Struct):
     """The hash of the head and the first `count` slots. `stale`: something before bound reasoning may have changed."""
 
-    __slots__ = ("_hash", "binds", "count", "stale")
-
-    def __init__(self) -> None:
-        self._hash: Any = None
-        self.count = 0
-        self.binds = False
-        self.stale = False
-
-    def copy(self) -> Chain:
-        other = Chain.__new__(Chain)
-        other._hash, other.count, other.binds, other.stale = self._hash, self.count, self.binds, self.stale
-        return other
+    count: int = 0
+    binds: bool = False
+    stale: bool = False
+    _hash: Any = None
 
     def cut(self, at: int, *, prefix: bool = True) -> None:
         """The slot at this index (-1: the head) has changed; `prefix`: slots that follow it saw the old one."""
@@ -50,7 +44,7 @@ class Chain:
         for slot in slots[self.count :]:
             running.update(slot.digest())
         self._hash, self.count = running, len(slots)
-        return running.copy().hexdigest()
+        return running.hexdigest()
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:

@@ -56,7 +56,7 @@ def fold(view: View, entries: Iterable[Entry]) -> View:
 def view_of(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
     """The view of a log's first `upto` entries: time travel is a smaller number."""
     stop = len(log) if upto is None else upto
-    return fold(View(log, counter), (log[seq] for seq in range(stop)))
+    return fold(View.empty(log, counter), (log[seq] for seq in range(stop)))
 
 
 def _touch(view: View, at: int, entry: Entry, why: str) -> None:
@@ -66,7 +66,7 @@ def _touch(view: View, at: int, entry: Entry, why: str) -> None:
 
 
 def _put(view: View, at: int, slot: Slot) -> None:
-    view.total = view.total.plus(slot.size).minus(view.slots[at].size)
+    view.total = view.total.swapped(view.slots[at].size, slot.size)
     view.slots[at] = slot
 
 
@@ -132,9 +132,9 @@ def _assistant(view: View, entry: Entry) -> None:
     body = entry.body
     assert isinstance(body, Assistant)
     key, digest = _reply_key(view, body.answers)
-    learns = body.dialect == view.counter.dialect  # another provider's tokens say nothing about this one's
-    if key is not None and learns and body.usage is not None and body.usage.prompt and view.sent_tokens:
-        seen = body.usage.prompt / view.sent_tokens
+    if key is not None and body.usage is not None and body.usage.prompt and view.sent_tokens:
+        learns = body.dialect == view.counter.dialect  # another provider's tokens say nothing about this one's
+        seen = body.usage.prompt / view.sent_tokens if learns else view.ratio
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
     bound = _made_on(view, body, digest) if body.reasoning and any(t.bound for t in body.reasoning) else ""
     unit = _fact(view, entry, key, bound)
@@ -247,7 +247,7 @@ def _head(view: View, entry: Entry) -> None:
     view.head = entry
     view.chain.cut(-1)
     size = head_size(entry.body, entry.tokens[0])
-    view.total = view.total.plus(size).minus(view.head_size)
+    view.total = view.total.swapped(view.head_size, size)
     view.head_size = size
 
 

@@ -25,7 +25,7 @@ from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
-from transom.core.policy import Aim, Kept, Policy, Strategy
+from transom.core.policy import ANY, Aim, Kept, Policy, Strategy
 from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
 from transom.core.view import View
@@ -204,7 +204,8 @@ class _Cutter:
     def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
         self.limit = budget.limits(draft.view.ratio)
-        self.soft = Size(*map(min, self.limit, policy.most.limits(draft.view.ratio)))
+        most = self.limit if policy.most is ANY else policy.most.limits(draft.view.ratio)
+        self.soft = self.limit if most is self.limit else Size(*map(min, self.limit, most))
         self._kept: dict[int, Kept] = {}  # by key: what keepers want
 
     def run(self) -> None:

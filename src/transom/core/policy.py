@@ -16,6 +16,9 @@ from transom.core.edit import Edit, Trim
 from transom.core.tokens import NOTHING, Size, TokenCounter
 from transom.core.view import View
 
+ANY = Budget(context=UNLIMITED)
+"""No limits."""
+
 
 class Aim(Struct, frozen=True):
     """What a strategy is asked for: bring `view.total` within `goal` (raw size, all included).
@@ -75,7 +78,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     hard: tuple[Strategy, ...] = ()
     trigger: float = 0.95
     target: float = 0.6
-    most: Budget = Budget(context=UNLIMITED)
+    most: Budget = ANY
 
     def prepare(self, view: View, budget: Budget) -> None:
         """What a plan would have to look at first, done now by the strategies that have a method for it, `prepare(view,

@@ -69,6 +69,12 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
         a, b = self, other
         return Size(a.tokens - b.tokens, a.bytes - b.bytes, a.images - b.images, a.messages - b.messages)
 
+    def swapped(self, old: Size, new: Size) -> Size:
+        """With `new` in the place of `old`."""
+        a, b, c = self, new, old
+        size, images = a.bytes + b.bytes - c.bytes, a.images + b.images - c.images
+        return Size(a.tokens + b.tokens - c.tokens, size, images, a.messages + b.messages - c.messages)
+
     def __iter__(self) -> Iterator[int]:
         return iter((self.tokens, self.bytes, self.images, self.messages))
 
@@ -117,18 +123,6 @@ def trimmed(part: Addressed, trim: Trim) -> Addressed | None:
     if isinstance(part, Call):
         return Call(part.id, part.name, trim.note, part.extra, part.legacy)
     return None if isinstance(part, Reasoning) else Text(trim.note)
-
-
-def envelope_bytes(fact: Fact) -> int:
-    """As `envelope_tokens`, in bytes; unknown fields are counted too, since they travel."""
-    size = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0)
-    if isinstance(fact, Assistant):
-        for call in fact.calls:
-            size += MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name or UNNAMED)
-        return size
-    if isinstance(fact, ToolResult):
-        return size + text_bytes(fact.call)
-    return size + text_bytes(said(fact))
 
 
 class Measure:
@@ -199,9 +193,19 @@ def head_size(head: Head, tokens: int) -> Size:
 
 
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
-    """The size of an untrimmed fact from its stored counts."""
-    size, images = envelope_bytes(fact), 0
-    for part in parts_of(fact):
-        size += part_bytes(part)
-        images += isinstance(part, Media) and part.media == "image"
+    """The size of an untrimmed fact from its stored counts. Unknown fields weigh too, since they travel."""
+    size, images = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0), 0
+    for part in fact.parts:
+        if isinstance(part, Text):
+            size += text_bytes(part.text)
+        else:
+            size += part_bytes(part)
+            images += isinstance(part, Media) and part.media == "image"
+    if isinstance(fact, Assistant):
+        for call in fact.calls:
+            size += MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name or UNNAMED) + text_bytes(call.args)
+        for thought in fact.reasoning:
+            size += text_bytes(thought.text)
+    else:
+        size += text_bytes(fact.call if isinstance(fact, ToolResult) else said(fact))
     return Size(sum(tokens), size, images, 1)

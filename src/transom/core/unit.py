@@ -193,12 +193,15 @@ def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Uni
     """The unit with one more answer. `extra`: what a relabelled id adds to the size on the wire."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
-    size = fact_size(entry.body, entry.tokens).plus(extra)
+    more = fact_size(entry.body, entry.tokens)
+    if extra is not NOTHING:
+        more = more.plus(extra)
+    whole = unit.whole.plus(more)
     return replace(
         unit,
         seqs=(*unit.seqs, entry.seq),
-        whole=unit.whole.plus(size),
-        size=unit.size.plus(size),
+        whole=whole,
+        size=whole if unit.size is unit.whole else unit.size.plus(more),
         entries=(*unit.entries, entry),
         missing=tuple([i for i in unit.missing if i != index]),
         answers=(*unit.answers, index),

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec import json as msgjson
 from msgspec.structs import replace
 
@@ -32,40 +33,46 @@ Path = list[tuple[Folded, int]]
 """The way down through nested folds: each with the index of the kid that leads on."""
 
 
-class View:
+class View(Struct, eq=False):
     """The visible slots in key order, and what the planner must know about the log behind them."""
 
-    def __init__(self, log: Log, counter: TokenCounter) -> None:
-        self.log = log
-        self.counter = counter if isinstance(counter, Measure) else Measure(counter)
-        self.n = 0
-        self.slots: list[Slot] = []
-        self.keys: list[int] = []
-        self.unit_of = array("q")
-        self.total = Size(self.counter.request, 0, 0, 0)
-        self.head: Entry | None = None
-        self.head_size = NOTHING
-        self.sent: Entry | None = None
-        self.sent_tokens = 0
-        self.sent_digest = ""
-        self.stretch = Stretch()
-        self.open: dict[int, None] = {}
-        self.first_task: int | None = None
-        self.newest_user: int | None = None
-        self.newest = -1
-        """The key of the newest unit. Recency is measured without notes (law 8); -1: there is none."""
-        self.notes: dict[str, tuple[int, str]] = {}
-        self.made: dict[str, tuple[int, int]] = {}
-        """Labels of calls that were closed by made answers, with their places."""
-        self.late: tuple[tuple[int, tuple[int, int]], ...] = ()
-        """Real answers that came after a made one, with the place of their call, until a note says them."""
-        self.dead: tuple[tuple[int, Fold | Trim], ...] = ()
-        """Folds (without their text) and trims that were taken back."""
-        self.stable = 0
-        self.broke: tuple[int, int, str] | None = None
-        self.ratio = 1.0
-        self.chain = Chain()
-        self.memo: dict[Any, Any] = {}  # what is derived from the log (rendered windows, indexes), shared by its views
+    log: Log
+    counter: Measure
+    n: int = 0
+    slots: list[Slot] = []
+    keys: list[int] = []
+    unit_of: array[int] = field(default_factory=lambda: array("q"))
+    total: Size = NOTHING
+    head: Entry | None = None
+    head_size: Size = NOTHING
+    sent: Entry | None = None
+    sent_tokens: int = 0
+    sent_digest: str = ""
+    stretch: Stretch = Stretch()
+    open: dict[int, None] = {}
+    first_task: int | None = None
+    newest_user: int | None = None
+    newest: int = -1
+    """The key of the newest unit. Recency is measured without notes (law 8); -1: there is none."""
+    notes: dict[str, tuple[int, str]] = {}
+    made: dict[str, tuple[int, int]] = {}
+    """Labels of calls that were closed by made answers, with their places."""
+    late: tuple[tuple[int, tuple[int, int]], ...] = ()
+    """Real answers that came after a made one, with the place of their call, until a note says them."""
+    dead: tuple[tuple[int, Fold | Trim], ...] = ()
+    """Folds (without their text) and trims that were taken back."""
+    stable: int = 0
+    broke: tuple[int, int, str] | None = None
+    ratio: float = 1.0
+    chain: Chain = field(default_factory=Chain)
+    memo: dict[Any, Any] = {}
+    """What is derived from the log (rendered windows, indexes), shared by its views."""
+
+    @staticmethod
+    def empty(log: Log, counter: TokenCounter) -> View:
+        """The view of none of a log's entries."""
+        measure = counter if isinstance(counter, Measure) else Measure(counter)
+        return View(log, measure, total=Size(measure.request))
 
     def on(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""
@@ -75,13 +82,13 @@ class View:
 
     def branch(self) -> View:
         """A copy whose own part may be changed; what it shares is frozen or only grows."""
-        view = View.__new__(View)
-        view.__dict__.update(self.__dict__)
-        view.slots, view.keys = self.slots.copy(), self.keys.copy()
+        view = replace(self, slots=self.slots.copy(), keys=self.keys.copy(), chain=replace(self.chain))
         if len(self.unit_of) != self.n:  # a younger view has grown the shared array: take our part of it
             view.unit_of = self.unit_of[: self.n]
-        view.chain = self.chain.copy()
         return view
+
+    def __repr__(self) -> str:
+        return f"View({self.n} entries, {len(self.slots)} slots, {self.total.tokens} tokens)"
 
     # ---- reading
 

@@ -96,7 +96,7 @@ class _Past:
         self._conversation, self._settings = conversation, settings
         self._stored = conversation.log.read() if len(conversation.log) else iter(())
         self._next = next(self._stored, None)
-        self._view = View(conversation.log, conversation.view.counter)
+        self._view = View.empty(conversation.log, conversation.view.counter)
         self._first = True
 
     @property

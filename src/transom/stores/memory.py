@@ -14,11 +14,12 @@ from transom.stores.base import forgotten, known, numbered, unknown
 class _Shelf:
     """What all handles of one name share."""
 
-    __slots__ = ("entries", "snapshot")
+    __slots__ = ("entries", "gone", "snapshot")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.snapshot: tuple[int, bytes] | None = None
+        self.gone = False
 
 
 class MemoryLog:
@@ -64,11 +65,11 @@ class MemoryLog:
 
     def _current(self) -> _Shelf:
         """What stands by the name now. Raises UnknownLog if that is not what this handle knows entries of."""
-        shelf = self._store.shelf(self.name)
-        if self._n and shelf is not self._shelf:
-            raise forgotten(self.name)
-        self._shelf = shelf
-        return shelf
+        if self._shelf.gone:
+            if self._n:
+                raise forgotten(self.name)
+            self._shelf = self._store.shelf(self.name)
+        return self._shelf
 
 
 class MemoryStore:
@@ -87,8 +88,9 @@ class MemoryStore:
 
     def forget(self, name: str) -> None:
         with self.lock:
-            if self.begun.pop(name, None) is None:
+            if (shelf := self.begun.pop(name, None)) is None:
                 raise unknown(name)
+            shelf.gone = True
             del self._known[name]
 
     def close(self) -> None:

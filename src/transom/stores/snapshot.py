@@ -134,7 +134,7 @@ def thaw(data: bytes, log: Log, counter: TokenCounter) -> View:
         raise ValueError(f"made of {state.n} entries, the log has {len(log)}")
     if _fingerprint(log, state.n) != state.last:
         raise ValueError("made of another log")
-    view = View(log, counter)
+    view = View.empty(log, counter)
     for name in _Same.__struct_fields__:
         setattr(view, name, getattr(state, name))
     view.unit_of = array("q")

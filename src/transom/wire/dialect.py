@@ -49,9 +49,9 @@ class Dialect(Struct, frozen=True):
     def slot(self, slot: Slot) -> list[Raw]:
         """The messages of one slot: a unit's; or a fold's text, then those of the units pinned out of it."""
         if isinstance(slot, Unit):
-            return list(map(sendable, self.unit(slot)))
+            return sendable(self.unit(slot))
         pinned = (message for kid in slot.shown for message in self.unit(kid))
-        return [sendable(message) for message in (self.words(slot.text), *pinned)]
+        return sendable([self.words(slot.text), *pinned])
 
     def words(self, text: str) -> Raw:
         """Words of our own, as the user says them."""

@@ -62,7 +62,10 @@ def labelled(unit: Unit, turn: Assistant, takes: Callable[[str], object] = bool)
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
     known = tuple([call if takes(call.id) else replace(call, id="") for call in turn.calls])
-    pairs = zip(known, labels(known, unit.key), strict=True)
+    names = labels(known, unit.key)
+    if [call.id for call in turn.calls] == [*names]:
+        return turn.calls  # nearly always
+    pairs = zip(known, names, strict=True)
     return tuple([call if call.id == label else replace(call, id=label) for call, label in pairs])
 
 
@@ -107,8 +110,8 @@ class Adopting(Measure):
         """As it will be said."""
         if isinstance(part, Text):
             return self.count(part.text)
-        if self._objects and isinstance(part, Call):
-            return self.count(object_text(part.args))
+        if isinstance(part, Call):
+            return self.count(object_text(part.args) if self._objects else part.args)
         tokens = super().part(part)
         if self.dialect and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))

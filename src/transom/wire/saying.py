@@ -110,10 +110,10 @@ def cleaned(value: Any) -> Any:
     return clean(value) if isinstance(value, str) else value
 
 
-def sendable(message: Raw) -> Raw:
-    """The message as it may leave: cleaned if a lone surrogate stands anywhere in it."""
+def sendable(messages: list[Raw]) -> list[Raw]:
+    """Messages as they may leave: cleaned if a lone surrogate stands anywhere in them."""
     try:
-        _encoder.encode(message)
+        _encoder.encode(messages)
     except UnicodeEncodeError:
-        return type(message)(cleaned(message))
-    return message
+        return [type(message)(cleaned(message)) for message in messages]
+    return messages

@@ -26,7 +26,7 @@ class OpenAIChat(Dialect, frozen=True):
     name: str = "openai"
 
     def head(self, head: Head) -> list[Raw]:
-        return [sendable(mended(message(adopted(instruction, "")))) for instruction in head.messages]
+        return sendable([mended(message(adopted(instruction, ""))) for instruction in head.messages])
 
     def unit(self, unit: Unit) -> list[Raw]:
         return unit_messages(unit)

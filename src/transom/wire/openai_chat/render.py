@@ -16,6 +16,7 @@ from transom.core.unit import Unit
 from transom.wire.foreign import adopted, labelled
 from transom.wire.openai_chat.mend import mended
 from transom.wire.openai_chat.parse import body_keys
+from transom.wire.openai_chat.regular import regular_message
 from transom.wire.reading import compact
 from transom.wire.saying import copied
 
@@ -24,12 +25,16 @@ def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
     head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
     if not isinstance(head, Assistant) or not head.calls:
-        return [mended(message(head))]
+        return [_sent(head)]
     calls = labelled(unit, head)
-    out = [mended(message(head if calls == head.calls else replace(head, calls=calls)))]
+    out = [_sent(head if calls is head.calls else replace(head, calls=calls))]
     for fact, at in zip(answers, unit.answers, strict=True):
-        out.append(mended(message(_answer(fact, calls[at]))))
+        out.append(_sent(_answer(fact, calls[at])))
     return out
+
+
+def _sent(fact: Fact) -> Raw:
+    return regular_message(fact) or mended(message(fact))
 
 
 def _answer(fact: Fact, call: Call) -> Fact:

@@ -6,6 +6,7 @@ from transom.core.message import Assistant
 from transom.errors import InvalidMessage
 from transom.wire.judging import as_list
 from transom.wire.openai_chat.parse import parse
+from transom.wire.openai_chat.regular import regular
 from transom.wire.replying import an_answer, by_the_model, dumped, with_usage
 
 _NEEDED = "a response or an assistant message"
@@ -16,6 +17,8 @@ _USAGE = ("prompt_tokens", "prompt_tokens_details.cached_tokens", "completion_to
 
 def parse_reply(reply: object) -> Assistant:
     """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
+    if isinstance(turn := regular(reply), Assistant):
+        return turn
     message = response = an_answer(as_message(reply), _NEEDED)
     if choices := as_list(response.get("choices")):
         choice = an_answer(dumped(choices[0], _KEPT), _NEEDED)

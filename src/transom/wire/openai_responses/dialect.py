@@ -35,7 +35,7 @@ class OpenAIResponses(Dialect, frozen=True):
     strict: bool = False
 
     def head(self, head: Head) -> list[Raw]:
-        return [sendable(mended(item(adopted(each, NAME)))) for each in head.messages if not _is_beside(each)]
+        return sendable([mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)])
 
     def unit(self, unit: Unit) -> list[Raw]:
         return unit_items(unit, strict=self.strict)

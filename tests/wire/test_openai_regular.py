@@ -1,0 +1,122 @@
+"""The one step for regular messages says the same as the many steps for all."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from test_openai_odd import odd_messages
+from windows import conversations
+
+from families import FAMILIES
+from transom.core.message import Assistant
+from transom.errors import InvalidMessage
+from transom.wire.openai_chat import message, parse
+from transom.wire.openai_chat.mend import mended
+from transom.wire.openai_chat.regular import regular, regular_message
+from transom.wire.openai_chat.reply import parse_reply
+
+MANY_STEPS = [sys.modules[f"transom.wire.openai_chat.{name}"] for name in ("parse", "reply")]
+
+
+class Word(StrEnum):
+    GREEN = "green"
+
+
+def told(read, raw):
+    """The fact, or why there is none."""
+    try:
+        return read(raw)
+    except InvalidMessage as refused:
+        return str(refused)
+
+
+def slowly(read, raw):
+    no = {"return_value": None}
+    with patch.object(MANY_STEPS[0], "regular", **no), patch.object(MANY_STEPS[1], "regular", **no):
+        return told(read, raw)
+
+
+def check(raw):
+    """Read and said alike in one step and in many; whether one was enough."""
+    fact = told(parse, raw)
+    assert fact == slowly(parse, raw)
+    assert told(parse_reply, raw) == slowly(parse_reply, raw)
+    if isinstance(fact, str):
+        return False
+    said = regular_message(fact)
+    assert said is None or list(said.items()) == list(mended(message(fact)).items())
+    return regular(raw) is not None and said is not None
+
+
+@given(odd_messages())
+def test_an_odd_message_is_read_and_said_as_by_the_many_steps(raw):
+    check(raw)
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+
+
+REGULAR = [
+    {"role": "user", "content": "hello"},
+    {"role": "user", "content": ""},
+    {"role": "tool", "tool_call_id": "c1", "content": "out"},
+    {"role": "assistant", "content": "done"},
+    {"role": "assistant", "content": "so", "tool_calls": [CALL, {**CALL, "id": "c2"}]},
+]
+ODD = ["", None, 3, "a b", Word.GREEN, "\ud800", [], ["x"], {}, [{"type": "text", "text": "x", "cache": 1}]]
+
+
+@pytest.mark.parametrize("raw", REGULAR)
+def test_one_step_is_enough_for_a_regular_message(raw):
+    assert check(raw)
+
+
+def deviations(value):
+    """The value with one thing in it gone, odd or more than there should be."""
+    yield from ODD
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        for other in deviations(inner):
+            yield {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]]
+    if isinstance(value, dict):
+        yield from ({key: value[key] for key in value if key != gone} for gone in value)
+        yield {**value, "x": 1}
+
+
+@pytest.mark.parametrize("raw", [*REGULAR, {"role": "assistant", "content": "so", "function_call": CALL["function"]}])
+def test_a_nearly_regular_message_is_read_and_said_as_by_the_many_steps(raw):
+    for other in deviations(raw):
+        check(other)
+    for key in ("name", "refusal", "reasoning_content", "tool_calls", "function_call"):
+        for value in (*ODD, "x", CALL["function"], [CALL]):
+            check({**raw, key: value})
+
+
+def test_what_is_not_a_plain_text_becomes_one():
+    fact = regular({"role": "tool", "tool_call_id": Word.GREEN, "content": Word.GREEN})
+    assert fact is not None
+    assert [type(text) for text in (fact.call, fact.parts[0].text)] == [str, str]
+
+
+def test_what_the_caller_does_afterwards_does_not_reach_a_regular_turn():
+    raw = {"role": "assistant", "content": "so", "tool_calls": [{**CALL, "function": dict(CALL["function"])}]}
+    fact = regular(raw)
+    raw["tool_calls"][0]["function"]["name"] = "other"
+    assert isinstance(fact, Assistant)
+    assert fact.calls[0].name == "sh"
+
+
+def test_most_recorded_messages_need_one_step(data):
+    messages = [
+        raw
+        for family in FAMILIES
+        for conversation in conversations(data / "conversations" / f"{family}.jsonl.gz", 3)
+        for raw in conversation["messages"][:100]
+    ]
+    enough = [check(raw) for raw in messages]
+    assert len(messages) > 1_000
+    assert sum(enough) > 0.5 * len(messages)
