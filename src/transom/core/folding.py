@@ -188,25 +188,22 @@ def _result(view: View, entry: Entry) -> None:
             view.late = (*view.late, (entry.seq, lost))
             view.made = {label: at for label, at in view.made.items() if label != body.call}
         return
-    key, index = place
-    at = view.index(key)
-    unit = view.slots[at]
-    assert isinstance(unit, Unit)
-    unit = answered(unit, index, entry, _labelled(view, unit, index, body))
+    unit, index = place
+    key, turn, at = unit.key, unit.head, view.index(unit.key)
+    assert isinstance(turn, Assistant)
+    unit = answered(unit, index, entry, _labelled(view, unit, turn, index, body))
     view.unit_of[-1] = key
     _put(view, at, unit)
     view.chain.cut(at, prefix=at < len(view.slots) - 1)
     if not unit.missing:
         view.open = {k: None for k in view.open if k != key}
-    turn = unit.head
-    if body.made and isinstance(turn, Assistant) and turn.calls[index].id:
-        view.made = {**view.made, turn.calls[index].id: place}
+    if body.made and turn.calls[index].id:
+        view.made = {**view.made, turn.calls[index].id: (key, index)}
 
 
-def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
+def _labelled(view: View, unit: Unit, turn: Assistant, index: int, body: ToolResult) -> Size:
     """What the label of the call it answers adds to the size of a result."""
-    turn, count = unit.head, view.counter.count
-    assert isinstance(turn, Assistant)
+    count = view.counter.count
     if turn.dialect != view.counter.dialect == body.dialect:  # it goes out under the label of its call's place
         return Size(max(0, view.counter.place - count(body.call)))
     call = turn.calls[index]
@@ -218,11 +215,12 @@ def _labelled(view: View, unit: Unit, index: int, body: ToolResult) -> Size:
     return Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
 
 
-def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
+def _place(view: View, body: ToolResult) -> tuple[Unit, int] | None:
     """The open call a result answers: by place if it is ours, else by label, in the newest turn that waits for it."""
     if body.place is not None:
         key, index = body.place
-        return body.place if key in view.open and index in view.open_unit(key).missing else None
+        unit = view.open_unit(key) if key in view.open else None
+        return None if unit is None or index not in unit.missing else (unit, index)
     name = body.extra.get("name") if body.extra else None
     for key in sorted(view.open, reverse=True) if len(view.open) > 1 else view.open:
         unit = view.open_unit(key)
@@ -231,7 +229,7 @@ def _place(view: View, body: ToolResult) -> tuple[int, int] | None:
         for index in unit.missing:
             call = turn.calls[index]
             if call.legacy == body.legacy and _answers(body.call, name, call):
-                return key, index
+                return unit, index
     return None
 
 

@@ -26,6 +26,7 @@ from transom.core.frame import Frame
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
 from transom.core.policy import ANY, Aim, Kept, Policy, Strategy
+from transom.core.price import Prices
 from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
 from transom.core.view import View
@@ -119,13 +120,13 @@ class _Draft:
         return True
 
     def finish(self, budget: Budget, kind: type[W]) -> Plan[W]:
-        window = assemble(self.view, budget.usable, kind)
+        window, total = assemble(self.view, budget.usable, kind), self.view.total
         broke = window.breaks
         sent = Sent(
             digest=window.digest,
             limit=window.limit,
-            tokens=window.size.tokens,
-            messages=window.size.messages,
+            tokens=total.tokens,
+            messages=total.messages,
             kept=window.kept,
             breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
         )
@@ -209,13 +210,14 @@ class _Cutter:
         self._kept: dict[int, Kept] = {}  # by key: what keepers want
 
     def run(self) -> None:
-        if not fits(self._head(), self.limit):
+        if not fits(self.draft.view.total, self.limit) and not fits(self._head(), self.limit):
             raise self._impossible(self._head())  # before anything else: no cut can help
         self._surface()
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
             self._ask(self.policy.arrival, self._free(), stop=False)
-        self._cut_early()
+        if self.budget.prices is not None:
+            self._cut_early(self.budget.prices)
         if self._quiet():
             return
         for _ in range(ROUNDS):
@@ -228,11 +230,11 @@ class _Cutter:
             shown = {view.newest: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             raise self._impossible(self._used(), shown)
 
-    def _cut_early(self) -> None:
+    def _cut_early(self, prices: Prices) -> None:
         """Where a cut pays, the window as it is counts as full; once for each request (law 8)."""
-        view, prices, used = self.draft.view, self.budget.prices, self._used().tokens
+        view, used = self.draft.view, self._used().tokens
         new = view.stable < len(view.slots)
-        if prices is not None and new and used < self.soft.tokens and view.stretch.pays(prices, used):
+        if new and used < self.soft.tokens and view.stretch.pays(prices, used):
             self.soft = replace(self.soft, tokens=used)
 
     def _relieve(self) -> None:

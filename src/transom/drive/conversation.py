@@ -175,7 +175,8 @@ class Conversation:
             self._catch_up()
             return self.append(fact, meta)
         self._ahead.append(entry)
-        self._grow(n + 1)
+        if n >= self._snapshot_at:
+            self._snapshot()
         return n
 
     # ---- what is shown
@@ -351,12 +352,9 @@ class Conversation:
                 self._catch_up()
                 continue
             self._folded, self._ahead = view, [entry for entry in entries if entry.seq >= view.n]
-            self._grow(entries[-1].seq + 1)
+            if entries[-1].seq >= self._snapshot_at:
+                self._snapshot()
             return entries
-
-    def _grow(self, n: int) -> None:
-        if n >= self._snapshot_at:
-            self._snapshot()
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""

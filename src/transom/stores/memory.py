@@ -45,11 +45,11 @@ class MemoryLog:
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         with self._store.lock:
             shelf = self._current()
-            if len(shelf.entries) != expect:
-                raise Conflict(expect, len(shelf.entries))
+            if (n := len(shelf.entries)) != expect:
+                raise Conflict(expect, n)
             shelf.entries.extend(numbered(entries, expect))
-            self._n = len(shelf.entries)
-            if not expect and self._n:
+            self._n = n + len(entries)
+            if not expect and entries:
                 self._store.begun.setdefault(self.name, shelf)
 
     def refresh(self) -> int:

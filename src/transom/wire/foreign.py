@@ -20,6 +20,9 @@ from transom.core.unit import Unit, labels
 from transom.wire.arguments import object_text
 from transom.wire.media import pixels, translated
 
+Takes = Callable[[str], object]
+"""Whether an API takes a label as the id of a call."""
+
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 PLACE_LABEL = "call_999999999_99"
@@ -56,12 +59,14 @@ def nudge(turn: Assistant, target: str) -> str:
     return "" if own else texts.NUDGE
 
 
-def labelled(unit: Unit, turn: Assistant, takes: Callable[[str], object] = bool) -> tuple[Call, ...]:
+def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
     """The calls of a unit's turn, under labels unique in it. Another dialect's are named by their places, and as every
-    API takes it; its own keep the ids that the API `takes`."""
+    API takes it; its own keep the ids that the API `takes` (None: all of them)."""
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
-    known = tuple([call if takes(call.id) else replace(call, id="") for call in turn.calls])
+    known = turn.calls
+    if takes is not None:
+        known = tuple([call if takes(call.id) else replace(call, id="") for call in known])
     names = labels(known, unit.key)
     if [call.id for call in turn.calls] == [*names]:
         return turn.calls  # nearly always
@@ -89,18 +94,17 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
 class Adopting(Measure):
     """Counts never less than a dialect sends when it names foreign calls by their places and leaves parts out.
 
-    `objects`: it takes arguments as JSON objects. `name`: of a variant of the dialect, which counts otherwise.
+    `objects`: it takes arguments as JSON objects. `takes`: whether an id of its own calls goes out as it came; None:
+    each does. `name`: of a variant of the dialect, which counts otherwise.
     """
 
-    def __init__(self, counter: TokenCounter, dialect: str, *, objects: bool, name: str = "") -> None:
+    def __init__(
+        self, counter: TokenCounter, dialect: str, *, objects: bool, takes: Takes | None = None, name: str = ""
+    ) -> None:
         super().__init__(counter, dialect, name)
-        self._objects, self.place = objects, self.count(PLACE_LABEL)
+        self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
         self.left_out = self.count(texts.left_out("image"))
         """No placeholder for a part costs more."""
-
-    def takes(self, label: str) -> bool:  # noqa: ARG002 - a dialect may mind
-        """Whether the id of a call goes out as it came in the dialect itself."""
-        return True
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
         """What an image costs beyond the flat 1,000, by its size in pixels."""
@@ -119,11 +123,14 @@ class Adopting(Measure):
 
     def envelope(self, fact: Fact) -> int:
         """With the longest label there is for one that will be mended, or is another dialect's."""
-        tokens, count, own = super().envelope(fact), self.count, fact.dialect == self.dialect
-        if isinstance(fact, Assistant):
-            for call in fact.calls:
-                tokens += 0 if own and self.takes(call.id) else max(0, self.place - count(call.id))
-                tokens += 0 if own else max(0, count(safe_name(call.name)) - count(call.name))
-        elif isinstance(fact, m.ToolResult):
-            tokens += 0 if own and self.takes(fact.call) else max(0, self.place - count(fact.call))
+        tokens, count, own, takes = super().envelope(fact), self.count, fact.dialect == self.dialect, self._takes
+        if own and takes is None:
+            return tokens
+        ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []
+        if isinstance(fact, m.ToolResult):
+            ids.append(fact.call)
+        for label in ids:
+            tokens += 0 if own and takes is not None and takes(label) else max(0, self.place - count(label))
+        if isinstance(fact, Assistant) and not own:
+            tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
         return tokens

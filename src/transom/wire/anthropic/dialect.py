@@ -105,11 +105,8 @@ class _Measure(foreign.Adopting):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
     def __init__(self, counter: TokenCounter) -> None:
-        super().__init__(counter, NAME, objects=True)
+        super().__init__(counter, NAME, objects=True, takes=is_label)
         self._empty = self.count(EMPTY)
-
-    def takes(self, label: str) -> bool:
-        return is_label(label) is not None
 
     def image(self, width: int, height: int) -> int:
         """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""

@@ -79,7 +79,7 @@ class OpenAIResponses(Dialect, frozen=True):
         return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
 
     def measure(self, counter: TokenCounter) -> Measure:
-        return _Measure(counter, NAME, objects=False)
+        return _Measure(counter, NAME, objects=False, takes=takes)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """`instructions`, if the head came with any, and `input`."""
@@ -112,9 +112,6 @@ def _turn(items: list[object]) -> Assistant:
 
 class _Measure(Adopting):
     """Reasoning weighs what it says in the clear and what it holds sealed."""
-
-    def takes(self, label: str) -> bool:
-        return takes(label)
 
     def part(self, part: Addressed) -> int:
         sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
