@@ -370,6 +370,19 @@ def test_changing_a_windows_messages_changes_no_later_window():
     later = conv.window().openai()
     assert later[0] == {"role": "user", "content": "go"}
     assert [message["role"] for message in later] == ["user", "assistant", "tool", "assistant"]
+    window[1]["content"] = "poisoned"  # also when it is old, and other messages have taken its place
+    assert conv.dry_run().openai()[1] == later[1] != window[1]
+
+
+def test_messages_that_nobody_changed_are_handed_out_again():
+    conv = opened("memory:")
+    conv.user("go")
+    turn(conv, 0, size=2)
+    window = conv.window().openai()
+    conv.observe({"role": "assistant", "content": "done"})
+    later = conv.window().openai()
+    assert len(window) == 3
+    assert all(one is other for one, other in zip(window, later, strict=False))
 
 
 def test_the_public_names_are_all_there():

@@ -23,7 +23,9 @@ def history(turns, size=40):
 
 def test_what_fits_comes_out_unchanged():
     messages = history(5)
-    assert transom.fit(messages) == messages
+    fitted = transom.fit(messages)
+    assert fitted == messages
+    assert {type(message) for message in fitted} == {dict}
 
 
 def test_the_input_is_untouched_and_nothing_of_it_is_shared():

@@ -64,7 +64,7 @@ def fit(
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
-    return conversation.window(tools=tools).messages(spoken)
+    return [dict(message) for message in conversation.window(tools=tools).messages(spoken)]
 
 
 def _position(log: Log, seq: int) -> int:

@@ -18,7 +18,8 @@ class Window(core.Window, frozen=True, eq=False):
 
     def openai(self) -> list[dict[str, Any]]:
         """OpenAI chat messages. The list is yours. Its messages are shared with windows handed out before; changing one
-        changes no window handed out after. What lies deeper in them is shared: replace it, do not change it."""
+        changes no window handed out after: they are dicts that note a change (a copy is a plain dict). What lies deeper
+        in them is shared: replace it, do not change it."""
         return self.messages(OPENAI_CHAT)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from transom.core.entry import Entry
 from transom.core.message import Raw
 from transom.core.unit import Slot
 from transom.core.view import View
 from transom.wire.dialect import Dialect
+from transom.wire.handed import Seal, handed
 
 
 def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
@@ -29,11 +30,7 @@ def drawn_upto(view: View, dialect: Dialect, slots: int) -> int:
 
 class _Drawing(Struct, frozen=True):
     """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
-    begin, the messages, and those handed out.
-
-    The messages handed out are other dicts than ours. While they are equal, nobody has changed them, and they can be
-    handed out again: comparing is faster than copying.
-    """
+    begin, the messages, and the copies of them handed out under a seal."""
 
     head: Entry | None = None
     top: list[Raw] = []
@@ -41,6 +38,7 @@ class _Drawing(Struct, frozen=True):
     starts: list[int] = []
     messages: list[Raw] = []
     handed: list[Raw] = []
+    seal: Seal = field(default_factory=Seal)
 
 
 def _drawing(view: View, dialect: Dialect) -> _Drawing:
@@ -49,17 +47,18 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
     same = _same(last.slots, view.slots)
     new = [dialect.slot(slot) for slot in view.slots[same:]]
     top = last.top if view.head is last.head else _top(view, dialect)
-    starts, messages, handed = last.starts, last.messages, last.handed  # the cache's own: nobody else has them
+    starts, messages, copies, seal = last.starts, last.messages, last.handed, last.seal  # nobody else has these lists
     if same < len(starts):
         end = starts[same]
-        del starts[same:], messages[end:], handed[end:]
-    if handed != messages:
-        handed = [message.copy() for message in messages]
+        del starts[same:], messages[end:], copies[end:]
+    if not seal.whole:
+        seal = Seal()
+        copies = handed(messages, seal)
     for rendered in new:
         starts.append(len(messages))
         messages.extend(rendered)
-        handed.extend([message.copy() for message in rendered])
-    view.memo[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, handed)
+        copies.extend(handed(rendered, seal))
+    view.memo[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, copies, seal)
     return now
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import clean
+from transom.wire.handed import is_apart, like
 
 _encoder = msgspec.json.Encoder()
 
@@ -53,17 +54,11 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 # ---- messages
 
 
-class Apart(dict[str, Any]):
-    """A message that came by itself though its neighbour has the same role: it is not joined to the one before it."""
-
-    def copy(self) -> Apart:
-        return Apart(self)
-
-
 def joined(messages: list[Raw], content: str) -> list[Raw]:
-    """Neighbours of one role as one message, what stands under the key `content` put together; `Apart` ones stand.
+    """Neighbours of one role as one message, what stands under the key `content` put together.
 
-    Both must hold nothing but role and content. No message is changed: a joined one is new.
+    Both must hold nothing but role and content, and the second must not stand apart. No message is changed: a joined
+    one is new.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
@@ -73,18 +68,14 @@ def joined(messages: list[Raw], content: str) -> list[Raw]:
             ours = False
             continue
         if not ours:
-            out[-1] = type(out[-1])({**out[-1], content: list(_pieces(out[-1][content]))})
+            out[-1] = {**out[-1], content: list(_pieces(out[-1][content]))}
             ours = True
         out[-1][content].extend(_pieces(message[content]))
     return out
 
 
 def _joins(last: Raw, message: Raw, content: str) -> bool:
-    return (
-        not isinstance(message, Apart)
-        and last.get("role") == message.get("role")
-        and {*last, *message} == {"role", content}
-    )
+    return not is_apart(message) and last.get("role") == message.get("role") and {*last, *message} == {"role", content}
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:
@@ -115,5 +106,5 @@ def sendable(messages: list[Raw]) -> list[Raw]:
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:
-        return [type(message)(cleaned(message)) for message in messages]
+        return [like(message, cleaned(message)) for message in messages]
     return messages
