@@ -77,10 +77,15 @@ def test_what_stands_in_quotes_is_a_name_but_in_talk_a_dialogue_is_none():
 
 
 def test_words_of_scripts_without_blanks_are_every_two_letters():
-    assert [word for word, _ in words_in("我喜欢读书 and Reading in Paris")] == [
+    assert list(words_in("我喜欢读书 and Reading in Paris")) == [
         "我喜", "喜欢", "欢读", "读书", "and", "read", "pari",
     ]  # fmt: skip
-    assert dict(words_in("went to Paris. Then home")) == {"went": False, "pari": True, "then": False, "home": False}
+    assert words_in("went to Paris. Then home") == {"went": False, "pari": True, "then": False, "home": False}
+
+
+@given(st.text(alphabet="aBcD E.F1:\"'\n_g-", max_size=40))
+def test_words_of_plain_ascii_are_found_as_in_any_text(text):
+    assert list(words_in(text).items()) == list(words_in(f"{text} é").items())
 
 
 @given(st.text(alphabet="ab ,.\n。x", max_size=3_000), st.sampled_from([0.25, 0.9]))

@@ -213,7 +213,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _said(text: str) -> frozenset[str]:
-    return frozenset(Words.words(text))
+    return frozenset(words_in(text))
 
 
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
@@ -273,14 +273,6 @@ class Words:
         """An entry that is indexed no more."""
         self._count(self._of.pop(seq, Spoken()), -1)
 
-    @staticmethod
-    def words(text: str) -> dict[str, bool]:
-        """The words in a text, and whether one is capitalised within a sentence there."""
-        found: dict[str, bool] = {}
-        for word, capital in words_in(text):
-            found[word] = capital or found.get(word, False)
-        return found
-
     def weight(self, word: str) -> float:
         """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
         are worth nothing."""
@@ -295,6 +287,6 @@ class Words:
 
     def _spoken(self, view: View, seq: int, indexed: Indexed) -> Spoken:
         sources = readable(cast("Fact", view.fetch(seq).body))
-        found = [self.words(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
+        found = [words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
         proper = frozenset(word for words in found for word, capital in words.items() if capital)
         return Spoken(tuple(tuple(words) for words in found), proper)

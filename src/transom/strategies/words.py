@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -11,21 +10,29 @@ _JOINED = re.compile(f"[{_CJK}]")
 _WORD = re.compile(rf"[{_CJK}]{{2,}}|[^\W\d_{_CJK}]{{3,}}|\d+")
 _SENTENCE_END = ".!?:\n\"'“”。！？"
 
+_PLAIN = re.compile(r"[a-z]{3,}|[0-9]+")
+"""As `_WORD`, in lower ASCII."""
+_PROPER = re.compile(r"""[A-Z](?:(?<=[^ .!?:\n"'A-Za-z].)|(?<=[^ .!?:\n"'] .))[A-Za-z]{2,}""")
+"""A capitalised word within a sentence, in ASCII."""
 
-def words_in(text: str) -> Iterator[tuple[str, bool]]:
-    """The words of a text, and whether each is capitalised within a sentence.
+
+def words_in(text: str) -> dict[str, bool]:
+    """The words of a text in order of appearance, and whether each is capitalised within a sentence anywhere in it.
 
     Runs of three letters or more, lower case and without the commonest endings; numbers; and of scripts that put no
     blanks between words (Chinese, Japanese, Korean) every two letters that stand together.
     """
+    if text.isascii():  # nearly always, and much faster
+        found = dict.fromkeys(map(stem, dict.fromkeys(_PLAIN.findall(text.lower()))), False)
+        found.update(dict.fromkeys([stem(run.lower()) for run in _PROPER.findall(text)], True))
+        return found
+    found = dict[str, bool]()
     for match in _WORD.finditer(text):
         run = match.group()
-        if run[0].isupper():
-            before = text[max(0, match.start() - 2) : match.start()].rstrip(" ")
-            yield words_of(run)[0], bool(before) and before[-1] not in _SENTENCE_END
-        else:
-            for word in words_of(run):
-                yield word, False
+        before = text[max(0, match.start() - 2) : match.start()].rstrip(" ") if run[0].isupper() else ""
+        proper = bool(before) and before[-1] not in _SENTENCE_END
+        found.update({word: proper or found.get(word, False) for word in words_of(run)})
+    return found
 
 
 @lru_cache(maxsize=1 << 16)
@@ -36,6 +43,7 @@ def words_of(run: str) -> tuple[str, ...]:
     return (stem(run.lower()),)
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """An English word without its commonest endings."""
     for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
