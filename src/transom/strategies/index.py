@@ -196,16 +196,18 @@ class Index:
 def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
     """The passages of an entry's `number`-th text of so many tokens a character, with the names that begin in each."""
     spans = list(split(text, rate))
-    found: list[dict[str, None]] = [{} for _ in spans]
+    found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for at, names in names_in(text, talk=talk):
         where = bisect_right(starts, at) - 1
         if at < spans[where][1]:
-            found[where].update(dict.fromkeys(names))
+            found[where].extend(names)
     last = len(spans) - 1
     for at, ((start, end), names) in enumerate(zip(spans, found, strict=True)):
         tokens = (end - start) * rate + 1
-        yield Passage(entry, number, start, end, tokens, MARGIN * rate, tuple(names), at == 0, at == last)
+        yield Passage(
+            entry, number, start, end, tokens, MARGIN * rate, tuple(dict.fromkeys(names)), at == 0, at == last
+        )
 
 
 def _names(text: str) -> frozenset[str]:
