@@ -335,3 +335,9 @@ def test_ctrl_c_is_one_line(folder):
     assert finish(started) == (130, "", f"transom: interrupted; go on with --store '{url}'\n")
     assert not list(folder.glob("*w.jsonl*"))
     assert finish(process("show", "chat 0", "--json"))[0] == 0
+
+
+def test_the_module_is_the_command_line_too(tmp_path):
+    run = [sys.executable, "-m", "transom", "replay", "nofile", "--budget", "9"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "transom: nofile: No such file or directory\n")

@@ -375,14 +375,16 @@ def test_changing_a_windows_messages_changes_no_later_window():
 
 
 def test_messages_that_nobody_changed_are_handed_out_again():
-    conv = opened("memory:")
+    conv = opened("memory:", system="be brief")
     conv.user("go")
     turn(conv, 0, size=2)
     window = conv.window().openai()
     conv.observe({"role": "assistant", "content": "done"})
     later = conv.window().openai()
-    assert len(window) == 3
+    assert len(window) == 4
     assert all(one is other for one, other in zip(window, later, strict=False))
+    window[0]["content"] = "poisoned"
+    assert conv.dry_run().openai()[0] == {"role": "system", "content": "be brief"}
 
 
 def test_the_public_names_are_all_there():
@@ -426,3 +428,13 @@ def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
         assert (conv.view.digest(), len(conv.log)) == (before, length)
         with pytest.raises(InvalidEdit, match="no visible slots"):
             conv.preview(Fold(first=0, last=7, text="[entry 0]"))
+
+
+def test_a_snapshot_is_left_as_soon_as_the_log_has_so_many_entries(monkeypatch):
+    monkeypatch.setattr("transom.drive.conversation.SNAPSHOT_AT", 3)
+    conv = opened("memory:")
+    conv.user("one")
+    conv.user("two")
+    assert conv.log.saved() is None
+    conv.user("three")
+    assert conv.log.saved()[0] == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from types import MappingProxyType
 from unittest.mock import patch
 
 import pytest
@@ -67,7 +68,8 @@ REGULAR = [
     {"role": "assistant", "content": "done"},
     {"role": "assistant", "content": "so", "tool_calls": [CALL, {**CALL, "id": "c2"}]},
 ]
-ODD = ["", None, 3, "a b", Word.GREEN, "\ud800", [], ["x"], {}, [{"type": "text", "text": "x", "cache": 1}]]
+PARTS = [{"type": "text", "text": "x", "cache": 1}]
+ODD = ["", None, 3, "a b", Word.GREEN, "\ud800", [], ["x"], {}, PARTS, (), (CALL,), {1}, MappingProxyType(CALL)]
 
 
 @pytest.mark.parametrize("raw", REGULAR)

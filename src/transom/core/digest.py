@@ -17,7 +17,7 @@ from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class Chain(Struct):
+class Chain(Struct, eq=False):
     """The hash of the head and the first `count` slots. `stale`: something before bound reasoning may have changed."""
 
     count: int = 0
@@ -57,7 +57,5 @@ def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, s
 
 
 def _start(head: Entry | None) -> Any:
-    content = b""
-    if head is not None and isinstance(head.body, Head):
-        content = plain(head.body)
+    content = plain(head.body) if head is not None and isinstance(head.body, Head) else b""
     return hashlib.blake2b(content, digest_size=16)

@@ -41,12 +41,12 @@ def fold(view: View, entries: Iterable[Entry]) -> View:
 
     Costs the new entries and a copy of the visible slots, never the log.
     """
-    view = view.branch()
+    view, counter = view.branch(), view.counter.name
     for entry in entries:
         assert entry.seq == view.n, f"entry {entry.seq} after {view.n} entries"
         view.unit_of.append(NOT_SHOWN)
         if (apply := _APPLY.get(type(entry.body))) is not None:
-            apply(view, view.counted(entry))
+            apply(view, entry if entry.counter == counter else view.counted(entry))
         view.n += 1
     if view.chain.stale:
         _revoid(view)
@@ -71,12 +71,13 @@ def _put(view: View, at: int, slot: Slot) -> None:
 
 
 def _add(view: View, unit: Unit) -> None:
-    at = view.index(unit.key) + 1
-    holds = unit.bound and at == len(view.slots) and not view.chain.stale and unit.bound == view.digest()
-    if at == len(view.slots):
+    last = not view.keys or unit.key > view.keys[-1]
+    holds = last and unit.bound and not view.chain.stale and unit.bound == view.digest()
+    if last:
         view.slots.append(unit)
         view.keys.append(unit.key)
     else:
+        at = view.index(unit.key) + 1
         view.slots.insert(at, unit)
         view.keys.insert(at, unit.key)
         view.chain.cut(at)
@@ -132,9 +133,11 @@ def _assistant(view: View, entry: Entry) -> None:
     body = entry.body
     assert isinstance(body, Assistant)
     key, digest = _reply_key(view, body.answers)
-    if key is not None and body.usage is not None and body.usage.prompt and view.sent_tokens:
-        learns = body.dialect == view.counter.dialect  # another provider's tokens say nothing about this one's
-        seen = body.usage.prompt / view.sent_tokens if learns else view.ratio
+    usage = body.usage if key is not None and body.dialect == view.counter.dialect else None
+    if (
+        usage is not None and usage.prompt and view.sent_tokens
+    ):  # another provider's tokens say nothing about this one's
+        seen = usage.prompt / view.sent_tokens
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
     bound = _made_on(view, body, digest) if body.reasoning and any(t.bound for t in body.reasoning) else ""
     unit = _fact(view, entry, key, bound)

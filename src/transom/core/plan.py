@@ -120,8 +120,8 @@ class _Draft:
         return True
 
     def finish(self, budget: Budget, kind: type[W]) -> Plan[W]:
-        window, total = assemble(self.view, budget.usable, kind), self.view.total
-        broke = window.breaks
+        window = assemble(self.view, budget.usable, kind)
+        broke, total = window.breaks, self.view.total
         sent = Sent(
             digest=window.digest,
             limit=window.limit,
@@ -205,8 +205,8 @@ class _Cutter:
     def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.says, budget, policy, ref
         self.limit = budget.limits(draft.view.ratio)
-        most = self.limit if policy.most is ANY else policy.most.limits(draft.view.ratio)
-        self.soft = self.limit if most is self.limit else Size(*map(min, self.limit, most))
+        own = policy.most.limits(draft.view.ratio) if policy.most is not ANY else None
+        self.soft = self.limit if own is None else Size(*map(min, self.limit, own))
         self._kept: dict[int, Kept] = {}  # by key: what keepers want
 
     def run(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -320,7 +320,7 @@ def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
             stack.extend(reversed(top.kids[bisect_left(top.kids, least, key=attrgetter("last")) :]))
 
 
-def labels(calls: tuple[Any, ...], key: int) -> tuple[str, ...]:
+def labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
     """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # nearly always

@@ -38,11 +38,11 @@ class View(Struct, eq=False):
 
     log: Log
     counter: Measure
+    total: Size
     n: int = 0
     slots: list[Slot] = []
     keys: list[int] = []
     unit_of: array[int] = field(default_factory=lambda: array("q"))
-    total: Size = NOTHING
     head: Entry | None = None
     head_size: Size = NOTHING
     sent: Entry | None = None
@@ -65,14 +65,13 @@ class View(Struct, eq=False):
     broke: tuple[int, int, str] | None = None
     ratio: float = 1.0
     chain: Chain = field(default_factory=Chain)
-    memo: dict[Any, Any] = {}
-    """What is derived from the log (rendered windows, indexes), shared by its views."""
+    memo: dict[Any, Any] = {}  # what is derived from the log (rendered windows, indexes), shared by its views
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
         """The view of none of a log's entries."""
         measure = counter if isinstance(counter, Measure) else Measure(counter)
-        return View(log, measure, total=Size(measure.request))
+        return View(log, measure, Size(measure.request))
 
     def on(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""

@@ -175,7 +175,7 @@ class Conversation:
             self._catch_up()
             return self.append(fact, meta)
         self._ahead.append(entry)
-        if n >= self._snapshot_at:
+        if n + 1 >= self._snapshot_at:
             self._snapshot()
         return n
 
@@ -352,7 +352,7 @@ class Conversation:
                 self._catch_up()
                 continue
             self._folded, self._ahead = view, [entry for entry in entries if entry.seq >= view.n]
-            if entries[-1].seq >= self._snapshot_at:
+            if entries[-1].seq + 1 >= self._snapshot_at:
                 self._snapshot()
             return entries
 

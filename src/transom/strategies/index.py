@@ -203,11 +203,9 @@ def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) ->
         if at < spans[where][1]:
             found[where].extend(names)
     last = len(spans) - 1
-    for at, ((start, end), names) in enumerate(zip(spans, found, strict=True)):
-        tokens = (end - start) * rate + 1
-        yield Passage(
-            entry, number, start, end, tokens, MARGIN * rate, tuple(dict.fromkeys(names)), at == 0, at == last
-        )
+    for at, ((start, end), runs) in enumerate(zip(spans, found, strict=True)):
+        tokens, names = (end - start) * rate + 1, tuple(dict.fromkeys(runs))
+        yield Passage(entry, number, start, end, tokens, MARGIN * rate, names, at == 0, at == last)
 
 
 def _names(text: str) -> frozenset[str]:

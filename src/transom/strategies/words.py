@@ -35,7 +35,6 @@ def words_in(text: str) -> dict[str, bool]:
     return found
 
 
-@lru_cache(maxsize=1 << 16)
 def words_of(run: str) -> tuple[str, ...]:
     """The words in a run of letters or digits."""
     if run[0] >= "\u3040" and _JOINED.match(run):

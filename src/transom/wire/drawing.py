@@ -19,7 +19,7 @@ def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     """What a view shows, in a provider's words. The list is the caller's. Its messages are shared with lists handed out
     before; changing one changes none handed out after."""
     now = _drawing(view, dialect)
-    return dialect.joined([message.copy() for message in now.top] + now.handed)
+    return dialect.joined(now.top + now.handed)
 
 
 def drawn_upto(view: View, dialect: Dialect, slots: int) -> int:
@@ -29,8 +29,8 @@ def drawn_upto(view: View, dialect: Dialect, slots: int) -> int:
 
 
 class _Drawing(Struct, frozen=True):
-    """What was rendered last in a dialect: the head and its messages at the top, the slots, where the messages of each
-    begin, the messages, and the copies of them handed out under a seal."""
+    """What was rendered last in a dialect: the slots, where the messages of each begin, and the messages; and what is
+    handed out under a seal: the messages of the head at the top, and copies of the others."""
 
     head: Entry | None = None
     top: list[Raw] = []
@@ -43,17 +43,18 @@ class _Drawing(Struct, frozen=True):
 
 def _drawing(view: View, dialect: Dialect) -> _Drawing:
     """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-    last: _Drawing = view.memo.get(dialect) or _Drawing()
+    last: _Drawing = view.memo.pop(dialect, None) or _Drawing()  # its lists are changed: if this stops, nobody has them
     same = _same(last.slots, view.slots)
     new = [dialect.slot(slot) for slot in view.slots[same:]]
-    top = last.top if view.head is last.head else _top(view, dialect)
-    starts, messages, copies, seal = last.starts, last.messages, last.handed, last.seal  # nobody else has these lists
+    top, starts, messages, copies, seal = last.top, last.starts, last.messages, last.handed, last.seal
     if same < len(starts):
         end = starts[same]
         del starts[same:], messages[end:], copies[end:]
     if not seal.whole:
         seal = Seal()
         copies = handed(messages, seal)
+    if seal is not last.seal or view.head is not last.head:
+        top = handed(_top(view, dialect), seal)
     for rendered in new:
         starts.append(len(messages))
         messages.extend(rendered)

@@ -64,13 +64,11 @@ def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[C
     API takes it; its own keep the ids that the API `takes` (None: all of them)."""
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
-    known = turn.calls
-    if takes is not None:
-        known = tuple([call if takes(call.id) else replace(call, id="") for call in known])
+    known = turn.calls if takes is None else [c if takes(c.id) else replace(c, id="") for c in turn.calls]
     names = labels(known, unit.key)
     if [call.id for call in turn.calls] == [*names]:
         return turn.calls  # nearly always
-    pairs = zip(known, names, strict=True)
+    pairs = zip(turn.calls, names, strict=True)
     return tuple([call if call.id == label else replace(call, id=label) for call, label in pairs])
 
 

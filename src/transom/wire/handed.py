@@ -1,4 +1,4 @@
-"""Messages as they are handed out: dicts that tell when somebody changes them, and can go out again until then."""
+"""Messages as they leave: dicts that tell when somebody changes them, and can be handed out again until then."""
 
 from __future__ import annotations
 
@@ -19,24 +19,33 @@ class Seal:
 
 
 class Message(dict[str, Any]):
-    """A message of a window: a dict like any other, whose change breaks its seal. A copy of it is a plain dict.
+    """A message of a window: a dict like any other, but that a change of it breaks its seal. Copies are plain dicts.
 
-    `apart`: it came by itself though its neighbour has the same role, and is not joined to the one before it.
+    `stands_apart`: it came by itself though its neighbour has the same role, and is not joined to the one before it.
     """
 
-    __slots__ = ("_seal", "apart")
+    __slots__ = ("_seal", "stands_apart")
 
-    def __init__(self, message: Raw, seal: Seal, *, apart: bool = False) -> None:
+    def __init__(self, message: Raw, seal: Seal | None = None, *, stands_apart: bool = False) -> None:
         super().__init__(message)
-        self._seal, self.apart = seal, apart
+        self._seal, self.stands_apart = seal, stands_apart
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[Raw], tuple[Raw]]:
         return dict, (dict(self),)
 
 
+def handed(messages: Iterable[Raw], seal: Seal) -> list[Raw]:
+    """Copies of messages, under a seal."""
+    return [Message(message, seal, stands_apart=is_apart(message)) for message in messages]
+
+
 def apart(message: Raw) -> Message:
     """A message that is not joined to the one before it."""
-    return Message(message, Seal(), apart=True)
+    return Message(message, stands_apart=True)
+
+
+def is_apart(message: Raw) -> bool:
+    return isinstance(message, Message) and message.stands_apart
 
 
 def like(message: Raw, changed: Raw) -> Raw:
@@ -44,19 +53,11 @@ def like(message: Raw, changed: Raw) -> Raw:
     return apart(changed) if is_apart(message) else changed
 
 
-def is_apart(message: Raw) -> bool:
-    return isinstance(message, Message) and message.apart
-
-
-def handed(messages: Iterable[Raw], seal: Seal) -> list[Raw]:
-    """Copies of messages, under a seal."""
-    return [Message(message, seal, apart=is_apart(message)) for message in messages]
-
-
 def _breaking(change: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(change)
     def changed(self: Any, *args: Any, **fields: Any) -> Any:
-        self._seal.whole = False
+        if self._seal is not None:
+            self._seal.whole = False
         return change(self, *args, **fields)
 
     return changed

@@ -64,9 +64,15 @@ def regular(message: object) -> Fact | None:
         return None
     fields = cast("Raw", message)
     try:
-        return convert(fields, _SHAPES[fields["role"]]).fact()
+        return convert(fields, _SHAPES[fields["role"]]).fact() if _is_json(fields.get("tool_calls", [])) else None
     except (KeyError, TypeError, ValidationError, UnicodeError):
         return None
+
+
+def _is_json(calls: list[Any]) -> bool:
+    """Whether these are a list and objects where such are wanted: `convert` takes more for them than JSON has."""
+    plain = type(calls) is list and {type(call) for call in calls} <= {dict}
+    return plain and {type(call.get("function")) for call in calls} <= {dict}
 
 
 def regular_message(fact: Fact) -> Raw | None:

@@ -1,0 +1,26 @@
+"""What is kept of the last rendering is never half of it."""
+
+from __future__ import annotations
+
+import pytest
+from windows import viewed
+
+from transom.core.message import Text, User
+from transom.core.view import View
+from transom.wire.drawing import drawn
+from transom.wire.openai_chat import OpenAIChat
+
+
+def said(*words: str) -> View:
+    return viewed(*(User(parts=(Text(word),)) for word in words))
+
+
+def test_a_rendering_that_is_interrupted_leaves_nothing_behind(monkeypatch):
+    whole, other = said(*"abcdefgh"), said("a", "x")
+    other.memo = whole.memo
+    before = drawn(whole, dialect := OpenAIChat())
+    monkeypatch.setattr("transom.wire.drawing.handed", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        drawn(other, dialect)
+    monkeypatch.undo()
+    assert drawn(whole, dialect) == before
