@@ -130,6 +130,11 @@ def test_what_makes_no_sense_is_said(run, folder, args, message):
     assert (folder / "chats.jsonl").read_bytes() == before
 
 
+def test_files_without_a_conversation_are_said_to_be_so(run, folder):
+    (folder / "empty.jsonl").write_text("")
+    assert said(run("replay", "empty.jsonl", "empty.jsonl", "--budget", 4_000)) == "no conversation in these files"
+
+
 def test_the_windows_never_go_where_the_input_is(run, folder):
     write("chats.jsonl", {"id": "good", "messages": chat(1)})
     write("more.jsonl", {"id": "more", "messages": chat(1)})

@@ -359,34 +359,6 @@ def test_the_calls_are_counted_from_one_and_from_the_end():
             conv.explain(at=call)
 
 
-def test_changing_a_windows_messages_changes_no_later_window():
-    conv = opened("memory:")
-    conv.user("go")
-    turn(conv, 0, size=2)
-    window = conv.window().openai()
-    window[0]["content"] = "poisoned"
-    window.pop()
-    conv.observe({"role": "assistant", "content": "done"})
-    later = conv.window().openai()
-    assert later[0] == {"role": "user", "content": "go"}
-    assert [message["role"] for message in later] == ["user", "assistant", "tool", "assistant"]
-    window[1]["content"] = "poisoned"  # also when it is old, and other messages have taken its place
-    assert conv.dry_run().openai()[1] == later[1] != window[1]
-
-
-def test_messages_that_nobody_changed_are_handed_out_again():
-    conv = opened("memory:", system="be brief")
-    conv.user("go")
-    turn(conv, 0, size=2)
-    window = conv.window().openai()
-    conv.observe({"role": "assistant", "content": "done"})
-    later = conv.window().openai()
-    assert len(window) == 4
-    assert all(one is other for one, other in zip(window, later, strict=False))
-    window[0]["content"] = "poisoned"
-    assert conv.dry_run().openai()[0] == {"role": "system", "content": "be brief"}
-
-
 def test_the_public_names_are_all_there():
     assert len(transom.__all__) <= 40
     assert sorted(transom.__all__) == transom.__all__
@@ -428,13 +400,3 @@ def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
         assert (conv.view.digest(), len(conv.log)) == (before, length)
         with pytest.raises(InvalidEdit, match="no visible slots"):
             conv.preview(Fold(first=0, last=7, text="[entry 0]"))
-
-
-def test_a_snapshot_is_left_as_soon_as_the_log_has_so_many_entries(monkeypatch):
-    monkeypatch.setattr("transom.drive.conversation.SNAPSHOT_AT", 3)
-    conv = opened("memory:")
-    conv.user("one")
-    conv.user("two")
-    assert conv.log.saved() is None
-    conv.user("three")
-    assert conv.log.saved()[0] == 3

@@ -133,6 +133,8 @@ def test_cache_marks_stand_behind_the_system_prompt_the_last_fold_and_the_histor
         ("openai", {"role": "assistant", "parts": [{"text": "x"}]}),
         ("anthropic", {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}),
         ("responses", {"role": "assistant", "content": "t", "tool_calls": [{"id": "c"}]}),
+        ("anthropic", {"role": "assistant", "content": "t", "reasoning_content": "r"}),
+        ("anthropic", {"role": "assistant", "content": "t", "refusal": None, "annotations": []}),
     ],
 )
 def test_a_turn_in_another_dialects_words_is_refused_not_lost(dialect, turn):

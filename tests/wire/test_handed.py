@@ -1,18 +1,18 @@
-"""A message that was handed out is a dict, and tells when it is changed."""
+"""Whatever is done to a message that was handed out is noticed, and it is read like any other."""
 
 from __future__ import annotations
 
 import copy
 import json
 import pickle
-from operator import delitem, ior, setitem
+from operator import delitem, iadd, imul, ior, setitem
 
 import msgspec
 import pytest
 
-from transom.wire.handed import Message, Seal, apart, handed, is_apart
+from transom.wire.handed import Apart, Seal, SealedDict, SealedList, handed
 
-MESSAGE = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
+MESSAGE = {"role": "user", "content": [{"type": "text", "text": "hello", "sizes": [3, None, 1.5]}]}
 
 CHANGES = {
     "set": lambda message: setitem(message, "content", "poisoned"),
@@ -24,12 +24,29 @@ CHANGES = {
     "update": lambda message: message.update(name="x"),
     "setdefault": lambda message: message.setdefault("name", "x"),
     "or": lambda message: ior(message, {"name": "x"}),
+    "set in a list": lambda message: setitem(message["content"], 0, "poisoned"),
+    "slice of a list": lambda message: setitem(message["content"], slice(0, 1), []),
+    "delete in a list": lambda message: delitem(message["content"], 0),
+    "append": lambda message: message["content"].append("x"),
+    "extend": lambda message: message["content"].extend(["x"]),
+    "insert": lambda message: message["content"].insert(0, "x"),
+    "pop of a list": lambda message: message["content"].pop(),
+    "remove": lambda message: message["content"].remove(message["content"][0]),
+    "clear of a list": lambda message: message["content"].clear(),
+    "reverse": lambda message: message["content"].reverse(),
+    "sort": lambda message: message["content"].sort(),
+    "add to a list": lambda message: iadd(message["content"], ["x"]),
+    "times a list": lambda message: imul(message["content"], 2),
+    "deep": lambda message: setitem(message["content"][0], "cache_control", {"type": "ephemeral"}),
+    "deeper": lambda message: message["content"][0]["sizes"].append(4),
 }
 READS = {
     "get": lambda message: message.get("content"),
     "copy": lambda message: message.copy(),
     "or": lambda message: message | {"name": "x"},
-    "spread": lambda message: {**message},
+    "add": lambda message: message["content"] + ["x"],
+    "spread": lambda message: {**message, "content": [*message["content"]]},
+    "sorted": lambda message: sorted(message["content"][0]["sizes"], key=str),
     "json": json.dumps,
     "msgspec": msgspec.json.encode,
     "deepcopy": copy.deepcopy,
@@ -40,12 +57,12 @@ READS = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_every_change_breaks_the_seal_of_all(change):
-    seal = Seal()
-    one, _ = handed([MESSAGE, MESSAGE], seal)
+def test_every_change_breaks_the_seal_of_all_and_reaches_nothing_else(change):
+    seal, ours = Seal(), copy.deepcopy(MESSAGE)
+    one, other = handed([ours, ours], seal)
     change(one)
     assert not seal.whole
-    assert MESSAGE == {"role": "user", "content": [{"type": "text", "text": "hello"}]}
+    assert other == ours == MESSAGE
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
@@ -56,22 +73,31 @@ def test_reading_breaks_nothing(read):
     assert seal.whole
 
 
-def test_no_way_of_changing_a_dict_was_forgotten():
-    """A dict of a later Python may have more ways: then this says so. (`__init__` once more is nobody's way.)"""
-    names = (
-        "class_getitem contains doc eq ge getattribute getitem gt hash init iter le len lt ne new or repr reversed ror"
-    )
-    reading = {f"__{name}__" for name in (*names.split(), "sizeof")}
-    reading |= {"copy", "fromkeys", "get", "items", "keys", "values"}
-    assert vars(dict).keys() - reading == vars(Message).keys() & vars(dict).keys() - reading
+READING = (
+    "class_getitem contains doc eq ge getattribute getitem gt hash init iter le len lt ne new repr reversed sizeof"
+)
 
 
-def test_a_copy_is_a_plain_dict_with_the_same_json():
+@pytest.mark.parametrize(
+    ("ours", "dunders", "names"),
+    [
+        (SealedDict, f"{READING} sizeof or ror", "copy fromkeys get items keys values"),
+        (SealedList, f"{READING} sizeof add mul rmul", "copy count index"),
+    ],
+)
+def test_no_way_of_changing_one_was_forgotten(ours, dunders, names):
+    """A later Python may have more ways: then this says so. (`__init__` once more is nobody's way.)"""
+    reading = {f"__{name}__" for name in dunders.split()} | {*names.split()}
+    ways = vars(ours.__base__).keys() - reading
+    assert ways == vars(ours).keys() & ways
+
+
+def test_a_copy_is_plain_with_the_same_json():
     (one,) = handed([MESSAGE], Seal())
-    assert [type(each) for each in (copy.copy(one), one.copy(), pickle.loads(pickle.dumps(one)))] == [dict] * 3
-    deep = copy.deepcopy([one])
-    assert deep == [MESSAGE]
-    assert deep[0]["content"] is not one["content"]
+    assert [type(each) for each in (copy.copy(one), one.copy(), copy.copy(one["content"]))] == [dict, dict, list]
+    for deep in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        assert deep == MESSAGE
+        assert [type(each) for each in (deep, deep["content"], deep["content"][0])] == [dict, list, dict]
     assert json.dumps(one) == json.dumps(MESSAGE)
     assert msgspec.json.encode(one) == msgspec.json.encode(MESSAGE)
     assert isinstance(one, dict)
@@ -79,6 +105,6 @@ def test_a_copy_is_a_plain_dict_with_the_same_json():
 
 
 def test_what_stands_apart_does_so_when_it_is_handed_out():
-    one, other = handed([apart(MESSAGE), MESSAGE], Seal())
-    assert is_apart(one)
-    assert not is_apart(other)
+    one, other = handed([Apart(MESSAGE), MESSAGE], Seal())
+    assert isinstance(one, Apart)
+    assert not isinstance(other, Apart)

@@ -60,6 +60,8 @@ def replayed(wanted: Replay) -> Outcome:
     except KeyboardInterrupt as stop:
         stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
         raise
+    if not any(tally.conversations for _, tally in files):
+        raise InvalidSetting("no conversation in these files")
     if wanted.chart is not None and playing.course is None:
         raise InvalidSetting(f"--chart: no conversation {wanted.chart!r} in these files")
     return Outcome(

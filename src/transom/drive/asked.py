@@ -48,16 +48,18 @@ def fact(value: object) -> Fact:
 
 
 def label(call: object) -> str:
-    """The id of a tool call, which may be empty. Raises InvalidMessage."""
+    """The id of a tool call, which may be empty, as a plain text. Raises InvalidMessage."""
     if not isinstance(call, str):
         raise InvalidMessage("tool_result", f"call_id must be a string, not {_shown(call)}")
-    return call
+    return str.__str__(call)
 
 
 def content(where: str, value: object) -> str | list[Any] | Raw:
     """A text, an object, or a list of parts that is ours; no dialect has looked at them yet. Raises InvalidMessage."""
-    if isinstance(value, (str, dict)):
-        return cast("str | Raw", value)
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enum, or another kind of str, the text alone
+    if isinstance(value, dict):
+        return cast("Raw", value)
     if isinstance(value, (list, tuple)):
         return list(cast("Sequence[Any]", value))
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {_shown(value)}")
@@ -94,7 +96,7 @@ def words(says: object) -> dict[str, str]:
             raise InvalidMessage("window", f"says: a key must be a text of at least one character, not {_shown(key)}")
         if not isinstance(word, str):
             raise InvalidMessage("window", f"says: the word for {key!r} must be a text, not {_shown(word)}")
-    return dict(cast("Mapping[str, str]", says))
+    return {str.__str__(key): str.__str__(word) for key, word in cast("Mapping[str, str]", says).items()}
 
 
 def _shown(value: object) -> str:

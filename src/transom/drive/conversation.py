@@ -374,7 +374,7 @@ class Conversation:
         logged = self.view.front
         if system is None:
             return logged
-        messages = tuple(self.dialect.system(system) if isinstance(system, str) else system)
+        messages = tuple(self.dialect.system(str.__str__(system)) if isinstance(system, str) else system)
         head = Head(messages=messages, tools=logged.tools)
         return logged if head == logged else head
 

@@ -15,6 +15,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
+from transom.wire.saying import copied
 
 
 def fit(
@@ -64,7 +65,7 @@ def fit(
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
-    return [dict(message) for message in conversation.window(tools=tools).messages(spoken)]
+    return copied(conversation.window(tools=tools).messages(spoken))
 
 
 def _position(log: Log, seq: int) -> int:

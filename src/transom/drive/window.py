@@ -17,9 +17,8 @@ class Window(core.Window, frozen=True, eq=False):
     """A core window that speaks the dialects and explains itself."""
 
     def openai(self) -> list[dict[str, Any]]:
-        """OpenAI chat messages. The list is yours. Its messages are shared with windows handed out before; changing one
-        changes no window handed out after: they are dicts that note a change (a copy is a plain dict). What lies deeper
-        in them is shared: replace it, do not change it."""
+        """OpenAI chat messages. They are yours to change: no window handed out after changes with them. What nobody
+        changed is handed out again, as dicts and lists that note a change; a copy of one is plain."""
         return self.messages(OPENAI_CHAT)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
@@ -54,8 +53,8 @@ class Window(core.Window, frozen=True, eq=False):
         """What a request to a provider API holds of the conversation, by the API's own keys.
 
         Valid and within the budget in the dialect the conversation was opened in; in another it costs other tokens, and
-        may end with the model's words where that API wants the user's. What lies deep in it is shared with other
-        windows: replace it, do not change it. Raises InvalidSetting for an unknown dialect.
+        may end with the model's words where that API wants the user's. It is yours, as for `openai`. Raises
+        InvalidSetting for an unknown dialect.
         """
         spoken = dialect_named(dialect)
         return spoken.request(self.view.front, self.messages(spoken))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from transom.core.message import Raw
 
 
 class Seal:
-    """Whether the messages handed out under it are all as they were."""
+    """Whether everything handed out under it is as it was."""
 
     __slots__ = ("whole",)
 
@@ -18,50 +18,73 @@ class Seal:
         self.whole = True
 
 
-class Message(dict[str, Any]):
-    """A message of a window: a dict like any other, but that a change of it breaks its seal. Copies are plain dicts.
+class SealedDict(dict[str, Any]):
+    """A dict like any other, but that a change of it breaks its seal, if it has one. A copy of it is a plain dict."""
 
-    `stands_apart`: it came by itself though its neighbour has the same role, and is not joined to the one before it.
-    """
-
-    __slots__ = ("_seal", "stands_apart")
-
-    def __init__(self, message: Raw, seal: Seal | None = None, *, stands_apart: bool = False) -> None:
-        super().__init__(message)
-        self._seal, self.stands_apart = seal, stands_apart
+    __slots__ = ("seal",)
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[Raw], tuple[Raw]]:
         return dict, (dict(self),)
 
 
+class SealedList(list[Any]):
+    """A list like any other, but that a change of it breaks its seal. A copy of it is a plain list."""
+
+    __slots__ = ("seal",)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[type[list[Any]], tuple[list[Any]]]:
+        return list, (list(self),)
+
+
+class Apart(SealedDict):
+    """A message that came by itself though its neighbour has the same role: it is not joined to the one before it."""
+
+    __slots__ = ()
+
+
 def handed(messages: Iterable[Raw], seal: Seal) -> list[Raw]:
-    """Copies of messages, under a seal."""
-    return [Message(message, seal, stands_apart=is_apart(message)) for message in messages]
+    """Copies of messages, all that lies in them included, under a seal."""
+    return [_sealed(message, seal) for message in messages]
 
 
-def apart(message: Raw) -> Message:
-    """A message that is not joined to the one before it."""
-    return Message(message, stands_apart=True)
+_put = dict[str, Any].__setitem__
 
 
-def is_apart(message: Raw) -> bool:
-    return isinstance(message, Message) and message.stands_apart
+def _sealed(value: Any, seal: Seal) -> Any:
+    if isinstance(value, dict):
+        fields = cast("Raw", value)
+        out = Apart(fields) if isinstance(value, Apart) else SealedDict(fields)
+        for key, inner in fields.items():
+            if type(inner) is not str:
+                _put(out, key, _sealed(inner, seal))
+        out.seal = seal
+        return out
+    if isinstance(value, list):
+        items = SealedList([_sealed(item, seal) for item in cast("list[Any]", value)])
+        items.seal = seal
+        return items
+    return value
 
 
 def like(message: Raw, changed: Raw) -> Raw:
     """What a message was changed to, which stands apart if the message does."""
-    return apart(changed) if is_apart(message) else changed
+    return Apart(changed) if isinstance(message, Apart) else changed
 
 
 def _breaking(change: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(change)
     def changed(self: Any, *args: Any, **fields: Any) -> Any:
-        if self._seal is not None:
-            self._seal.whole = False
+        if (seal := getattr(self, "seal", None)) is not None:
+            seal.whole = False
         return change(self, *args, **fields)
 
     return changed
 
 
-for _change in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
-    setattr(Message, _change, _breaking(getattr(dict, _change)))
+_CHANGES = {
+    SealedDict: "__setitem__ __delitem__ __ior__ clear pop popitem setdefault update",
+    SealedList: "__setitem__ __delitem__ __iadd__ __imul__ append clear extend insert pop remove reverse sort",
+}
+for _kind, _names in _CHANGES.items():
+    for _name in _names.split():
+        setattr(_kind, _name, _breaking(getattr(_kind, _name)))

@@ -29,13 +29,16 @@ def as_text(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
 
 
-_ALIEN = (("parts", "gemini"), ("tool_calls", "openai"), ("function_call", "openai"))
+_CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
+"""What only chat messages have, at times as null, which other APIs would refuse too."""
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 
 
 def of_this(fields: Raw, where: str, dialect: str) -> Raw:
     """The fields of a message, if they are not plainly another dialect's: what it says would be lost."""
-    found = [name for key, name in _ALIEN if name != dialect and fields.get(key)]
+    found = ["openai"] if dialect != "openai" and any(key in fields for key in _CHAT) else []
+    if dialect != "gemini" and fields.get("parts"):
+        found.append("gemini")
     content = fields.get("content")
     if dialect == "openai" and isinstance(content, list):
         kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))

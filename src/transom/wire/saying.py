@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import clean
-from transom.wire.handed import is_apart, like
+from transom.wire.handed import Apart, like
 
 _encoder = msgspec.json.Encoder()
 
@@ -75,7 +75,11 @@ def joined(messages: list[Raw], content: str) -> list[Raw]:
 
 
 def _joins(last: Raw, message: Raw, content: str) -> bool:
-    return not is_apart(message) and last.get("role") == message.get("role") and {*last, *message} == {"role", content}
+    return (
+        not isinstance(message, Apart)
+        and last.get("role") == message.get("role")
+        and {*last, *message} == {"role", content}
+    )
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:

@@ -15,10 +15,10 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.unit import Unit
-from transom.wire import handed
 from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
 from transom.wire.foreign import adopted, labelled, safe_name
+from transom.wire.handed import Apart, like
 from transom.wire.reading import is_text
 from transom.wire.saying import cleaned, copied, runs
 
@@ -79,7 +79,7 @@ def by_user(role: str, message: Raw) -> Raw:
         blocks.insert(0, _text(texts.instruction(role, "").rstrip()))
     else:
         blocks[at] = {**blocks[at], "text": texts.instruction(role, blocks[at]["text"])}
-    return handed.like(message, {**message, "role": "user", "content": blocks})
+    return like(message, {**message, "role": "user", "content": blocks})
 
 
 _SAID_BY_USER = {"text", "image", "document", "search_result", "container_upload"}
@@ -100,7 +100,7 @@ def _plain(role: str, fact: Fact) -> Raw:
 
 def _message(role: str, content: str | list[Raw], extra: Raw | None, *, apart: bool) -> Raw:
     message = {**copied(extra or {}), "role": role, "content": content}
-    return handed.apart(message) if apart else message
+    return Apart(message) if apart else message
 
 
 def _turn(turn: Assistant) -> list[Raw]:

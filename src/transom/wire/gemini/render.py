@@ -17,7 +17,7 @@ from transom.wire import saying
 from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.foreign import adopted, labelled
 from transom.wire.gemini.words import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
-from transom.wire.handed import apart
+from transom.wire.handed import Apart
 from transom.wire.reading import compact
 from transom.wire.saying import cleaned, copied
 
@@ -27,7 +27,7 @@ ESCAPE = "skip_thought_signature_validator"
 
 def by_user(*parts: Raw, beside: Raw | None = None) -> Raw:
     """A content of the user's. It stands by itself: so the API takes it, and responses stand by themselves (G4)."""
-    return apart({**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))})
+    return Apart({**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))})
 
 
 def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
@@ -48,7 +48,7 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
     many = len(out)
     for answer, index in zip(answers, unit.answers, strict=True):
         if len(out) == many or (answer.apart and answer.dialect == NAME):
-            out.append(apart({"role": "user", "parts": []}))
+            out.append(Apart({"role": "user", "parts": []}))
         out[-1]["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
 
@@ -92,7 +92,7 @@ def _turn(turn: Assistant, *, own: bool) -> list[Raw]:
     """A turn's contents: those it came in, as long as something in them shows."""
     contents = [[_part(item) for item in run if own or item != Text("")] for run in saying.runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
-    return [apart(content) if at or turn.apart else content for at, content in enumerate(out)]
+    return [Apart(content) if at or turn.apart else content for at, content in enumerate(out)]
 
 
 def _sign(contents: list[Raw]) -> None:
