@@ -224,8 +224,8 @@ class Conversation:
         gives a window without messages, which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage
         for tools or words that are none.
         """
-        frame = self._framed(tools, says)
-        if self.view.sent is not None:
+        frame, view = self._framed(tools, says), self.view
+        if view.sent is not None:
             self._catch_up()
             if (again := self._outstanding(frame)) is not None:
                 return again
@@ -345,9 +345,10 @@ class Conversation:
     def _commit(self, propose: Proposal) -> Sequence[Entry]:
         """Append what is proposed for the newest view; if another writer came first, look and propose again."""
         while True:
-            entries, view = propose(self.view)
+            now = self.view
+            entries, view = propose(now)
             try:
-                self.log.append(entries, self.view.n)
+                self.log.append(entries, now.n)
             except Conflict:
                 self._catch_up()
                 continue
