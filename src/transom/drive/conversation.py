@@ -139,14 +139,14 @@ class Conversation:
 
     def user(self, content: Content) -> int:
         """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self.append(self.dialect.user(asked.content("user", content)))
+        return self._log(self.dialect.user(asked.content("user", content)))
 
     def observe(self, reply: object) -> int:
         """Log a reply: a provider's response object, or the model's turn as a dict. Usage is learned from.
 
         It takes the place of the request it answers; without one, its own.
         """
-        return self.append(self.dialect.reply(reply))
+        return self._log(self.dialect.reply(reply))
 
     def tool_result(self, call_id: str, content: Content | Raw, *, failed: bool = False) -> int:
         """Log the answer to a tool call (for Gemini also the object it is). One that answers no open call is kept, and
@@ -155,7 +155,7 @@ class Conversation:
         A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
         """
         fact = self.dialect.result(asked.label(call_id), asked.content("tool_result", content))
-        return self.append(replace(fact, failed=True) if failed else fact)
+        return self._log(replace(fact, failed=True) if failed else fact)
 
     def recall(self, name: str, arguments: object) -> str:
         """The answer to a call of one of `transom.recall.TOOLS`, bounded by the window; errors are told in it."""
@@ -164,20 +164,7 @@ class Conversation:
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
-        self._must_be_open()
-        body, n = self._placed(asked.fact(fact)), self._folded.n + len(self._ahead)
-        measure = self._folded.counter
-        tokens = measure.body(body)
-        entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
-        try:
-            self.log.append((entry,), n)
-        except Conflict:  # facts are never stale: they follow whatever came first
-            self._catch_up()
-            return self.append(fact, meta)
-        self._ahead.append(entry)
-        if n + 1 >= self._snapshot_at:
-            self._snapshot()
-        return n
+        return self._log(asked.fact(fact), meta)
 
     # ---- what is shown
 
@@ -321,13 +308,27 @@ class Conversation:
 
     # ---- how
 
-    def _placed(self, fact: Fact) -> Body:
-        """The fact as the log takes it: a turn of the model is told which request it answers."""
-        if isinstance(fact, Assistant):
-            last = self._ahead[-1] if self._ahead else None
-            sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
-            fact = fact if sent is None else replace(fact, answers=sent.seq)
-        return cast("Body", fact)
+    def _log(self, fact: Fact, meta: Meta | None = None) -> int:
+        self._must_be_open()
+        body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
+        n, measure = self._folded.n + len(self._ahead), self._folded.counter
+        tokens = measure.body(body)
+        entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
+        try:
+            self.log.append((entry,), n)
+        except Conflict:  # facts are never stale: they follow whatever came first
+            self._catch_up()
+            return self._log(fact, meta)
+        self._ahead.append(entry)
+        if n + 1 >= self._snapshot_at:
+            self._snapshot()
+        return n
+
+    def _placed(self, turn: Assistant) -> Assistant:
+        """A turn of the model is told which request it answers."""
+        last = self._ahead[-1] if self._ahead else None
+        sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
+        return turn if sent is None else replace(turn, answers=sent.seq)
 
     def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
         if (why := view.refusal(edit)) is not None:

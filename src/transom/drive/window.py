@@ -19,7 +19,7 @@ class Window(core.Window, frozen=True, eq=False):
     def openai(self) -> list[dict[str, Any]]:
         """OpenAI chat messages. They are yours to change: no window handed out after changes with them. What nobody
         changed is handed out again, as dicts and lists that note a change; a copy of one is plain."""
-        return self.messages(OPENAI_CHAT)
+        return drawn(self.view, OPENAI_CHAT)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The messages of any dialect; as for `openai`."""

@@ -44,7 +44,7 @@ class MemoryLog:
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         with self._store.lock:
-            shelf = self._current()
+            shelf = self._current() if self._shelf.gone else self._shelf
             if (n := len(shelf.entries)) != expect:
                 raise Conflict(expect, n)
             shelf.entries.extend(numbered(entries, expect))

@@ -71,8 +71,12 @@ def regular(message: object) -> Fact | None:
 
 def _is_json(calls: list[Any]) -> bool:
     """Whether these are a list and objects where such are wanted: `convert` takes more for them than JSON has."""
-    plain = type(calls) is list and {type(call) for call in calls} <= {dict}
-    return plain and {type(call.get("function")) for call in calls} <= {dict}
+    if type(calls) is not list:
+        return False
+    for call in calls:  # noqa: SIM110 - `all` of a generator takes twice as long
+        if type(call) is not dict or type(cast("Raw", call).get("function")) is not dict:
+            return False
+    return True
 
 
 def regular_message(fact: Fact) -> Raw | None:
