@@ -134,9 +134,7 @@ def _assistant(view: View, entry: Entry) -> None:
     assert isinstance(body, Assistant)
     key, digest = _reply_key(view, body.answers)
     usage = body.usage if key is not None and body.dialect == view.counter.dialect else None
-    if (
-        usage is not None and usage.prompt and view.sent_tokens
-    ):  # another provider's tokens say nothing about this one's
+    if usage is not None and usage.prompt and view.sent_tokens:  # another provider's tokens say nothing of this one's
         seen = usage.prompt / view.sent_tokens
         view.ratio += 0.2 * (min(2.0, max(0.5, seen)) - view.ratio)
     bound = _made_on(view, body, digest) if body.reasoning and any(t.bound for t in body.reasoning) else ""
