@@ -9,15 +9,18 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.json import encode
 from test_openai_odd import odd_messages
-from windows import conversations
+from windows import conversations, viewed
 
 from families import FAMILIES
-from transom.core.message import Assistant
+from transom.core.edit import Trim
+from transom.core.message import Assistant, Call, Text, ToolResult
 from transom.errors import InvalidMessage
-from transom.wire.openai_chat import message, parse
-from transom.wire.openai_chat.mend import mended
-from transom.wire.openai_chat.regular import regular, regular_message
+from transom.wire.dialect import Dialect
+from transom.wire.openai_chat import OPENAI_CHAT, parse
+from transom.wire.openai_chat.regular import regular, regular_messages
 from transom.wire.openai_chat.reply import parse_reply
 
 MANY_STEPS = [sys.modules[f"transom.wire.openai_chat.{name}"] for name in ("parse", "reply")]
@@ -48,9 +51,24 @@ def check(raw):
     assert told(parse_reply, raw) == slowly(parse_reply, raw)
     if isinstance(fact, str):
         return False
-    said = regular_message(fact)
-    assert said is None or list(said.items()) == list(mended(message(fact)).items())
-    return regular(raw) is not None and said is not None
+    return regular(raw) is not None and check_units(
+        viewed(fact if not isinstance(fact, ToolResult) else turn(fact), fact)
+    )
+
+
+def turn(answer):
+    """A turn whose call this answers."""
+    return Assistant(parts=(Text("so"),), calls=(Call(answer.call, "sh", "{}"),))
+
+
+def check_units(view):
+    """Said alike in one step and in many, to the order of keys; whether one was enough for all."""
+    enough = True
+    for unit in view.slots:
+        said = regular_messages(unit)
+        enough = enough and said is not None
+        assert said is None or encode(said) == encode(Dialect.slot(OPENAI_CHAT, unit))
+    return enough
 
 
 @given(odd_messages())
@@ -96,6 +114,34 @@ def test_a_nearly_regular_message_is_read_and_said_as_by_the_many_steps(raw):
     for key in ("name", "refusal", "reasoning_content", "tool_calls", "function_call"):
         for value in (*ODD, "x", CALL["function"], [CALL]):
             check({**raw, key: value})
+
+
+IDS = st.sampled_from(["c1", "c2", "", "\ud800", "\ud801", "é"])
+
+
+@given(
+    st.lists(IDS, min_size=1, max_size=3),
+    st.lists(IDS, max_size=4),
+    st.sampled_from(["out", "é", "\ud800", ""]),
+    st.sampled_from(["{}", '{"a": "é"}', "\ud800"]),
+)
+def test_a_turn_and_its_answers_are_said_as_by_the_many_steps(calls, answers, text, args):
+    asked = [{**CALL, "id": label, "function": {"name": "sh", "arguments": args}} for label in calls]
+    answered = [{"role": "tool", "tool_call_id": label, "content": text} for label in answers]
+    view = viewed(*map(parse, [{"role": "assistant", "content": text, "tool_calls": asked}, *answered]))
+    plain = len(set(calls)) == len(calls) and all(label and label.isascii() for label in calls)
+    assert check_units(view) or not plain
+
+
+def test_a_trimmed_answer_is_said_as_by_the_many_steps():
+    view = viewed(*map(parse, [REGULAR[-1], REGULAR[2]]), Trim(entry=1, part=("text", 0), keep=((0, 1),), note="-"))
+    assert [part.text for part in view.slots[0].shown()[1].parts] == ["o-"]
+    assert check_units(view)
+
+
+def test_a_foreign_turn_is_no_regular_one():
+    view = viewed(Assistant(parts=(Text("so"),), calls=(Call("c1", "sh", "{}"),), dialect="anthropic"))
+    assert not check_units(view)
 
 
 def test_what_is_not_a_plain_text_becomes_one():

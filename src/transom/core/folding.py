@@ -79,7 +79,7 @@ def _add(view: View, unit: Unit) -> None:
     else:
         at = view.index(unit.key) + 1
         view.slots.insert(at, unit)
-        view.keys.insert(at, unit.key)
+        view.keys = [*view.keys[:at], unit.key, *view.keys[at:]]
         view.chain.cut(at)
         view.stable = min(view.stable, at)
     if unit.bound:
@@ -162,8 +162,10 @@ def _made_on(view: View, body: Assistant, digest: str) -> str:
 
 def _relabelled(view: View, body: Assistant, key: int) -> Size:
     """What new labels for empty or repeated ids add to the size of a turn."""
-    extra = NOTHING
-    for call, label in zip(body.calls, labels(body.calls, key), strict=True):
+    extra, names = NOTHING, labels(body.calls, key)
+    if len(names) == 1 and names[0] is body.calls[0].id:
+        return NOTHING
+    for call, label in zip(body.calls, names, strict=True):
         if call.id != label:
             count = view.counter.count
             extra = extra.plus(Size(count(label) - count(call.id), text_bytes(label) - text_bytes(call.id)))
@@ -270,7 +272,8 @@ def _edit(view: View, entry: Entry) -> None:
     elif isinstance(edit, Trim):
         _trim(view, entry, edit)
     elif isinstance(edit, Pin):
-        _change(view, entry, view.unit_of[edit.entry], edit.why or "pin", lambda u: _with_pin(u, entry.seq))
+        why = edit.why or "pin"
+        _change(view, entry, view.unit_of[edit.entry], why, lambda u: replace(u, pins=(*u.pins, entry.seq)))
     else:
         _undo(view, entry, edit)
 
@@ -288,7 +291,7 @@ def _splice(view: View, i: int, j: int, slots: list[Slot], entry: Entry, why: st
     for slot in slots:
         view.total = view.total.plus(slot.size)
     view.slots[i : j + 1] = slots
-    view.keys[i : j + 1] = [slot.first for slot in slots]
+    view.keys = [*view.keys[:i], *[slot.first for slot in slots], *view.keys[j + 1 :]]
     _touch(view, i, entry, why)
 
 
@@ -335,7 +338,8 @@ def _undo(view: View, entry: Entry, undo: Undo) -> None:
     target = view.fetch(undo.edit)
     edit, seq, why = target.body, target.seq, undo.why or "undo"
     if isinstance(edit, Pin):
-        _change(view, entry, view.unit_of[edit.entry], why, lambda u: _without_pin(u, seq))
+        key = view.unit_of[edit.entry]
+        _change(view, entry, key, why, lambda u: replace(u, pins=tuple(pin for pin in u.pins if pin != seq)))
         return
     assert isinstance(edit, (Fold, Trim))
     view.dead = (*view.dead, (seq, replace(edit, text="-") if isinstance(edit, Fold) else edit))
@@ -370,14 +374,6 @@ def _looks(unit: Unit, path: Path) -> Any:
     """What an edit can change in how a unit looks: whether it surfaces out of its folds, and its winning cuts."""
     hidden = path and (not unit.pins or unit.key in path[0][0].carries)
     return None if hidden else {place: cut.rank for place, cut in unit.winning().items()}
-
-
-def _with_pin(unit: Unit, seq: int) -> Unit:
-    return replace(unit, pins=(*unit.pins, seq))
-
-
-def _without_pin(unit: Unit, seq: int) -> Unit:
-    return replace(unit, pins=tuple(pin for pin in unit.pins if pin != seq))
 
 
 _APPLY: dict[type, Callable[[View, Entry], object]] = {

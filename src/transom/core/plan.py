@@ -89,12 +89,12 @@ def _nudge(view: View, frame: Frame) -> str:
     """What must be said behind the model's own words, if the window would end with these."""
     last = view.slots[-1] if frame.nudge is not None and view.slots else None
     unit = last if isinstance(last, Unit) or last is None else last.shown[-1] if last.shown else None
-    turn = unit.shown()[0] if unit is not None and not unit.answers else None
+    if frame.nudge is None or unit is None or unit.answers:
+        return ""
+    turn = unit.shown()[0]
     if isinstance(turn, Failure) and turn.shown:
         turn = Assistant(parts=(Text(turn.shown),))
-    if frame.nudge is None or not isinstance(turn, Assistant) or turn.calls:
-        return ""
-    return frame.nudge(turn)
+    return frame.nudge(turn) if isinstance(turn, Assistant) and not turn.calls else ""
 
 
 class _Draft:
@@ -210,8 +210,6 @@ class _Cutter:
         self._kept: dict[int, Kept] = {}  # by key: what keepers want
 
     def run(self) -> None:
-        if not fits(self.draft.view.total, self.limit) and not fits(self._head(), self.limit):
-            raise self._impossible(self._head())  # before anything else: no cut can help
         self._surface()
         view = self.draft.view
         if self.policy.arrival and view.stable < len(view.slots):
@@ -220,6 +218,8 @@ class _Cutter:
             self._cut_early(self.budget.prices)
         if self._quiet():
             return
+        if not fits(self._head(), self.limit):
+            raise self._impossible(self._head())  # before anything is cut: no cut can help
         for _ in range(ROUNDS):
             before = len(self.draft.entries)
             self._relieve()

@@ -143,8 +143,7 @@ class Measure:
     def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
         """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its `shown` form."""
         if isinstance(body, Fact):
-            part = self.part
-            return (self.envelope(body), *[part(each) for each in parts_of(body)])
+            return (self.envelope(body), *map(self.part, parts_of(body)))
         if isinstance(body, Fold):
             return (MESSAGE_TOKENS + self.count(body.text),)
         if isinstance(body, Trim) and shown is not None:

@@ -22,6 +22,7 @@ from transom.core.entry import Entry
 from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
 from transom.core.tokens import NOTHING, Size, clean, fact_size, part_bytes, trimmed
 
+_body = attrgetter("body")
 Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""
 
@@ -87,7 +88,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False):
         """Its facts, untrimmed. Only of a visible unit."""
         entries: Any = self.entries
         assert entries, "a stowed unit has no entries: ask the view"
-        return tuple([entry.body for entry in entries])
+        return tuple(map(_body, entries))
 
     def winning(self) -> dict[Place, Cut]:
         """The cut that shows, for each part that has any."""
@@ -108,7 +109,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False):
 
     def digest(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
-        return self.known or _remember(self, b"\n".join([plain(fact) for fact in self.shown()]))
+        return self.known or _remember(self, b"\n".join(map(plain, self.shown())))
 
 
 class Folded(Struct, frozen=True, gc=False, eq=False):

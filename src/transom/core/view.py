@@ -81,8 +81,10 @@ class View(Struct, eq=False):
 
     def branch(self) -> View:
         """A copy whose own part may be changed; what it shares is frozen or only grows."""
-        view = replace(self, slots=self.slots.copy(), keys=self.keys.copy(), chain=replace(self.chain))
-        if len(self.unit_of) != self.n:  # a younger view has grown the shared array: take our part of it
+        view = replace(self, slots=self.slots.copy(), chain=replace(self.chain))
+        if len(self.keys) != len(self.slots):  # a younger view has grown what is shared: take our part of it
+            view.keys = self.keys[: len(self.slots)]
+        if len(self.unit_of) != self.n:
             view.unit_of = self.unit_of[: self.n]
         return view
 
@@ -99,7 +101,7 @@ class View(Struct, eq=False):
 
     def index(self, key: int) -> int:
         """The visible slot that holds the unit with this key, or would stand before it."""
-        return bisect_right(self.keys, key) - 1
+        return bisect_right(self.keys, key, 0, len(self.slots)) - 1
 
     def slot_of(self, entry: int) -> int | None:
         """The index of the visible slot that stands for an entry's unit, if it has one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Self, TypeVar
 
 from msgspec import Struct
@@ -58,6 +59,7 @@ class Window(Struct, frozen=True, eq=False):
         return cls(view, sent.digest, round(view.total.tokens * view.ratio), sent.limit, sent.kept, broke)
 
 
+_tokens = attrgetter("size.tokens")
 W = TypeVar("W", bound=Window)
 
 
@@ -74,4 +76,4 @@ def in_front(view: View, stable: int) -> int:
     """Raw tokens of a view that stand in front of its first difference, slot `stable`, from the window sent last."""
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0
-    return view.total.tokens - sum(slot.size.tokens for slot in view.slots[stable:])
+    return view.total.tokens - sum(map(_tokens, view.slots[stable:]))

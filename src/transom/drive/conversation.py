@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal, Self, cast
+from typing import Any, Literal, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.entry import Entry, Meta, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.log import Ahead
@@ -43,7 +43,8 @@ Content = str | Sequence[Raw]
 State = Callable[[], str | None]
 """Tells one thing that is true now; None or an empty text: nothing is to be said of it any more."""
 
-Proposal = Callable[[View], tuple[Sequence[Entry], View]]
+Wanted = TypeVar("Wanted")
+Made = TypeVar("Made")
 
 SNAPSHOT_AT = 1_000
 SNAPSHOT_GROWTH = 1.25
@@ -82,7 +83,7 @@ class Conversation:
         self._folded = open_view(log, dialect.measure(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
         self._mark(self._folded.n)
-        self._frame = Frame(head=self._first_head(system))
+        self._frame = Frame(head=self._first_head(system), nudge=dialect.nudge)
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
         self._closed = False
@@ -181,12 +182,12 @@ class Conversation:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
         wanted = asked.edit(edit)
-        return self._commit(lambda view: self._edited(view, wanted))[-1].seq
+        return self._commit(self._edited, wanted)[0]
 
     def preview(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        entries, view = self._edited(self.view, asked.edit(edit))
+        entries, view, _ = self._edited(self.view, asked.edit(edit))
         return view.on(Ahead(view.log, entries))
 
     def newest_edit(self) -> int:
@@ -216,16 +217,9 @@ class Conversation:
             self._catch_up()
             if (again := self._outstanding(frame)) is not None:
                 return again
-        made: list[Window] = []
-
-        def propose(view: View) -> tuple[Sequence[Entry], View]:
-            done = self._plan(view, frame)
-            made.append(done.window)
-            return done.entries, done.before
-
-        sent = self._commit(propose)[-1].seq
-        self._frame, self._window = frame, (sent, made[-1])
-        return made[-1]
+        self._window = self._commit(self._planned, frame)
+        self._frame = frame
+        return self._window[1]
 
     def prepare(self) -> None:
         """Look now at what came since, which the next cut would have to do first. No window depends on it, only the
@@ -310,7 +304,7 @@ class Conversation:
 
     def _log(self, fact: Fact, meta: Meta | None = None) -> int:
         self._must_be_open()
-        body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
+        body: Any = self._placed(fact) if isinstance(fact, Assistant) else fact
         n, measure = self._folded.n + len(self._ahead), self._folded.counter
         tokens = measure.body(body)
         entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
@@ -330,11 +324,11 @@ class Conversation:
         sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
         return turn if sent is None else replace(turn, answers=sent.seq)
 
-    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
+    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View, None]:
         if (why := view.refusal(edit)) is not None:
             raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
         entry = view.entry(edit, self._clock())
-        return (entry,), fold(view, (entry,))
+        return (entry,), fold(view, (entry,)), None
 
     def _must_be_open(self) -> None:
         if self._closed:
@@ -343,20 +337,27 @@ class Conversation:
     def _plan(self, view: View, frame: Frame) -> Plan[Window]:
         return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
 
-    def _commit(self, propose: Proposal) -> Sequence[Entry]:
-        """Append what is proposed for the newest view; if another writer came first, look and propose again."""
+    def _planned(self, view: View, frame: Frame) -> tuple[Sequence[Entry], View, Window]:
+        done = self._plan(view, frame)
+        return done.entries, done.before, done.window
+
+    def _commit(
+        self, propose: Callable[[View, Wanted], tuple[Sequence[Entry], View, Made]], wanted: Wanted
+    ) -> tuple[int, Made]:
+        """Append what is proposed for the newest view, and give the number of its last entry; if another writer came
+        first, look and propose again. With the entries comes the view of all or all but the last, and what is made."""
         while True:
             now = self.view
-            entries, view = propose(now)
+            entries, view, made = propose(now, wanted)
             try:
                 self.log.append(entries, now.n)
             except Conflict:
                 self._catch_up()
                 continue
-            self._folded, self._ahead = view, [entry for entry in entries if entry.seq >= view.n]
+            self._folded, self._ahead = view, list(entries[view.n - now.n :])
             if entries[-1].seq + 1 >= self._snapshot_at:
                 self._snapshot()
-            return entries
+            return entries[-1].seq, made
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""
@@ -382,6 +383,8 @@ class Conversation:
 
     def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
         self._must_be_open()
+        if tools is None and says is None and not self.states and not self._frame.says:
+            return self._frame
         head = self._frame.head
         if tools is not None and (wanted := asked.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))

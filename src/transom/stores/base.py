@@ -90,9 +90,11 @@ class Store(Protocol):
 
 def numbered(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
     """The entries, if they are numbered as they will stand. A log with a wrong number in it could never be read."""
-    for seq, entry in enumerate(entries, start=expect):
+    seq = expect
+    for entry in entries:
         if entry.seq != seq:
             raise ValueError(f"entry {entry.seq} cannot stand at {seq}")
+        seq += 1
     return entries
 
 

@@ -45,7 +45,7 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
     """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
     last: _Drawing = view.memo.pop(dialect, None) or _Drawing()  # its lists are changed: if this stops, nobody has them
     same = _same(last.slots, view.slots)
-    new = [dialect.slot(slot) for slot in view.slots[same:]]
+    new = list(map(dialect.slot, view.slots[same:]))
     top, starts, messages, copies, seal = last.top, last.starts, last.messages, last.handed, last.seal
     if same < len(starts):
         end = starts[same]

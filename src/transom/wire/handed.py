@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, cast
+from typing import Any
 
 from transom.core.message import Raw
 
@@ -44,26 +44,32 @@ class Apart(SealedDict):
 
 def handed(messages: Iterable[Raw], seal: Seal) -> list[Raw]:
     """Copies of messages, all that lies in them included, under a seal."""
-    return [_sealed(message, seal) for message in messages]
+    return [_dict(message, seal) for message in messages]
 
 
-_put = dict[str, Any].__setitem__
+_put_in, _put_at = dict[str, Any].__setitem__, list[Any].__setitem__
 
 
-def _sealed(value: Any, seal: Seal) -> Any:
-    if isinstance(value, dict):
-        fields = cast("Raw", value)
-        out = Apart(fields) if isinstance(value, Apart) else SealedDict(fields)
-        for key, inner in fields.items():
-            if type(inner) is not str:
-                _put(out, key, _sealed(inner, seal))
-        out.seal = seal
-        return out
-    if isinstance(value, list):
-        items = SealedList([_sealed(item, seal) for item in cast("list[Any]", value)])
-        items.seal = seal
-        return items
-    return value
+def _dict(fields: dict[str, object], seal: Seal) -> SealedDict:
+    out = _KINDS.get(type(fields), SealedDict)(fields)
+    for key, inner in fields.items():
+        if (copy := _COPIES.get(type(inner))) is not None:
+            _put_in(out, key, copy(inner, seal))
+    out.seal = seal
+    return out
+
+
+def _list(items: list[object], seal: Seal) -> SealedList:
+    out = SealedList(items)
+    for at, inner in enumerate(items):
+        if (copy := _COPIES.get(type(inner))) is not None:
+            _put_at(out, at, copy(inner, seal))
+    out.seal = seal
+    return out
+
+
+_KINDS: dict[type, type[SealedDict]] = {dict: SealedDict, Apart: Apart}
+_COPIES: dict[type, Callable[[Any, Seal], Any]] = {dict: _dict, list: _list}
 
 
 def like(message: Raw, changed: Raw) -> Raw:

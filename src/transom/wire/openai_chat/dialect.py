@@ -7,12 +7,13 @@ from typing import cast
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
 from transom.core.tokens import Measure, TokenCounter
-from transom.core.unit import Unit
+from transom.core.unit import Slot, Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.foreign import Adopting, adopted
 from transom.wire.openai_chat.mend import mended
 from transom.wire.openai_chat.parse import parse
+from transom.wire.openai_chat.regular import regular_messages
 from transom.wire.openai_chat.render import message, unit_messages
 from transom.wire.openai_chat.reply import as_message, parse_reply
 from transom.wire.openai_chat.rules import violations
@@ -27,6 +28,10 @@ class OpenAIChat(Dialect, frozen=True):
 
     def head(self, head: Head) -> list[Raw]:
         return sendable([mended(message(adopted(instruction, ""))) for instruction in head.messages])
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        regular = regular_messages(slot) if type(slot) is Unit else None
+        return super().slot(slot) if regular is None else regular
 
     def unit(self, unit: Unit) -> list[Raw]:
         return unit_messages(unit)

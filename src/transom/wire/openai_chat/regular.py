@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, cast
 from msgspec import Meta, Struct, ValidationError, convert
 
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult, User
+from transom.core.unit import Unit
 from transom.wire.foreign import safe_name
+from transom.wire.saying import sendable
 
 _Filled = Annotated[str, Meta(min_length=1)]
 _own = str.__str__
@@ -79,10 +81,32 @@ def _is_json(calls: list[Any]) -> bool:
     return True
 
 
-def regular_message(fact: Fact) -> Raw | None:
-    """The message of a fact that is quite regular: one plain text, and nothing that must be mended."""
+def regular_messages(unit: Unit) -> list[Raw] | None:
+    """What a unit shows, as it may leave, if all of it is quite regular."""
+    facts = unit.shown()
+    head = facts[0]
+    calls = head.calls if type(head) is Assistant else ()
+    out: list[Raw] = []
+    plain = True
+    for fact in facts:
+        if (message := _regular(fact)) is None:
+            return None
+        plain = plain and message["content"].isascii()
+        out.append(message)
+    for call in calls:
+        plain = plain and call.args.isascii()
+    if len(calls) > 1 and len({call.id for call in calls}) < len(calls):
+        return None
+    for message, at in zip(out[1:], unit.answers, strict=True):
+        if message.get("tool_call_id") != calls[at].id:
+            return None
+    return out if plain else sendable(out)
+
+
+def _regular(fact: Fact) -> Raw | None:
+    """The message of a fact: one plain text, and nothing that must be mended or named anew."""
     part = fact.parts[0] if len(fact.parts) == 1 else None
-    if type(part) is not Text or part.extra or fact.extra or fact.shape != "text":
+    if type(part) is not Text or part.extra or fact.extra or fact.dialect or fact.shape != "text":
         return None
     if type(fact) is ToolResult and fact.call and not fact.legacy:
         return {"role": "tool", "content": part.text, "tool_call_id": fact.call}
@@ -96,5 +120,7 @@ def regular_message(fact: Fact) -> Raw | None:
 
 def _called(call: Call) -> Raw | None:
     if call.extra is not None or call.legacy or safe_name(call.name) != call.name:
+        return None
+    if not call.id or not call.id.isascii():
         return None
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}

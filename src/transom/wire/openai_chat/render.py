@@ -16,7 +16,6 @@ from transom.core.unit import Unit
 from transom.wire.foreign import adopted, labelled
 from transom.wire.openai_chat.mend import mended
 from transom.wire.openai_chat.parse import body_keys
-from transom.wire.openai_chat.regular import regular_message
 from transom.wire.reading import compact
 from transom.wire.saying import copied
 
@@ -25,16 +24,12 @@ def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
     head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
     if not isinstance(head, Assistant) or not head.calls:
-        return [_sent(head)]
+        return [mended(message(head))]
     calls = labelled(unit, head)
-    out = [_sent(head if calls is head.calls else replace(head, calls=calls))]
+    out = [mended(message(replace(head, calls=calls)))]
     for fact, at in zip(answers, unit.answers, strict=True):
-        out.append(_sent(_answer(fact, calls[at])))
+        out.append(mended(message(_answer(fact, calls[at]))))
     return out
-
-
-def _sent(fact: Fact) -> Raw:
-    return regular_message(fact) or mended(message(fact))
 
 
 def _answer(fact: Fact, call: Call) -> Fact:
