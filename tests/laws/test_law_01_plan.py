@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import turnsafe
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from logs import COUNTER, acts, logs, retold, tell
+from logs import COUNTER, Act, acts, logs, retold, tell
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Policy
@@ -93,6 +94,16 @@ def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Poli
 def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
     log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy
 ) -> None:
+    check_plan(log, says, budget, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_words_alone_are_no_past_that_could_be_cut(policy: Policy) -> None:
+    """Planned again, the word that the first plan took back would not be cut either."""
+    check_plan(tell([Act("own", 0, 0, 0, 0)]), {}, Budget(context=150), policy)
+
+
+def check_plan(log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy) -> None:
     try:
         _, frame, done = planned(log, says, budget, policy)
     except BudgetImpossible as refused:

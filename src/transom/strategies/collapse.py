@@ -12,7 +12,7 @@ from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, shown_text,
 from transom.core.unit import Folded, Slot, Unit, pinned_in
 from transom.core.view import View
 from transom.strategies.cutting import Spot, shorten
-from transom.strategies.omission import span
+from transom.strategies.omission import before, span
 
 EXCERPTS = (200, 60, 20, 8)
 """Tokens of each excerpt: the first try, and what follows if that does not fit."""
@@ -27,7 +27,7 @@ def late_notes(view: View, aim: Aim) -> Iterator[Edit]:
 
 def before_newest(view: View, aim: Aim) -> Iterator[Edit]:
     """All before the newest turn becomes one slot with excerpts of what must stay: where messages are short."""
-    slots = view.slots[: view.index(aim.newest)]
+    slots = view.slots[: before(view, aim)]
     yield from _folds(view, aim, slots, [key for key in (*aim.required, *_pinned(slots)) if 0 <= key < aim.newest])
 
 

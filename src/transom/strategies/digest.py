@@ -17,7 +17,7 @@ from transom.core.policy import Aim
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.index import Index
-from transom.strategies.omission import leading, runs, stays
+from transom.strategies.omission import before, leading, runs, stays
 from transom.strategies.quoting import HEADER, quoting
 
 WHY = "digest"
@@ -59,7 +59,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         limit, fixed = aim.limit.tokens, aim.fixed.tokens + aim.words.tokens
         free = max(0.25 * limit, limit - fixed)
         start = leading(view, aim)
-        stop = view.index(aim.newest)
+        stop = before(view, aim)
         first = Index.of(view, aim.budget.usable).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
@@ -91,7 +91,7 @@ class Digest(Struct, frozen=True, kw_only=True):
 
 def _behind(view: View, aim: Aim, start: int, tail: float) -> int:
     """Where a tail of so many tokens begins: the newest turn is in it, and no fold."""
-    stop = view.index(aim.newest)
+    stop = before(view, aim)
     left = tail - sum(slot.size.tokens for slot in view.slots[stop:])
     while stop > start and isinstance(slot := view.slots[stop - 1], Unit) and slot.size.tokens <= left:
         stop, left = stop - 1, left - slot.size.tokens

@@ -28,7 +28,7 @@ from transom.strategies import collapse
 from transom.strategies.arrival import results_of
 from transom.strategies.corrections import ASKED, Told, outdated
 from transom.strategies.cutting import Spot, text_spots
-from transom.strategies.omission import freed, leading, left_out, pinned, runs, span, stays
+from transom.strategies.omission import before, freed, leading, left_out, pinned, runs, span, stays
 from transom.strategies.salience import names, spoken, statements, unit_score
 from transom.strategies.telling import stubbed
 
@@ -141,7 +141,7 @@ KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_round
 
 def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
     """What may be folded: behind the leading task, before the newest unit, around the places that are held."""
-    found = runs(view, aim, view.slots[leading(view, aim) : view.index(aim.newest)])
+    found = runs(view, aim, view.slots[leading(view, aim) : before(view, aim)])
     return [run for run in found if any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in run)]
 
 

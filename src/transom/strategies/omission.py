@@ -53,7 +53,7 @@ class Omit(Struct, frozen=True, kw_only=True):
                 yield left_out(view, aim, slots)
 
     def _range(self, view: View, aim: Aim) -> tuple[int, int]:
-        return leading(view, aim), view.index(aim.newest)
+        return leading(view, aim), before(view, aim)
 
     def _pays(self, view: View, aim: Aim, saved: Size) -> bool:
         return aim.pressure(view) - aim.pressure(view, saved) >= self.least
@@ -76,10 +76,15 @@ def pinned(view: View, unit: Unit) -> bool:
     return any(isinstance(pin, Pin) and not pin.implied for pin in pins)
 
 
+def before(view: View, aim: Aim) -> int:
+    """How many slots stand before the newest unit; none where there are only notes."""
+    return max(0, view.index(aim.newest))
+
+
 def leading(view: View, aim: Aim) -> int:
     """How many slots in front must stay: the task that leads them."""
-    stop = view.index(aim.newest)
-    return next((at for at in range(stop) if view.slots[at].first not in aim.required), max(stop, 0))
+    stop = before(view, aim)
+    return next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
 
 
 def runs(view: View, aim: Aim, slots: Sequence[Slot]) -> list[list[Slot]]:

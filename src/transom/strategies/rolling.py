@@ -16,7 +16,7 @@ from transom.core.tokens import NOTHING, Size
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.strategies.index import Index
-from transom.strategies.omission import freed, leading, runs, stays
+from transom.strategies.omission import before, freed, leading, runs, stays
 from transom.strategies.quoting import quoting
 
 
@@ -61,7 +61,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
 
     def _between(self, view: View, aim: Aim, size: float, free: float) -> list[Slot]:
         """The slots between both ends."""
-        stop = view.index(aim.newest)
+        stop = before(view, aim)
         if self.rounds:
             users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
             stop = min(stop, users[-self.rounds] if self.rounds <= len(users) else 0)
