@@ -12,7 +12,7 @@ from portraits import REASONS, portrait
 from transom.core.codec import encode
 from transom.core.entry import Entry
 from transom.core.folding import fold, view_of
-from transom.core.message import Assistant, Fact, Text, addressed
+from transom.core.message import Assistant, Fact, Opaque, Text, User, addressed
 from transom.core.tokens import clean, text_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries
@@ -81,9 +81,28 @@ def test_views_of_every_length_live_side_by_side(log: list[Entry]) -> None:
     views = [View.empty(Entries(log), COUNTER)]
     for entry in log:
         views.append(fold(views[-1], [entry]))
-    assert [portrait(view) for view in views] == [
-        portrait(view_of(Entries(log), COUNTER, upto)) for upto in range(len(log) + 1)
-    ]
+    for upto, view in enumerate(views):
+        alone = view_of(Entries(log), COUNTER, upto)
+        assert portrait(view) == portrait(alone)
+        assert places(view) == places(alone)
+
+
+@given(logs())
+def test_futures_that_begin_otherwise_share_no_places(log: list[Entry]) -> None:
+    past = view_of(Entries(log), COUNTER)
+    before = places(past)
+    user = User(parts=(Text("and now?"),))
+    for unseen in (0, 1, 2):  # entries without a slot, so that the same slot has another key in each future
+        bodies = (*[Opaque(raw={"kind": "?"})] * unseen, user, user)
+        future = [*log, *(Entry(seq=seq, at=0.0, body=body) for seq, body in enumerate(bodies, len(log)))]
+        extended = fold(past.on(Entries(future)), future[len(log) :])
+        assert places(extended) == places(view_of(Entries(future), COUNTER))
+    assert places(past) == before
+
+
+def places(view: View) -> list[int]:
+    """The slot of every key there is, and of some beyond."""
+    return [view.index(key) for key in range(-1, view.n + 8)]
 
 
 def _is_json(text: str) -> bool:

@@ -10,7 +10,7 @@ from transom.core.folding import view_of
 from transom.core.message import Assistant, Reasoning, Text
 from transom.core.unit import Folded
 from transom.measure.explain import explain
-from transom.testing import Entries, WordCounter, says, talk, user
+from transom.testing import Entries, WordCounter, call, result, says, talk, user
 
 LONG = "word " * 40
 
@@ -35,6 +35,13 @@ def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():
         (1, "kept", "pinned: mine", (4,), 56),
         (2, "folded", "collapse", (5,), 0),
     ]
+
+
+def test_what_new_names_cost_is_told_of_the_turn():
+    twice = says("so", call("read", label=""), call("read", label=""))
+    rows = told("task", twice, result("one", to=""), result("two", to=""))
+    assert rows[1][2] == "calls without an id of their own named call_1_0, call_1_1"
+    assert [row[4] for row in rows] == [5, 17, 5, 5]
 
 
 def test_a_carried_excerpt_counts_only_in_the_fold_that_shows():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections import OrderedDict
 from operator import delitem, iadd, imul, ior, setitem
 
 import msgspec
@@ -108,3 +109,15 @@ def test_what_stands_apart_does_so_when_it_is_handed_out():
     one, other = handed([Apart(MESSAGE), MESSAGE], Seal())
     assert isinstance(one, Apart)
     assert not isinstance(other, Apart)
+
+
+def test_other_kinds_of_dict_and_list_are_copied_too():
+    class Pieces(list):
+        pass
+
+    inner = Pieces([OrderedDict(type="text")])
+    (message,) = handed([OrderedDict(role="user", content=inner)], seal := Seal())
+    assert message == {"role": "user", "content": [{"type": "text"}]}
+    message["content"][0]["text"] = "poisoned"
+    assert not seal.whole
+    assert inner == [{"type": "text"}]

@@ -20,6 +20,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.wire.openai_chat.mistral import MISTRAL, nine
 
+USER = {"role": "user", "content": "a"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
@@ -64,6 +65,11 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(data):
             ],
             ["M1", "M1", "M2"],
         ),
+        ([{"role": "user", "content": "a", "name": "ann"}], ["M5"]),
+        (
+            [{"role": "tool", "content": "a", "tool_call_id": "abcDEF123", "name": "f", "x": 1}, USER],
+            ["M5", "C2", "M2"],
+        ),
     ],
 )
 def test_the_rules_both_ways(messages, broken):
@@ -100,6 +106,21 @@ def test_what_openai_takes_is_made_what_mistral_takes():
     assert [first["id"], second["id"]] == [shown[3]["tool_call_id"], "abcDEF123"]
     assert shown[5]["content"] == "OK"
     assert shown[-1]["content"] == "[continue]"
+
+
+def test_what_stands_beside_the_words_does_not_go_out():
+    messages = [
+        {"role": "user", "content": "go", "name": "ann", "cache_control": {"type": "ephemeral"}},
+        {"role": "assistant", "content": "so", "reasoning_content": "hm", "annotations": [], "refusal": None},
+        {"role": "user", "content": "and"},
+        {"role": "assistant", "content": None, "refusal": "I will not."},
+        {"role": "user", "content": "why"},
+    ]
+    words = ["go", "so", "and", "I will not.", "why"]
+    roles = [message["role"] for message in messages]
+    shown = fit(messages, dialect="mistral")
+    assert rules(shown) == []
+    assert shown == [{"role": role, "content": text} for role, text in zip(roles, words, strict=True)]
 
 
 def test_it_costs_no_more_than_it_says():

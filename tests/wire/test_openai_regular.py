@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
+from msgspec.structs import replace
 from test_openai_odd import odd_messages
 from windows import conversations, viewed
 
 from families import FAMILIES
 from transom.core.edit import Trim
-from transom.core.message import Assistant, Call, Text, ToolResult
+from transom.core.message import Assistant, Call, Text, ToolResult, User
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
-from transom.wire.openai_chat import OPENAI_CHAT, parse
+from transom.wire.openai_chat import parse
 from transom.wire.openai_chat.regular import regular, regular_messages
+from transom.wire.openai_chat.render import unit_messages
 from transom.wire.openai_chat.reply import parse_reply
+from transom.wire.saying import sendable
 
 MANY_STEPS = [sys.modules[f"transom.wire.openai_chat.{name}"] for name in ("parse", "reply")]
 
@@ -51,9 +53,8 @@ def check(raw):
     assert told(parse_reply, raw) == slowly(parse_reply, raw)
     if isinstance(fact, str):
         return False
-    return regular(raw) is not None and check_units(
-        viewed(fact if not isinstance(fact, ToolResult) else turn(fact), fact)
-    )
+    enough = check_units(viewed(*([turn(fact)] if isinstance(fact, ToolResult) else []), fact))
+    return regular(raw) is not None and enough
 
 
 def turn(answer):
@@ -67,7 +68,7 @@ def check_units(view):
     for unit in view.slots:
         said = regular_messages(unit)
         enough = enough and said is not None
-        assert said is None or encode(said) == encode(Dialect.slot(OPENAI_CHAT, unit))
+        assert said is None or encode(said) == encode(sendable(unit_messages(unit)))
     return enough
 
 
@@ -137,6 +138,21 @@ def test_a_trimmed_answer_is_said_as_by_the_many_steps():
     view = viewed(*map(parse, [REGULAR[-1], REGULAR[2]]), Trim(entry=1, part=("text", 0), keep=((0, 1),), note="-"))
     assert [part.text for part in view.slots[0].shown()[1].parts] == ["o-"]
     assert check_units(view)
+
+
+MADE = ToolResult(made=True, place=(0, 0), call="other", parts=(Text("out"),))
+BY_HAND = {
+    "two texts": [User(parts=(Text("a"), Text("b")))],
+    "a text with more to it": [User(parts=(Text("a", {"cache": 1}),))],
+    "a call with an id that is legacy": [Assistant(parts=(Text("so"),), calls=(Call("c1", "sh", "{}", legacy=True),))],
+    "an answer by place under another label": [turn(ToolResult(call="c1")), MADE],
+    "a legacy answer by place": [turn(ToolResult(call="c1")), replace(MADE, call="c1", legacy=True)],
+}
+
+
+@pytest.mark.parametrize("facts", BY_HAND.values(), ids=BY_HAND)
+def test_what_nobody_sends_is_said_as_by_the_many_steps(facts):
+    assert not check_units(viewed(*facts))
 
 
 def test_a_foreign_turn_is_no_regular_one():

@@ -157,6 +157,8 @@ def _print_header(console: Console, found: Explained) -> None:
     put_whole(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
     limit = f" of {found.limit:,}" if found.limit else ""
     put_whole(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
+    if found.limit and found.tokens > found.limit:
+        put_whole(console, ("over the limit: the next call cuts it first, if it can (see `transom window`)", "bold"))
     if (broke := found.breaks) is not None:
         put_whole(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
 

@@ -163,8 +163,8 @@ def _made_on(view: View, body: Assistant, digest: str) -> str:
 def _relabelled(view: View, body: Assistant, key: int) -> Size:
     """What new labels for empty or repeated ids add to the size of a turn."""
     extra, names = NOTHING, labels(body.calls, key)
-    if len(names) == 1 and names[0] is body.calls[0].id:
-        return NOTHING
+    if len(names) == 1 and names[0] == body.calls[0].id:  # nearly always
+        return extra
     for call, label in zip(body.calls, names, strict=True):
         if call.id != label:
             count = view.counter.count

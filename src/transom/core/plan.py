@@ -87,9 +87,11 @@ def settled(view: View, frame: Frame, budget: Budget) -> bool:
 
 def _nudge(view: View, frame: Frame) -> str:
     """What must be said behind the model's own words, if the window would end with these."""
-    last = view.slots[-1] if frame.nudge is not None and view.slots else None
-    unit = last if isinstance(last, Unit) or last is None else last.shown[-1] if last.shown else None
-    if frame.nudge is None or unit is None or unit.answers:
+    if frame.nudge is None or not view.slots:
+        return ""
+    last = view.slots[-1]
+    unit = last if isinstance(last, Unit) else last.shown[-1] if last.shown else None
+    if unit is None or unit.answers:
         return ""
     turn = unit.shown()[0]
     if isinstance(turn, Failure) and turn.shown:
@@ -219,7 +221,7 @@ class _Cutter:
         if self._quiet():
             return
         if not fits(self._head(), self.limit):
-            raise self._impossible(self._head())  # before anything is cut: no cut can help
+            raise self._impossible(self._head())  # before what was sent is cut: no cut can help
         for _ in range(ROUNDS):
             before = len(self.draft.entries)
             self._relieve()

@@ -22,9 +22,10 @@ from transom.core.entry import Entry
 from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
 from transom.core.tokens import NOTHING, Size, clean, fact_size, part_bytes, trimmed
 
-_body = attrgetter("body")
 Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""
+
+_body = attrgetter("body")
 
 
 class Cut(Struct, frozen=True, gc=False):

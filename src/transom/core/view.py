@@ -42,6 +42,7 @@ class View(Struct, eq=False):
     n: int = 0
     slots: list[Slot] = []
     keys: list[int] = []
+    """Of the slots, and behind them perhaps of younger views': only its end grows, any other change makes a new one."""
     unit_of: array[int] = field(default_factory=lambda: array("q"))
     head: Entry | None = None
     head_size: Size = NOTHING

@@ -59,7 +59,6 @@ class Window(Struct, frozen=True, eq=False):
         return cls(view, sent.digest, round(view.total.tokens * view.ratio), sent.limit, sent.kept, broke)
 
 
-_tokens = attrgetter("size.tokens")
 W = TypeVar("W", bound=Window)
 
 
@@ -76,4 +75,4 @@ def in_front(view: View, stable: int) -> int:
     """Raw tokens of a view that stand in front of its first difference, slot `stable`, from the window sent last."""
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0
-    return view.total.tokens - sum(map(_tokens, view.slots[stable:]))
+    return view.total.tokens - sum(map(attrgetter("size.tokens"), view.slots[stable:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, Self, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Meta, Sent
+from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.log import Ahead
@@ -43,8 +43,6 @@ Content = str | Sequence[Raw]
 State = Callable[[], str | None]
 """Tells one thing that is true now; None or an empty text: nothing is to be said of it any more."""
 
-Wanted = TypeVar("Wanted")
-Made = TypeVar("Made")
 
 SNAPSHOT_AT = 1_000
 SNAPSHOT_GROWTH = 1.25
@@ -182,12 +180,15 @@ class Conversation:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
         wanted = asked.edit(edit)
-        return self._commit(self._edited, wanted)[0]
+        while True:
+            entries, view = self._edited(self.view, wanted)
+            if self._appended(entries, view):
+                return entries[-1].seq
 
     def preview(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        entries, view, _ = self._edited(self.view, asked.edit(edit))
+        entries, view = self._edited(self.view, asked.edit(edit))
         return view.on(Ahead(view.log, entries))
 
     def newest_edit(self) -> int:
@@ -217,9 +218,11 @@ class Conversation:
             self._catch_up()
             if (again := self._outstanding(frame)) is not None:
                 return again
-        self._window = self._commit(self._planned, frame)
-        self._frame = frame
-        return self._window[1]
+        done = self._plan(self.view, frame)
+        while not self._appended(done.entries, done.before):
+            done = self._plan(self.view, frame)
+        self._frame, self._window = frame, (done.entries[-1].seq, done.window)
+        return done.window
 
     def prepare(self) -> None:
         """Look now at what came since, which the next cut would have to do first. No window depends on it, only the
@@ -304,7 +307,7 @@ class Conversation:
 
     def _log(self, fact: Fact, meta: Meta | None = None) -> int:
         self._must_be_open()
-        body: Any = self._placed(fact) if isinstance(fact, Assistant) else fact
+        body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
         n, measure = self._folded.n + len(self._ahead), self._folded.counter
         tokens = measure.body(body)
         entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
@@ -324,11 +327,11 @@ class Conversation:
         sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
         return turn if sent is None else replace(turn, answers=sent.seq)
 
-    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View, None]:
+    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
         if (why := view.refusal(edit)) is not None:
             raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
         entry = view.entry(edit, self._clock())
-        return (entry,), fold(view, (entry,)), None
+        return (entry,), fold(view, (entry,))
 
     def _must_be_open(self) -> None:
         if self._closed:
@@ -337,27 +340,19 @@ class Conversation:
     def _plan(self, view: View, frame: Frame) -> Plan[Window]:
         return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
 
-    def _planned(self, view: View, frame: Frame) -> tuple[Sequence[Entry], View, Window]:
-        done = self._plan(view, frame)
-        return done.entries, done.before, done.window
-
-    def _commit(
-        self, propose: Callable[[View, Wanted], tuple[Sequence[Entry], View, Made]], wanted: Wanted
-    ) -> tuple[int, Made]:
-        """Append what is proposed for the newest view, and give the number of its last entry; if another writer came
-        first, look and propose again. With the entries comes the view of all or all but the last, and what is made."""
-        while True:
-            now = self.view
-            entries, view, made = propose(now, wanted)
-            try:
-                self.log.append(entries, now.n)
-            except Conflict:
-                self._catch_up()
-                continue
-            self._folded, self._ahead = view, list(entries[view.n - now.n :])
-            if entries[-1].seq + 1 >= self._snapshot_at:
-                self._snapshot()
-            return entries[-1].seq, made
+    def _appended(self, entries: Sequence[Entry], view: View) -> bool:
+        """Append what was proposed for the newest view, with the view of all of it, or of all but its `Sent`. False if
+        another writer came first: then there is something new to look at."""
+        first = entries[0].seq
+        try:
+            self.log.append(entries, first)
+        except Conflict:
+            self._catch_up()
+            return False
+        self._folded, self._ahead = view, list(entries[view.n - first :])
+        if entries[-1].seq + 1 >= self._snapshot_at:
+            self._snapshot()
+        return True
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""
@@ -391,7 +386,7 @@ class Conversation:
         words = {} if says is None else asked.words(says)
         if self.states:
             words = {**asked.words({key: word for key, state in self.states.items() if (word := state())}), **words}
-        return Frame(head=head, says=words, nudge=self.dialect.nudge)
+        return replace(self._frame, head=head, says=words)
 
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is asked."""

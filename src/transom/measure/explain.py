@@ -57,6 +57,7 @@ Place = tuple[Slot, Unit]
 def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Row:
     fact = entry.body
     assert isinstance(fact, Fact)
+    named = 0 if place is None else _named(view, entry, place[1])
     if place is None:
         state, why, edits, tokens = "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
     elif isinstance(place[0], Folded) and place[1].key not in shown:
@@ -69,8 +70,8 @@ def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int])
         state=state,
         why=why,
         edits=edits,
-        tokens=sum(entry.tokens),
-        shown=tokens,
+        tokens=sum(entry.tokens) + named,
+        shown=tokens and tokens + named,
         text=preview(fact),
     )
 
@@ -105,6 +106,13 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
     between = {view.unit_of[at] for at in range(before + 1, entry.seq)}
     moved = any(key >= 0 and key != unit.key for key in between)
     return [*([MADE] if fact.made else []), *([MOVED] if moved and not fact.made else [])]
+
+
+def _named(view: View, entry: Entry, unit: Unit) -> int:
+    """What new names for a turn's calls add to it and to their answers, told of the turn."""
+    if entry.seq != unit.seqs[0]:
+        return 0
+    return unit.whole.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
 
 
 def _void(entry: Entry, unit: Unit) -> int:

@@ -90,11 +90,9 @@ class Store(Protocol):
 
 def numbered(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
     """The entries, if they are numbered as they will stand. A log with a wrong number in it could never be read."""
-    seq = expect
-    for entry in entries:
+    for seq, entry in enumerate(entries, expect):
         if entry.seq != seq:
             raise ValueError(f"entry {entry.seq} cannot stand at {seq}")
-        seq += 1
     return entries
 
 

@@ -241,7 +241,8 @@ class SqliteStore:
 
     def _failed(self, problem: sqlite3.DatabaseError) -> TransomError:
         if isinstance(problem, sqlite3.ProgrammingError):
-            return InvalidSetting(f"{self.path}: {problem}")
+            closed = "closed database" in str(problem)
+            return InvalidSetting(f"{self.path}: {'the store is closed' if closed else problem}")
         if isinstance(problem, sqlite3.OperationalError):
             if problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN:
                 return InvalidSetting(f"{self.path}: {problem}")

@@ -7,6 +7,7 @@ they come out as they came; said in another, their content is translated, and wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -49,16 +50,15 @@ class Dialect(Struct, frozen=True):
     def slot(self, slot: Slot) -> list[Raw]:
         """The messages of one slot: a unit's; or a fold's text, then those of the units pinned out of it."""
         if isinstance(slot, Unit):
-            return sendable(self.unit(slot))
-        pinned = (message for kid in slot.shown for message in self.unit(kid))
-        return sendable([self.words(slot.text), *pinned])
+            return self.unit(slot)
+        return [*sendable([self.words(slot.text)]), *chain.from_iterable(map(self.unit, slot.shown))]
 
     def words(self, text: str) -> Raw:
         """Words of our own, as the user says them."""
         return {"role": "user", "content": text}
 
     def unit(self, unit: Unit) -> list[Raw]:
-        """The messages of a unit: its head, then the answers as they arrived.
+        """The messages of a unit as they may leave (`sendable`): its head, then the answers as they arrived.
 
         A call still open gets no answer here: the planner closes calls by facts before a request.
         """

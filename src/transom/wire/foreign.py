@@ -121,7 +121,7 @@ class Adopting(Measure):
 
     def envelope(self, fact: Fact) -> int:
         """With the longest label there is for one that will be mended, or is another dialect's."""
-        tokens, count, own, takes = Measure.envelope(self, fact), self.count, fact.dialect == self.dialect, self._takes
+        tokens, count, own, takes = super().envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if own and takes is None:
             return tokens
         ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []

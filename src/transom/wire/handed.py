@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from transom.core.message import Raw
@@ -43,17 +43,17 @@ class Apart(SealedDict):
 
 
 def handed(messages: Iterable[Raw], seal: Seal) -> list[Raw]:
-    """Copies of messages, all that lies in them included, under a seal."""
-    return [_dict(message, seal) for message in messages]
+    """Copies of messages, all dicts and lists that lie in them included, under a seal."""
+    return [_COPIES[type(message)](message, seal) for message in messages]
 
 
 _put_in, _put_at = dict[str, Any].__setitem__, list[Any].__setitem__
 
 
-def _dict(fields: dict[str, object], seal: Seal) -> SealedDict:
-    out = _KINDS.get(type(fields), SealedDict)(fields)
+def _dict(fields: dict[str, object], seal: Seal, kind: type[SealedDict] = SealedDict) -> SealedDict:
+    out = kind(fields)
     for key, inner in fields.items():
-        if (copy := _COPIES.get(type(inner))) is not None:
+        if (copy := _COPIES[type(inner)]) is not None:
             _put_in(out, key, copy(inner, seal))
     out.seal = seal
     return out
@@ -62,14 +62,21 @@ def _dict(fields: dict[str, object], seal: Seal) -> SealedDict:
 def _list(items: list[object], seal: Seal) -> SealedList:
     out = SealedList(items)
     for at, inner in enumerate(items):
-        if (copy := _COPIES.get(type(inner))) is not None:
+        if (copy := _COPIES[type(inner)]) is not None:
             _put_at(out, at, copy(inner, seal))
     out.seal = seal
     return out
 
 
-_KINDS: dict[type, type[SealedDict]] = {dict: SealedDict, Apart: Apart}
-_COPIES: dict[type, Callable[[Any, Seal], Any]] = {dict: _dict, list: _list}
+class _Copies(dict[type, Any]):
+    """How a value of a kind is copied; None for what cannot change."""
+
+    def __missing__(self, kind: type) -> Any:
+        self[kind] = copy = _dict if issubclass(kind, dict) else _list if issubclass(kind, list) else None
+        return copy
+
+
+_COPIES = _Copies({Apart: partial(_dict, kind=Apart)})
 
 
 def like(message: Raw, changed: Raw) -> Raw:

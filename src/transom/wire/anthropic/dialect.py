@@ -22,6 +22,7 @@ from transom.wire.anthropic.rules import violations
 from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.reading import kind_of
 from transom.wire.replying import an_answer, by_the_model, dumped, with_usage
+from transom.wire.saying import sendable
 
 _RESPONSE = ("usage", "stop_reason", "type")
 """What a response has and a message of a request has not."""
@@ -50,7 +51,7 @@ class AnthropicMessages(Dialect, frozen=True):
         return words(text)
 
     def unit(self, unit: Unit) -> list[Raw]:
-        return unit_messages(unit, mid_system=self.mid_system)
+        return sendable(unit_messages(unit, mid_system=self.mid_system))
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         """Neighbours of one role as one message, so that all results of a turn stand in one, before any text (A3).

@@ -18,6 +18,7 @@ from transom.wire.gemini.words import NAME, SIGNATURE
 from transom.wire.judging import as_dict, as_list
 from transom.wire.reading import listed
 from transom.wire.replying import an_answer, dumped, with_usage
+from transom.wire.saying import sendable
 
 _NEEDED = "a response or a content"
 _USAGE = (
@@ -47,7 +48,7 @@ class Gemini(Dialect, frozen=True):
         return render.by_user({"text": text})
 
     def unit(self, unit: Unit) -> list[Raw]:
-        return render.unit_contents(unit, sign=self.sign, strict=self.strict)
+        return sendable(render.unit_contents(unit, sign=self.sign, strict=self.strict))
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         return render.joined(messages)

@@ -7,7 +7,7 @@ from typing import cast
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
 from transom.core.tokens import Measure, TokenCounter
-from transom.core.unit import Slot, Unit
+from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.foreign import Adopting, adopted
@@ -29,12 +29,8 @@ class OpenAIChat(Dialect, frozen=True):
     def head(self, head: Head) -> list[Raw]:
         return sendable([mended(message(adopted(instruction, ""))) for instruction in head.messages])
 
-    def slot(self, slot: Slot) -> list[Raw]:
-        regular = regular_messages(slot) if type(slot) is Unit else None
-        return super().slot(slot) if regular is None else regular
-
     def unit(self, unit: Unit) -> list[Raw]:
-        return unit_messages(unit)
+        return regular_messages(unit) or sendable(unit_messages(unit))
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         prefix = f"{where}, " if where else ""

@@ -2,7 +2,8 @@
 
 M1 a tool call's id is exactly nine letters and digits (E, R: all accepted ones are). M2 no user message right after a
 tool's answer (E; R: clients put an assistant's "OK" between). M3 the last message is a user's or a tool's, or is marked
-`prefix` (E). M4 roles are system, user, assistant and tool (D).
+`prefix` (E). M4 roles are system, user, assistant and tool (D). M5 a message has no key that its role does not know (E:
+`extra_forbidden`, of `name`, `reasoning_content`, clients' own).
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from transom.wire.openai_chat.dialect import OpenAIChat
 
 _LETTERS = string.digits + string.ascii_letters
 _LABEL = re.compile(r"[a-zA-Z0-9]{9}")
+_KEYS = {
+    "system": ("role", "content"),
+    "user": ("role", "content"),
+    "assistant": ("role", "content", "tool_calls", "prefix"),
+    "tool": ("role", "content", "tool_call_id", "name"),
+}
 
 
 def nine(label: str) -> str:
@@ -98,7 +105,7 @@ def _said(message: Raw) -> Raw:
 
 
 def _strict(message: Raw) -> Raw:
-    """A message of OpenAI's, mended in place."""
+    """A message of OpenAI's, mended; its words stay, what stands beside them goes."""
     if message["role"] == "developer":
         message["role"] = "system"
     if (legacy := message.pop("function_call", None)) is not None:
@@ -109,13 +116,17 @@ def _strict(message: Raw) -> Raw:
         call["id"] = nine(call.get("id") or "")
     if message["role"] == "tool":
         message["tool_call_id"] = nine(message.get("tool_call_id") or "")
-    return message
+    if not message.get("content") and not message.get("tool_calls"):
+        message["content"] = message.get("refusal") or ""
+    return {key: value for key, value in message.items() if key in _KEYS[message["role"]]}
 
 
 def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
     role = message.get("role")
     if role not in ("system", "user", "assistant", "tool"):
         yield "M4", f"role {shown(role)}"
+    else:
+        yield from (("M5", f"key {shown(key)}") for key in message if key not in _KEYS[role])
     if role == "user" and before.get("role") == "tool":
         yield "M2", "a user message right after a tool's answer"
     for call in dicts(message.get("tool_calls")) if role == "assistant" else ():

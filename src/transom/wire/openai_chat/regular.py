@@ -82,14 +82,14 @@ def _is_json(calls: list[Any]) -> bool:
 
 
 def regular_messages(unit: Unit) -> list[Raw] | None:
-    """What a unit shows, as it may leave, if all of it is quite regular."""
+    """What a unit shows, as it may leave, if all of it is quite regular, and each answer has the id of its call."""
     facts = unit.shown()
     head = facts[0]
     calls = head.calls if type(head) is Assistant else ()
     out: list[Raw] = []
     plain = True
     for fact in facts:
-        if (message := _regular(fact)) is None:
+        if (message := _said(fact)) is None:
             return None
         plain = plain and message["content"].isascii()
         out.append(message)
@@ -103,12 +103,12 @@ def regular_messages(unit: Unit) -> list[Raw] | None:
     return out if plain else sendable(out)
 
 
-def _regular(fact: Fact) -> Raw | None:
-    """The message of a fact: one plain text, and nothing that must be mended or named anew."""
+def _said(fact: Fact) -> Raw | None:
+    """The message of a fact: one plain text, and nothing that must be mended."""
     part = fact.parts[0] if len(fact.parts) == 1 else None
     if type(part) is not Text or part.extra or fact.extra or fact.dialect or fact.shape != "text":
         return None
-    if type(fact) is ToolResult and fact.call and not fact.legacy:
+    if type(fact) is ToolResult and not fact.legacy:
         return {"role": "tool", "content": part.text, "tool_call_id": fact.call}
     if type(fact) is Assistant and not fact.reasoning:
         calls = [_called(call) for call in fact.calls]

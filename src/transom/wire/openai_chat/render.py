@@ -1,4 +1,4 @@
-"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `shown` as they are sent.
+"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `unit_messages` as they are sent.
 
 What is sent is mended where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
 bytes never change. What was valid comes out unchanged.

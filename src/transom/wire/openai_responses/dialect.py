@@ -38,7 +38,7 @@ class OpenAIResponses(Dialect, frozen=True):
         return sendable([mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)])
 
     def unit(self, unit: Unit) -> list[Raw]:
-        return unit_items(unit, strict=self.strict)
+        return sendable(unit_items(unit, strict=self.strict))
 
     def joined(self, messages: list[Raw]) -> list[Raw]:
         """Items are taken as they come, but no id twice."""
