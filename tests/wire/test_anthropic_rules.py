@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.wire.anthropic import Violation, violations
+from transom.wire.anthropic import ANTHROPIC, Violation, violations
 
 USER = {"role": "user", "content": "hi"}
 TEXT = {"type": "text", "text": "x"}
@@ -197,3 +197,9 @@ def test_depth_is_no_matter():
     for _ in range(10_000):
         deep = [deep]
     assert violations({"messages": [{**USER, "deep": deep}]}) == []
+
+
+def test_a_turn_needs_a_word_behind_it_unless_the_provider_is_at_work():
+    ends = {"at work": [THOUGHT, SERVER], "has thought on": [SERVER, THOUGHT], "has said": [SERVER, TEXT]}
+    facts = {name: ANTHROPIC.read([turn(*blocks)])[0][1] for name, blocks in ends.items()}
+    assert [name for name, fact in facts.items() if ANTHROPIC.nudge(fact)] == ["has thought on", "has said"]

@@ -56,7 +56,7 @@ def adopted(fact: Fact, target: str) -> Fact:
 def nudge(turn: Assistant, target: str) -> str:
     """What follows a turn that may not be the last: nothing if it ends with what the provider itself is doing."""
     own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
-    return "" if own else texts.NUDGE
+    return "" if own and (turn.order or "p")[-1] == "p" else texts.NUDGE
 
 
 def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
