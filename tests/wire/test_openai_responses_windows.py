@@ -265,8 +265,8 @@ def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
 
 @given(ITEMS)
 def test_a_fact_says_what_came_in_its_own_items_once(items):
-    """Reading what a window says, and saying it, changes nothing any more. None of the messages is empty: it would be left
-    out, which may make two turns one."""
+    """Reading what a window says, and saying it, changes nothing any more. Empty messages are not given: they would be
+    left out, which may make two turns one."""
     once = request_of(read({"input": [item for item in items if item.get("content", True)]}))
     again = request_of(read(once))
     assert same(again, once)
