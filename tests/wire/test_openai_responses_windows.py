@@ -265,8 +265,10 @@ def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
 
 @given(ITEMS)
 def test_a_fact_says_what_came_in_its_own_items_once(items):
-    """Reading what a window says, and saying it, changes nothing any more. Empty messages are not given: they would be
-    left out, which may make two turns one."""
-    once = request_of(read({"input": [item for item in items if item.get("content", True)]}))
+    """Reading what a window says, and saying it, changes nothing any more; from the second time on where two calls have
+    one id: what is left out between them may make their turns one."""
+    once = request_of(read({"input": items}))
     again = request_of(read(once))
-    assert same(again, once)
+    labels = [item["call_id"] for item in once["input"] if "call_id" in item and "output" not in item]
+    assert same(again, once) or len(set(labels)) < len(labels)
+    assert same(request_of(read(again)), again)
