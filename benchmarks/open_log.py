@@ -69,7 +69,7 @@ def build(path: str, n: int) -> None:
     begun = time.process_time()
     snapshot = freeze(view)
     freezing = time.process_time() - begun
-    log.save(view.n, snapshot)
+    log.save_snapshot(view.n, snapshot)
     store.close()
     print(f"{len(log):,} entries, {Path(path).stat().st_size / 1e6:.0f} MB: appended in {appending:.2f} s")
     print(f"folded from the start in {folding:.2f} s, frozen in {freezing:.3f} s to {len(snapshot) / 1e6:.1f} MB")

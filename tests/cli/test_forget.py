@@ -98,7 +98,7 @@ def hindered(url, folder):
 
 
 def test_what_a_forget_left_is_removed_at_the_next_try(run, url, folder, monkeypatch):
-    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
     again = ("forget", "chat 1", "--yes", "--store", url)
     with hindered(url, folder):
         for _ in range(2):

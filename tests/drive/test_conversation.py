@@ -184,7 +184,7 @@ def test_a_long_log_opens_from_its_snapshot(url):
         last, length = conv.window().openai(), len(conv.log)
     assert length > 1_200
     with opened(url) as again:
-        assert again.log.saved()[0] == length
+        assert again.log.load_snapshot()[0] == length
         assert again.window().openai() == last
 
 
@@ -198,7 +198,7 @@ def test_a_snapshot_that_fails_is_forgotten(url):
         conv.user("the thousandth, at which a snapshot is due")
         conv.user("one more, so that closing would leave one too")
     with opened(url) as again:
-        assert again.log.saved() is None
+        assert again.log.load_snapshot() is None
         assert len(again.log) == 1_001
 
 
@@ -214,7 +214,7 @@ def no_room_for_a_snapshot(conv, url):
     if url.startswith("jsonl"):
         conv.log._path.with_suffix(".view").mkdir()  # a file cannot be put there
     else:
-        db = conv.log._store._db
+        db = conv.log._store._file._db
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 1}")
 

@@ -10,6 +10,6 @@ def test_a_snapshot_is_left_as_soon_as_the_log_has_so_many_entries(monkeypatch):
     conv = opened("memory:")
     conv.user("one")
     conv.user("two")
-    assert conv.log.saved() is None
+    assert conv.log.load_snapshot() is None
     conv.user("three")
-    assert conv.log.saved()[0] == 3
+    assert conv.log.load_snapshot()[0] == 3

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from places import Place
-from stored import said
 
 from transom.stores import JsonlStore
+from transom.testing import user_entries
 
 
 def _place(kind: str, folder: Path) -> Iterator[Place]:
@@ -35,6 +35,6 @@ def lines(tmp_path: Path) -> tuple[Path, list[bytes]]:
     """The file of a log of 3 + 1 + 2 entries, and its lines."""
     log = JsonlStore(str(tmp_path)).open("trip")
     for start, count in ((0, 3), (3, 1), (4, 2)):
-        log.append(said(start, count), start)
+        log.append(user_entries(start, count), start)
     (path,) = tmp_path.glob("*.jsonl")
     return path, path.read_bytes().splitlines(keepends=True)

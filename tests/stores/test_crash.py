@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from places import Place
-from stored import SECRET, batch, keep_secrets, said
+from writer_process import SECRET, batch, keep_secrets
 
 from transom.core.edit import Undo
 from transom.core.entry import Entry
 from transom.errors import UnknownLog
 from transom.stores import open_store
+from transom.testing import user_entries
 
 
 def short(start: int, count: int) -> list[Entry]:
@@ -44,7 +45,7 @@ def test_of_what_was_forgotten_no_byte_is_left(disk: Place, tmp_path: Path) -> N
     assert list(store.open("other").read()) == list(logs["other"].read()) == kept
 
 
-WRITER = str(Path(__file__).with_name("stored.py"))
+WRITER = str(Path(__file__).with_name("writer_process.py"))
 
 
 @pytest.mark.parametrize("acknowledged", [1, 9])
@@ -57,7 +58,7 @@ def test_a_writer_is_killed(disk: Place, acknowledged: int) -> None:
         last = [acknowledged - 1, *map(int, writer.stdout.read().split("\n")[:-1])][-1]
     log = disk.open().open("killed")
     stored = list(log.read())
-    assert len(stored) >= 3 * (last + 1), log.mended
+    assert len(stored) >= 3 * (last + 1), log.repaired
     assert stored == [entry for number in range(len(stored) // 3) for entry in batch(number)]
     log.append(batch(len(stored) // 3), len(stored))
     assert len(list(disk.open().open("killed").read())) == len(stored) + 3
@@ -66,7 +67,7 @@ def test_a_writer_is_killed(disk: Place, acknowledged: int) -> None:
 def test_two_processes_write_one_log(disk: Place) -> None:
     writers = [subprocess.Popen([sys.executable, WRITER, "share", disk.url]) for _ in range(2)]
     assert [writer.wait() for writer in writers] == [0, 0]
-    assert list(disk.open().open("shared").read()) == said(0, 80)
+    assert list(disk.open().open("shared").read()) == user_entries(0, 80)
     assert disk.open().names() == ["shared"]
 
 
@@ -95,15 +96,15 @@ def test_a_full_disk(disk: Place) -> None:
     done = subprocess.run(
         [sys.executable, WRITER, "fill", disk.url], check=True, capture_output=True, text=True, timeout=60
     )
-    problem, mended, acknowledged = done.stdout.splitlines()
+    problem, repaired, acknowledged = done.stdout.splitlines()
     stored = int(acknowledged)
-    assert mended == "''", "the failed append took itself back"
+    assert repaired == "''", "the failed append took itself back"
     assert disk.url.partition("///")[2] in problem
     assert "this changed nothing" in problem
     assert "\\n" not in problem
     assert stored > 3
     log = disk.open().open("full")
-    assert (list(log.read()), log.mended) == ([*said(0, 3), *said(3, stored, 9_000)], "")
+    assert (list(log.read()), log.repaired) == ([*user_entries(0, 3), *user_entries(3, stored, 9_000)], "")
 
 
 def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path) -> None:
@@ -119,10 +120,10 @@ def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path) -> None:
         assert list(log.read()) == short(0, 2)
         assert path.stat().st_size == kept
         cut = f"{path}: cut {size - kept:,} bytes of an append that was never finished, after 2 entries"
-        assert log.mended == (cut if size > kept else "")
+        assert log.repaired == (cut if size > kept else "")
     log.append(short(2, 1), 2)
     log = store.open("cut")
-    assert (list(log.read()), log.mended) == (short(0, 3), "")
+    assert (list(log.read()), log.repaired) == (short(0, 3), "")
 
 
 def test_a_file_cut_anywhere_in_its_first_append(tmp_path: Path) -> None:
@@ -143,13 +144,13 @@ def test_a_file_cut_anywhere_in_its_first_append(tmp_path: Path) -> None:
 
 def test_blocks_that_were_never_filled_are_cut(tmp_path: Path) -> None:
     store = open_store(f"jsonl:///{tmp_path}/logs")
-    store.open("cut").append(said(0, 2), 0)
+    store.open("cut").append(user_entries(0, 2), 0)
     (path,) = (tmp_path / "logs").glob("*.jsonl")
     whole = path.read_bytes()
     for tail in (b"\0" * 5_000, b'{"crc":"' + b"\0" * 100 + b'}\n{"crc', b"\0\n\0\n"):
         path.write_bytes(whole + tail)
         log = store.open("cut")
-        assert (list(log.read()), path.read_bytes() == whole, bool(log.mended)) == (said(0, 2), True, True)
+        assert (list(log.read()), path.read_bytes() == whole, bool(log.repaired)) == (user_entries(0, 2), True, True)
     path.write_bytes(b"\0" * 100)
     assert len(store.open("cut")) == 0
 
@@ -157,11 +158,11 @@ def test_blocks_that_were_never_filled_are_cut(tmp_path: Path) -> None:
 def test_a_live_writer_cuts_what_a_dead_one_began(tmp_path: Path) -> None:
     store = open_store(f"jsonl:///{tmp_path}/logs")
     log = store.open("cut")
-    log.append(said(0, 2), 0)
+    log.append(user_entries(0, 2), 0)
     (path,) = (tmp_path / "logs").glob("*.jsonl")
     with path.open("ab") as file:
         file.write(b'{"crc":"0000')
     assert log.refresh() == 2
-    log.append(said(2, 2), 2)
+    log.append(user_entries(2, 2), 2)
     again = store.open("cut")
-    assert (list(again.read()), again.mended) == (said(0, 4), "")
+    assert (list(again.read()), again.repaired) == (user_entries(0, 4), "")

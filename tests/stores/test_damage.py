@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import random
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from stored import log_of, said
 
+from transom.core.entry import Entry
 from transom.core.message import Text, User
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
-from transom.stores import JsonlStore, SqliteStore
-from transom.stores.lines import Line, frame, header
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, TransomError, UnknownLog
+from transom.stores import JsonlStore, SqliteStore, jsonl
+from transom.stores.blobs import body_key, split_entry
+from transom.stores.jsonl_format import Line, encode_header, encode_line
 from transom.stores.locks import locked
+from transom.testing import entries_of, user_entries
 
 
 @pytest.fixture
@@ -24,8 +29,8 @@ def path(tmp_path: Path) -> Path:
     place = tmp_path / "agent.db"
     with closing(SqliteStore(str(place))) as store:
         log = store.open("trip")
-        log.append(said(0, 39, 2_000), 0)
-        log.append(log_of([User(parts=(Text("x" * 100_000),))], 39), 39)
+        log.append(user_entries(0, 39, 2_000), 0)
+        log.append(entries_of([User(parts=(Text("x" * 100_000),))], 39), 39)
     return place
 
 
@@ -62,7 +67,7 @@ def test_sqlite_of_another_program(tmp_path: Path) -> None:
 
 
 def test_sqlite_of_a_newer_version(path: Path) -> None:
-    execute(path, "PRAGMA user_version = 2")
+    execute(path, "PRAGMA user_version = 3")
     damaged(path, "a newer Transom wrote this")
 
 
@@ -100,14 +105,128 @@ def test_sqlite_a_log_that_became_shorter(path: Path) -> None:
         log = store.open("trip")
         execute(path, "DELETE FROM entries WHERE seq >= 7")
         with pytest.raises(Conflict):
-            log.append(said(40, 1), 40)
+            log.append(user_entries(40, 1), 40)
         with pytest.raises(StoreDamaged, match="'trip', entry 7: it is missing"):
             log.refresh()
 
 
 def test_sqlite_entry_in_the_wrong_place(path: Path) -> None:
-    execute(path, "UPDATE entries SET body = (SELECT body FROM entries WHERE seq = 8) WHERE seq = 7")
+    move = "SELECT body, crc FROM entries WHERE seq = 8"
+    execute(path, f"UPDATE entries SET (body, crc) = ({move}) WHERE seq = 7")
     damaged(path, "entry 7: it says it is entry 8", 7)
+
+
+def test_sqlite_entry_of_another_conversation(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        store.open("other").append(entries_of([User(parts=(Text("not what was said"),))] * 9), 0)
+    move = "SELECT body, crc FROM entries WHERE seq = 7 AND log = 2"
+    execute(path, f"UPDATE entries SET (body, crc) = ({move}) WHERE seq = 7 AND log = 1")
+    damaged(path, "entry 7: its checksum is wrong", 7)
+
+
+@pytest.mark.parametrize("seq", [None, 7])
+def test_sqlite_one_letter_changed(path: Path, seq: int | None) -> None:
+    execute(path, "UPDATE entries SET body = CAST(replace(body, 'message', 'massage') AS BLOB) WHERE seq = 7")
+    damaged(path, "'trip', entry 7: its checksum is wrong", seq)
+
+
+@pytest.mark.parametrize("seq", [None, 39])
+def test_sqlite_one_letter_of_a_large_body_changed(path: Path, seq: int | None) -> None:
+    execute(path, "UPDATE blobs SET body = CAST(replace(body, 'xxxxxxxxx', 'xxxxyxxxx') AS BLOB)")
+    damaged(path, "'trip', entry 39: its body is not what was stored", seq)
+
+
+def test_sqlite_any_bit_flipped(path: Path) -> None:
+    """Whatever bit of the file changes: what is read is what was stored, or an error."""
+    content, chance, caught = path.read_bytes(), random.Random(14), 0
+    stored = list(user_entries(0, 39, 2_000)) + entries_of([User(parts=(Text("x" * 100_000),))], 39)
+    for _ in range(400):
+        at, bit = chance.randrange(100, len(content)), 1 << chance.randrange(8)
+        path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+        try:
+            with closing(SqliteStore(path)) as store:
+                found = list(store.open("trip").read()) if "trip" in store.names() else []
+        except TransomError as problem:
+            assert "\n" not in str(problem)
+            caught += 1
+        else:
+            assert found in (stored, []), f"bit {bit} of byte {at}"
+    assert caught > 200, "the rest are in unused space"
+
+
+def old_sqlite_file(path: Path) -> list[Entry]:
+    """A file of the first format, without checksums; the entries of its conversation "trip"."""
+    entries = [*user_entries(0, 3), *entries_of([User(parts=(Text("x" * 100_000),))], 3)]
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("""
+            PRAGMA journal_mode = WAL;
+            CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+                generation INTEGER NOT NULL DEFAULT 0);
+            CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
+                blob TEXT REFERENCES blobs, PRIMARY KEY (log, seq));
+            CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL);
+            CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL);
+            PRAGMA application_id = 1953653102;
+            PRAGMA user_version = 1;
+            INSERT INTO logs (name) VALUES ('trip');
+            INSERT INTO snapshots VALUES (1, 4, CAST('a view' AS BLOB));
+        """)
+        for entry in entries:
+            row, body = split_entry(entry)
+            key = None if body is None else body_key(body)
+            db.execute("INSERT INTO entries VALUES (1, ?, ?, ?)", (entry.seq, row, key))
+            if body is not None:
+                db.execute("INSERT INTO blobs VALUES (?, ?)", (key, body))
+        db.commit()
+    return entries
+
+
+def test_sqlite_of_the_first_format(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    entries = old_sqlite_file(path)
+    for _ in range(2):
+        with closing(SqliteStore(path)) as store:
+            log = store.open("trip")
+            assert (list(log.read()), log.load_snapshot()) == (entries, (4, b"a view"))
+    with closing(SqliteStore(path)) as store:
+        store.open("trip").append(user_entries(4, 1), 4)
+        store.open("other").append(user_entries(0, 1), 0)
+    execute(path, "UPDATE entries SET body = CAST(replace(body, 'message', 'massage') AS BLOB) WHERE seq = 4")
+    damaged(path, "'trip', entry 4: its checksum is wrong", 4)
+
+
+def test_sqlite_of_the_first_format_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.db"
+    entries, content = old_sqlite_file(path), path.read_bytes()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with closing(SqliteStore(path)) as store:
+        log = store.open("trip")
+        assert (list(log.read()), log.load_snapshot()) == (entries, (4, b"a view"))
+        with pytest.raises(StoreUnavailable, match="readonly database"):
+            log.append(user_entries(4, 1), 4)
+    assert path.read_bytes() == content
+
+
+def test_sqlite_entries_missing_at_the_end(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        store.open("trip").save_snapshot(40, b"a view")
+    execute(path, "DELETE FROM entries WHERE seq >= 30")
+    damaged(path, "'trip': its snapshot was made of 40 entries, but only 30 are left; .* delete row 1 of its table")
+    execute(path, "DELETE FROM snapshots WHERE log = 1")
+    with closing(SqliteStore(path)) as store:
+        assert list(store.open("trip").read()) == user_entries(0, 30, 2_000)
+
+
+def test_sqlite_damaged_snapshot(path: Path) -> None:
+    """It proves nothing, and is not used."""
+    with closing(SqliteStore(path)) as store:
+        store.open("trip").save_snapshot(40, b"a view")
+    for change in ("at = 41", "view = CAST('a vieu' AS BLOB)"):
+        execute(path, f"UPDATE snapshots SET {change}")
+        with closing(SqliteStore(path)) as store:
+            log = store.open("trip")
+            assert (len(log), log.load_snapshot()) == (40, None)
+            log.save_snapshot(40, b"a view")
 
 
 def test_sqlite_body_missing(path: Path) -> None:
@@ -119,12 +238,12 @@ def test_sqlite_entries_beside_the_damage_can_be_read(path: Path) -> None:
     execute(path, "DELETE FROM entries WHERE seq = 7")
     with closing(SqliteStore(str(path))) as store:
         log = store.open("trip")
-        assert [log[6], *log.read(8, 39)] == [*said(6, 1, 2_000), *said(8, 31, 2_000)]
+        assert [log[6], *log.read(8, 39)] == [*user_entries(6, 1, 2_000), *user_entries(8, 31, 2_000)]
 
 
 def test_sqlite_keeps_one_body_once(path: Path) -> None:
     with closing(SqliteStore(str(path))) as store:
-        store.open("other").append(log_of([User(parts=(Text("x" * 100_000),))]), 0)
+        store.open("other").append(entries_of([User(parts=(Text("x" * 100_000),))]), 0)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT count(*), sum(length(body)) > 100000 FROM blobs").fetchone() == (1, 1)
         assert db.execute("SELECT max(length(body)) < 3000 FROM entries").fetchone() == (1,)
@@ -138,23 +257,23 @@ def test_sqlite_settings(tmp_path: Path) -> None:
 
 
 def test_sqlite_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with closing(SqliteStore(str(path))) as store:
             log = store.open("trip")
             with pytest.raises(StoreUnavailable, match="database is locked; this changed nothing"):
-                log.append(said(40, 1), 40)
+                log.append(user_entries(40, 1), 40)
             with pytest.raises(StoreUnavailable, match="database is locked; this changed nothing"):
                 store.forget("trip")
             assert len(list(log.read())) == 40
             other.rollback()
-            log.append(said(40, 1), 40)
+            log.append(user_entries(40, 1), 40)
             assert len(list(log.read())) == 41
 
 
 def test_sqlite_somebody_reads_while_it_is_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.stores.sqlite._PATIENCE", 0.05)
+    monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
     with closing(SqliteStore(str(path))) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM logs").fetchall()
@@ -226,6 +345,100 @@ def test_jsonl_zeros_in_the_middle(lines: tuple[Path, list[bytes]]) -> None:
     refused(path, b"".join([*good[:3], b"\0" * len(good[3]), *good[4:]]), "damaged")
 
 
+def cut_to(path: Path, content: bytes, why: str) -> None:
+    """Opening says what is missing and how to go on; it leaves the file as it was."""
+    snapshot = path.with_suffix(".view")
+    refused(path, content, rf"{why}; nothing was changed; restore it from a backup, or delete {snapshot.name} to go on")
+
+
+def test_jsonl_cut_at_the_end_of_a_line(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    JsonlStore(path.parent).open("trip").save_snapshot(6, b"a view")
+    for kept, entries in ((5, 4), (1, 0)):
+        cut_to(path, b"".join(good[:kept]), f"its snapshot was made of 6 entries, but only {entries} are left")
+    cut_to(path, b"", "its snapshot was made of 6 entries, but only 0 are left")
+    path.write_bytes(b"".join(good[:5]))
+    path.with_suffix(".view").unlink()
+    log = JsonlStore(path.parent).open("trip")
+    assert list(log.read()) == user_entries(0, 4)
+    log.append(user_entries(4, 1), 4)
+
+
+def test_jsonl_nothing_is_cut_from_a_log_that_lost_entries(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    JsonlStore(path.parent).open("trip").save_snapshot(6, b"a view")
+    cut_to(path, b"".join([*good[:4], good[4][:20]]), "made of 6 entries, but only 3 are left")
+
+
+def test_jsonl_file_gone(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    store = JsonlStore(path.parent)
+    store.open("trip").save_snapshot(6, b"a view")
+    path.unlink()
+    with pytest.raises(StoreDamaged, match="made of 6 entries, but only 0 are left"):
+        store.open("trip")
+    path.write_bytes(b"".join(good))
+    assert store.open("trip").load_snapshot() == (6, b"a view")
+    path.unlink()
+    store.forget("trip")
+    assert [file.name for file in path.parent.iterdir() if file.is_file()] == [".lock"]
+    assert len(store.open("trip")) == 0
+
+
+def test_jsonl_snapshots_that_prove_nothing(lines: tuple[Path, list[bytes]]) -> None:
+    path, good = lines
+    store, snapshot = JsonlStore(path.parent), path.with_suffix(".view")
+    store.open("trip").save_snapshot(6, b"a view")
+    path.write_bytes(b"".join(good[:5]))
+    whole = snapshot.read_bytes()
+    for content in (whole[:-1], whole[:20], whole.replace(b"view", b"vieu"), (6).to_bytes(8, "big") + b"a view"):
+        snapshot.write_bytes(content)
+        assert len(store.open("trip")) == 4
+    assert store.open("trip").load_snapshot() == (6, b"a view"), "the first format, without a checksum"
+
+
+def test_jsonl_of_another_conversation_by_that_name_proves_nothing(
+    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is forgotten and begun anew between the look at its snapshot and the look at its entries."""
+    path, _ = lines
+    store = JsonlStore(path.parent)
+    store.open("trip").save_snapshot(6, b"a view")
+    path.rename(path.with_suffix(".away"))
+    parse = jsonl.parse_snapshot
+
+    def forgotten_meanwhile(data: bytes) -> tuple[int, bytes] | None:
+        path.with_suffix(".view").unlink()
+        return parse(data)
+
+    monkeypatch.setattr(jsonl, "parse_snapshot", forgotten_meanwhile)
+    assert len(store.open("trip")) == 0
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_jsonl_unfinished_append_that_may_only_be_read(
+    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path, good = lines
+    torn = b"".join([*good[:6], good[6][:20]])
+    path.write_bytes(torn)
+    opening = Path.open
+
+    def read_only(self: Path, mode: str = "r", *args: Any, **more: Any) -> Any:
+        if set(mode) & set("+wa"):
+            raise OSError(number, "not to be written")
+        return opening(self, mode, *args, **more)
+
+    monkeypatch.setattr(Path, "open", read_only)
+    log = JsonlStore(path.parent).open("trip")
+    ignored = "it may only be read: ignored 174 bytes of an append that was never finished, after 4 entries"
+    assert log.repaired == f"{path}: {ignored}"
+    assert list(log.read()) == user_entries(0, 4)
+    with pytest.raises(StoreUnavailable, match="not to be written"):
+        log.append(user_entries(4, 1), 4)
+    assert path.read_bytes() == torn
+
+
 def test_jsonl_another_file(lines: tuple[Path, list[bytes]]) -> None:
     path, good = lines
     refused(path, b"my notes\n", "not a log of ours")
@@ -234,7 +447,7 @@ def test_jsonl_another_file(lines: tuple[Path, list[bytes]]) -> None:
     refused(path, b'{"transom":"log","version":1}\n', "number")
     refused(path, b"".join(good[1:]), "not a log of ours")
     refused(path, b"\0" * len(good[0]) + b"".join(good[1:]), "not a log of ours")
-    refused(path, b"".join([header("other", 1), *good[1:]]), "the conversation 'other', not 'trip'")
+    refused(path, b"".join([encode_header("other", 1), *good[1:]]), "the conversation 'other', not 'trip'")
     refused(path, good[0].replace(b'"version":1', b'"version":2') + b"anything", "a newer Transom wrote this")
 
 
@@ -247,27 +460,27 @@ def test_jsonl_what_seems_damaged_may_be_half_a_repair(lines: tuple[Path, list[b
             with pytest.raises(TimeoutError):
                 opening.result(0.1)
             path.write_bytes(b"".join(good))
-        assert opening.result(5) == said(0, 6)
+        assert opening.result(5) == user_entries(0, 6)
 
 
 def test_jsonl_not_an_entry(lines: tuple[Path, list[bytes]]) -> None:
     path, good = lines
-    path.write_bytes(b"".join([*good[:6], frame(Line(0, None, b'{"seq":5,"at":1.0}'))]))
+    path.write_bytes(b"".join([*good[:6], encode_line(Line(0, None, b'{"seq":5,"at":1.0}'))]))
     log = JsonlStore(str(path.parent)).open("trip")
     with pytest.raises(StoreDamaged, match="entry 5: not an entry"):
         log[5]
-    assert list(log.read(0, 5)) == said(0, 5)
+    assert list(log.read(0, 5)) == user_entries(0, 5)
 
 
 def test_jsonl_the_file_is_gone_or_shorter(lines: tuple[Path, list[bytes]]) -> None:
     path, good = lines
     log = JsonlStore(str(path.parent)).open("trip")
     path.write_bytes(b"".join(good[:4]))
-    for look in (log.refresh, lambda: log.append(said(6, 1), 6)):
+    for look in (log.refresh, lambda: log.append(user_entries(6, 1), 6)):
         with pytest.raises(StoreDamaged, match="is now"):
             look()
     path.unlink()
-    for look in (log.refresh, lambda: log.append(said(6, 1), 6), lambda: log[0]):
+    for look in (log.refresh, lambda: log.append(user_entries(6, 1), 6), lambda: log[0]):
         with pytest.raises(UnknownLog, match="'trip' is no longer in the store"):
             look()
 
@@ -276,7 +489,7 @@ def test_jsonl_bodies(tmp_path: Path) -> None:
     store = JsonlStore(str(tmp_path))
     body = User(parts=(Text("x" * 100_000),))
     log = store.open("trip")
-    log.append([*log_of([body, body]), *said(2, 1)], 0)
+    log.append([*entries_of([body, body]), *user_entries(2, 1)], 0)
     (blob,) = (tmp_path / "blobs").iterdir()
     (path,) = tmp_path.glob("*.jsonl")
     assert (blob.stat().st_size > 100_000, path.stat().st_size < 1_500) == (True, True)
@@ -286,12 +499,12 @@ def test_jsonl_bodies(tmp_path: Path) -> None:
     blob.unlink()
     with pytest.raises(StoreDamaged, match=r"entry 1: its body blobs/\w+ is missing"):
         log[1]
-    assert log[2] == said(2, 1)[0]
+    assert log[2] == user_entries(2, 1)[0]
 
 
 def test_jsonl_a_torn_snapshot_is_no_snapshot(lines: tuple[Path, list[bytes]]) -> None:
     path, _ = lines
     log = JsonlStore(str(path.parent)).open("trip")
-    log.save(6, b"view")
+    log.save_snapshot(6, b"view")
     path.with_suffix(".view").write_bytes(b"\0\0\0")
-    assert log.saved() is None
+    assert log.load_snapshot() is None

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stored import log_of, said
+from places import Place
 
+from transom.core.budget import Budget
+from transom.core.edit import Pin
 from transom.core.message import Text, User
+from transom.drive.conversation import Conversation
 from transom.errors import StoreUnavailable, UnknownLog
+from transom.policies import policy_named
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.jsonl import JsonlLog
-from transom.stores.lines import parse_header
+from transom.stores.jsonl_format import parse_header
+from transom.testing import WordCounter, entries_of, user_entries
+
+WRITER = str(Path(__file__).with_name("writer_process.py"))
 
 
 def test_a_body_that_cannot_be_removed(tmp_path: Path) -> None:
     store = JsonlStore(str(tmp_path))
     for name in ("trip", "two"):
-        store.open(name).append(said(0, 1), 0)
+        store.open(name).append(user_entries(0, 1), 0)
     stuck = tmp_path / "blobs" / "stuck"
     stuck.mkdir()
     with pytest.raises(StoreUnavailable, match="the conversation is gone, but bytes of it stay") as caught:
@@ -38,7 +47,7 @@ def test_a_body_that_cannot_be_removed(tmp_path: Path) -> None:
 def test_what_cannot_be_removed_is_whole(lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
     path, good = lines
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "unlink", refuse)
@@ -51,30 +60,30 @@ def test_what_cannot_be_removed_is_whole(lines: tuple[Path, list[bytes]], monkey
 def test_bodies_of_damaged_lines_stay(tmp_path: Path, part: bytes) -> None:
     store, body = JsonlStore(str(tmp_path)), User(parts=(Text("x" * 100_000),))
     for name in ("trip", "two"):
-        store.open(name).append(log_of([body]), 0)
+        store.open(name).append(entries_of([body]), 0)
     (path,) = tmp_path.glob("two-*.jsonl")
     whole = path.read_bytes()
     at = whole.index(part, whole.index(b"\n")) + len(part)
     path.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
     store.forget("trip")
     path.write_bytes(whole)
-    assert list(store.open("two").read()) == log_of([body])
+    assert list(store.open("two").read()) == entries_of([body])
 
 
 def test_who_appends_shares_the_folder_and_who_forgets_has_it_alone(tmp_path: Path) -> None:
     store, pool = JsonlStore(str(tmp_path)), ThreadPoolExecutor(1)
     log = store.open("trip")
-    log.append(said(0, 1), 0)
-    store.open("two").append(said(0, 1), 0)
-    for shared, waits in ((False, lambda: log.append(said(1, 1), 1)), (True, lambda: store.forget("two"))):
+    log.append(user_entries(0, 1), 0)
+    store.open("two").append(user_entries(0, 1), 0)
+    for shared, waits in ((False, lambda: log.append(user_entries(1, 1), 1)), (True, lambda: store.forget("two"))):
         with store.lock(shared=shared):
             waiting = pool.submit(waits)
             with pytest.raises(TimeoutError):
                 waiting.result(0.1)
             if shared:
-                log.append(said(2, 1), 2)
+                log.append(user_entries(2, 1), 2)
         waiting.result(5)
-    assert (store.names(), list(log.read())) == (["trip"], said(0, 3))
+    assert (store.names(), list(log.read())) == (["trip"], user_entries(0, 3))
 
 
 def numbers(folder: Path) -> dict[str, int]:
@@ -85,14 +94,14 @@ def numbers(folder: Path) -> dict[str, int]:
 def test_a_number_is_never_given_again(tmp_path: Path) -> None:
     store = JsonlStore(str(tmp_path))
     for name in ("killed 1", "killed 2", "first"):
-        store.open(name).append(said(0, 1), 0)
+        store.open(name).append(user_entries(0, 1), 0)
     for path in tmp_path.glob("killed-*.jsonl"):
         path.write_bytes(b"")
     given: list[int] = []
     for name in ("killed 1", "killed 2", "first", "killed 2", "new", "killed 1", "new"):
         if name in store.names():
             store.forget(name)
-        store.open(name).append(said(0, 1), 0)
+        store.open(name).append(user_entries(0, 1), 0)
         given.append(numbers(tmp_path)[name])
     assert len({*given, 3}) == 8
     assert given == sorted(given)
@@ -102,26 +111,40 @@ def test_a_number_is_never_given_again(tmp_path: Path) -> None:
 def test_numbers_of_a_folder_of_old_are_not_given_again(tmp_path: Path) -> None:
     store = JsonlStore(str(tmp_path))
     for name in ("first", "trip"):
-        store.open(name).append(said(0, 1), 0)
+        store.open(name).append(user_entries(0, 1), 0)
+    store.forget("first")
     (tmp_path / ".lock").unlink()
     store.forget("trip")
-    store.open("trip").append(said(0, 1), 0)
-    assert numbers(tmp_path) == {"first": 1, "trip": 3}
+    for name in ("trip", "first"):
+        store.open(name).append(user_entries(0, 1), 0)
+    given = numbers(tmp_path)
+    assert 2 < given["trip"] < given["first"]
+
+
+def test_a_new_conversation_does_not_look_at_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = JsonlStore(tmp_path)
+    store.open("first").append(user_entries(0, 1), 0)
+    monkeypatch.setattr("os.scandir", None)
+    monkeypatch.setattr("os.listdir", None)
+    for name in ("second", "third"):
+        JsonlStore(tmp_path).open(name).append(user_entries(0, 1), 0)
+    monkeypatch.undo()
+    assert numbers(tmp_path) == {"first": 1, "second": 2, "third": 3}
 
 
 def test_who_begins_a_log_has_the_folder_alone(tmp_path: Path) -> None:
     store, pool = JsonlStore(str(tmp_path)), ThreadPoolExecutor(1)
     log = store.open("trip")
-    log.append(said(0, 1), 0)
+    log.append(user_entries(0, 1), 0)
     (path,) = tmp_path.glob("*.jsonl")
     path.write_bytes(b"")
     log = store.open("trip")
     with store.lock(shared=True):
-        waiting = pool.submit(lambda: log.append(said(0, 1), 0))
+        waiting = pool.submit(lambda: log.append(user_entries(0, 1), 0))
         with pytest.raises(TimeoutError):
             waiting.result(0.1)
     waiting.result(5)
-    assert list(store.open("trip").read()) == said(0, 1)
+    assert list(store.open("trip").read()) == user_entries(0, 1)
 
 
 def going(path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +167,9 @@ def test_a_file_that_goes_before_it_is_opened_is_an_empty_log(
     path.write_bytes(b"".join(good[:known]) + wrong)
     going(path, at, monkeypatch)
     log = JsonlStore(str(path.parent)).open("trip")
-    assert (len(log), log.mended, path.exists()) == (0, "", False)
-    log.append(said(0, 1), 0)
-    assert list(log.read()) == said(0, 1)
+    assert (len(log), log.repaired, path.exists()) == (0, "", False)
+    log.append(user_entries(0, 1), 0)
+    assert list(log.read()) == user_entries(0, 1)
 
 
 def test_a_file_that_goes_when_it_was_seen_is_told(
@@ -169,7 +192,7 @@ def test_a_file_that_goes_when_it_was_seen_is_told(
 
 def test_a_log_that_goes_while_they_are_listed(tmp_path: Path) -> None:
     store = JsonlStore(str(tmp_path))
-    store.open("trip").append(said(0, 1), 0)
+    store.open("trip").append(user_entries(0, 1), 0)
     (tmp_path / "gone.jsonl").symlink_to("nowhere")
     assert store.names() == ["trip"]
 
@@ -190,31 +213,53 @@ def test_what_is_damaged_can_be_forgotten(lines: tuple[Path, list[bytes]]) -> No
 
 
 def test_sqlite_forgets_in_several_processes_at_once(tmp_path: Path) -> None:
-    path = str(tmp_path / "a.db")
+    path = tmp_path / "a.db"
     names = [f"trip {number}" for number in range(24)]
     store = SqliteStore(path)
     for name in (*names, "stays"):
-        store.open(name).append(said(0, 1), 0)
-
-    def forget(some: list[str]) -> None:
-        mine = SqliteStore(path)
-        for name in some:
-            mine.forget(name)
-        mine.close()
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(forget, (names[:8], names[8:16], names[16:])))
+        store.open(name).append(user_entries(0, 1), 0)
+    parts = (names[:8], names[8:16], names[16:])
+    writers = [subprocess.Popen([sys.executable, WRITER, "forget_all", f"sqlite:///{path}", *some]) for some in parts]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert store.names() == ["stays"]
+
+
+@pytest.mark.parametrize("snapshot_at", [1, 1_000])
+def test_a_conversation_whose_log_is_forgotten_says_so_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch, snapshot_at: int
+) -> None:
+    store, settings = place.open(), {"budget": Budget(), "policy": policy_named("default"), "counter": WordCounter()}
+    conversation = Conversation(place.open().open("trip"), **settings)
+    conversation.user("hello")
+    conversation.window()
+    store.forget("trip")
+    for act in (lambda: conversation.user("more"), conversation.window, lambda: conversation.edit(Pin(entry=0))):
+        with pytest.raises(UnknownLog, match="no longer in the store"):
+            act()
+    monkeypatch.setattr("transom.drive.conversation.SNAPSHOT_AT", snapshot_at)
+    conversation.close()
+    assert store.names() == []
+
+
+def test_who_reads_what_is_being_forgotten_is_told_so(disk: Place) -> None:
+    store = disk.open()
+    log = store.open("trip")
+    log.append(entries_of([User(parts=(Text(digit * 100_000),)) for digit in "0123456789"]), 0)
+    reading = disk.open().open("trip").read()
+    next(reading)
+    store.forget("trip")
+    with pytest.raises(UnknownLog, match="'trip' is no longer in the store"):
+        list(reading)
 
 
 def test_a_file_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a#b?.db"
     store = SqliteStore(str(path))
-    store.open("trip").append(said(0, 2), 0)
+    store.open("trip").append(user_entries(0, 2), 0)
     store.close()
     monkeypatch.setattr("os.access", lambda *_: False)
     log = SqliteStore(str(path)).open("trip")
     assert len(list(log.read())) == 2
     assert [file.name for file in tmp_path.iterdir()] == [path.name], "nothing was written beside it"
     with pytest.raises(StoreUnavailable, match="readonly database; this changed nothing"):
-        log.append(said(2, 1), 2)
+        log.append(user_entries(2, 1), 2)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from places import Place
-from stored import log_of, said
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
@@ -34,7 +33,7 @@ from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
 from transom.stores.snapshot import freeze, thaw
-from transom.testing import Entries, WordCounter
+from transom.testing import Entries, WordCounter, entries_of, user_entries
 
 COUNTER = WordCounter()
 SEEDS = range(60)
@@ -239,7 +238,7 @@ def _longer(entries: Sequence[Entry], at: int) -> list[Entry]:
 
 
 def test_what_does_not_belong_together_is_refused() -> None:
-    entries = said(0, 5)
+    entries = user_entries(0, 5)
     data = freeze(view_of(Entries(entries), COUNTER))
     for wrong in (b"", b"x", data[:-1], data[:20], b"transom view 9" + data[14:], data[:40] + b"\xff" + data[41:]):
         with pytest.raises(ValueError, match="damaged"):
@@ -257,17 +256,17 @@ def test_what_does_not_belong_together_is_refused() -> None:
 
 
 def test_a_head_must_still_be_one() -> None:
-    entries = log_of([Head(tools=({"a": 1},)), User(parts=(Text("hello"),))])
+    entries = entries_of([Head(tools=({"a": 1},)), User(parts=(Text("hello"),))])
     data = freeze(view_of(Entries(entries), COUNTER))
     with pytest.raises(ValueError, match="entry 0 is not what it was"):
-        thaw(data, Entries([*said(0, 1), entries[1]]), COUNTER)
+        thaw(data, Entries([*user_entries(0, 1), entries[1]]), COUNTER)
 
 
 def test_folds_nest_without_bound() -> None:
     bodies: list[Body] = [User(parts=(Text("first " * 50),))]
     for seq in range(1, 6_000, 2):
         bodies += [User(parts=(Text("more " * 50),)), Fold(first=0, last=seq, text=f"[to {seq}]")]
-    log = Entries(log_of(bodies))
+    log = Entries(entries_of(bodies))
     view = view_of(log, COUNTER)
     thawed = thaw(freeze(view), log, COUNTER)
     depth, slot = 0, thawed.slots[0]
@@ -283,22 +282,22 @@ def test_every_store_opens_a_view(place: Place, seed: int) -> None:
     story = told(seed)
     log = place.open().open("trip")
     log.append(story.entries, 0)
-    log.save(story.view.n, freeze(story.view.on(log)))
+    log.save_snapshot(story.view.n, freeze(story.view.on(log)))
     story.grow(20)
     log.append(story.entries[len(log) :], len(log))
     opened = open_view(place.open().open("trip"), COUNTER)
     assert portrait(opened) == portrait(story.view)
-    log.save(len(log), b"not a snapshot")
+    log.save_snapshot(len(log), b"not a snapshot")
     assert portrait(open_view(log, COUNTER)) == portrait(story.view)
 
 
 def test_opening_reads_only_what_shows(tmp_path: Path) -> None:
-    entries = [*said(0, 40, 500), *log_of([Fold(first=0, last=30, text="[the first 31]")], 40)]
+    entries = [*user_entries(0, 40, 500), *entries_of([Fold(first=0, last=30, text="[the first 31]")], 40)]
     with closing(SqliteStore(str(tmp_path / "a.db"))) as store:
         log = store.open("trip")
         log.append(entries, 0)
         whole = open_view(log, COUNTER)
-        log.save(41, freeze(whole))
+        log.save_snapshot(41, freeze(whole))
         with store.writing() as db:
             db.execute("DELETE FROM entries WHERE seq <= 30")
         assert portrait(open_view(log, COUNTER)) == portrait(whole)

@@ -363,7 +363,7 @@ class Conversation:
         """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
         self._mark(self.view.n)
         with suppress(StoreUnavailable, UnknownLog):
-            self.log.save(self.view.n, freeze(self.view))
+            self.log.save_snapshot(self.view.n, freeze(self.view))
 
     def _mark(self, saved: int) -> None:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))

@@ -1,23 +1,26 @@
-"""What every store gives: conversations by name, each an append-only log that several writers may share."""
+"""The protocol of a store: conversations by name, each an append-only log that several writers may share.
+
+`docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` proves one.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from transom.core.entry import Entry
-from transom.errors import StoreDamaged, StoreUnavailable, TransomError, UnknownLog
 
 
 class StoredLog(Protocol):
-    """One conversation in a store, as this handle knows it. Others may append: `refresh` looks.
+    """One conversation in a store, as one handle knows it.
 
-    Entries are decoded anew each time; whoever needs one twice keeps it. Every method may be called from any thread.
-    A handle that knows entries is of their conversation alone: once that is forgotten, `append` and `refresh` raise
-    UnknownLog, also if there is a new one by the name; `save` keeps nothing; reading raises UnknownLog, or gives what
-    this process still holds.
+    Other handles and processes may append to the same conversation; `refresh` takes in what they appended. Every
+    method may be called from any thread. Entries are decoded each time they are read; a caller that needs an entry
+    twice keeps it.
+
+    A handle that knows entries belongs to their conversation only. After that conversation is forgotten, `append` and
+    `refresh` raise UnknownLog, even if a new conversation has the same name; `save_snapshot` stores nothing; reading
+    raises UnknownLog or gives what is still in this process's memory.
     """
 
     @property
@@ -26,108 +29,70 @@ class StoredLog(Protocol):
         ...
 
     @property
-    def mended(self) -> str:
-        """One line that says what was repaired when the log was opened, or nothing."""
+    def repaired(self) -> str:
+        """One line about the unfinished append that was found when the log was opened; empty if there was none."""
         ...
 
     def __len__(self) -> int:
-        """Entries this handle knows of."""
+        """The number of entries this handle knows."""
         ...
 
     def __getitem__(self, seq: int, /) -> Entry:
-        """The entry with this number. Raises IndexError outside, StoreDamaged if it cannot be read."""
+        """The entry with this number. Raises IndexError outside the log, StoreDamaged if the entry cannot be read."""
         ...
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """The known entries from `start` to before `stop`, in order, a few in memory at a time."""
+        """The known entries from `start` to before `stop`, in order. Only a few are in memory at a time."""
         ...
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Store all of these entries or none; durable when it returns. Their seqs are `expect`, `expect` + 1, …
+        """Store all of these entries or none; they are durable when this returns. Their seqs begin at `expect`.
 
-        Raises Conflict, with nothing stored, if the log in the store does not have `expect` entries.
+        Raises Conflict, with nothing stored, if the stored log does not have exactly `expect` entries.
         """
         ...
 
     def refresh(self) -> int:
-        """Look for entries that others appended; the new length."""
+        """Look for entries that others appended; gives the new length."""
         ...
 
-    def save(self, at: int, snapshot: bytes) -> None:
-        """Keep this snapshot of a view of the first `at` entries in place of the last one. It may be forgotten."""
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+        """Store the snapshot of a view of the first `at` entries, in place of the last one. A store may lose it.
+
+        Raises ValueError if the handle knows fewer than `at` entries.
+        """
         ...
 
-    def saved(self) -> tuple[int, bytes] | None:
-        """The snapshot kept last, with its number of entries."""
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        """The snapshot that was stored last, with its number of entries."""
         ...
 
 
 class Store(Protocol):
-    """Where conversations are kept."""
+    """A place that holds conversations."""
 
     def open(self, name: str) -> StoredLog:
-        """The conversation with this name; an unknown one is an empty log, made at its first append."""
+        """The conversation with this name. An unknown name is an empty log; its first append creates it.
+
+        Raises StoreDamaged if entries are missing or unreadable and the store can know it without reading them all.
+        """
         ...
 
     def names(self) -> list[str]:
-        """All conversations, in the order they were made."""
+        """The names of all conversations, in the order in which they were created."""
         ...
 
     def forget(self, name: str) -> None:
-        """Remove a conversation for good: entries, snapshot, and large bodies that no other one here holds.
+        """Remove a conversation for good: entries, snapshot, and large bodies that no other conversation here has.
 
-        When it returns, no file of the store has their bytes. Killed before, the conversation is whole, or it is gone
-        and the next `forget`, by this name or any, removes what bytes are left. It waits for others who write; its work
-        grows with the store. Raises UnknownLog, with nothing changed, if there is no such conversation, and nothing
-        left of any that is gone; StoreUnavailable, which says if the conversation is gone all the same.
+        When this returns, no file of the store has those bytes. If the process dies before, the conversation is either
+        whole, or it is gone and the next `forget`, of any name, removes the bytes that are left. It waits for writers,
+        and its work grows with the store. Raises UnknownLog, with nothing changed, if there is no such conversation and
+        nothing is left of an older one. Raises StoreUnavailable if it fails; the message says whether the conversation
+        is gone.
         """
         ...
 
     def close(self) -> None:
-        """Let go of files. What was appended is safe without it."""
+        """Release files and connections. What was appended is safe without it."""
         ...
-
-
-def numbered(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
-    """The entries, if they are numbered as they will stand. A log with a wrong number in it could never be read."""
-    for seq, entry in enumerate(entries, expect):
-        if entry.seq != seq:
-            raise ValueError(f"entry {entry.seq} cannot stand at {seq}")
-    return entries
-
-
-def known(seq: int, length: int) -> int:
-    """The seq, if it is one of the log's. Raises IndexError."""
-    if not 0 <= seq < length:
-        raise IndexError(f"no entry {seq} in a log of {length}")
-    return seq
-
-
-def outage(path: str, why: object) -> TransomError:
-    """The store's place cannot be written or read now (disk full, locked, gone); the log stays usable."""
-    return StoreUnavailable(f"{path}: {why}; this changed nothing, what was stored before is intact")
-
-
-def unknown(name: str) -> UnknownLog:
-    """There is nothing to forget."""
-    return UnknownLog(f"no conversation {name!r} in the store")
-
-
-def forgotten(name: str) -> UnknownLog:
-    """What a handle knows is not there any more; it must not become the beginning of something else."""
-    return UnknownLog(f"the conversation {name!r} is no longer in the store: open it again to begin a new one")
-
-
-@contextmanager
-def wiping(path: str) -> Generator[None]:
-    """The conversation is gone already; what fails now leaves bytes of it."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as problem:
-        why = "the conversation is gone, but bytes of it stay there until it is forgotten once more"
-        raise StoreUnavailable(f"{path}: {problem}; {why}") from problem
-
-
-def damage(path: str, why: object) -> StoreDamaged:
-    """What stands in the store is not what was written."""
-    return StoreDamaged(f"{path}: {why}", "nothing was changed")

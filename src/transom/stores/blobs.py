@@ -1,6 +1,7 @@
-"""Large bodies are kept apart from the entries that hold them, once each, named by what they contain.
+"""Entries as bytes, with large bodies apart: a body of more than 64 KiB is stored once, under the hash of its content.
 
-Splitting is on bytes: `"body":` cannot stand before the body, since only two numbers do; so joining is exact.
+The split is made on bytes. Before the body an entry has only two numbers, so the first `"body":` is the body's own key,
+and joining restores the exact bytes.
 """
 
 from __future__ import annotations
@@ -13,35 +14,44 @@ from transom.core.message import Opaque
 from transom.errors import InvalidMessage
 
 LIMIT = 64 * 1024
-"""An encoded entry of more bytes than this keeps its body elsewhere."""
+"""The body of an entry is stored apart if the encoded entry has more bytes than this."""
 
 _BODY = b'"body":'
 
 
-def split(entry: Entry) -> tuple[bytes, bytes | None]:
-    """An encoded entry; if it is large, without its body, which comes second.
+def encode_entry(entry: Entry) -> bytes:
+    """The entry as one line of JSON, without the line end.
 
-    Raises InvalidMessage for what is not JSON, or could not be read again: better refused now than found lost later.
+    Raises InvalidMessage for content that is not JSON or could not be decoded again: an error now is better than an
+    entry that nobody can read later.
     """
     try:
         line = encode(entry)
         decode(line)
     except (TypeError, ValueError) as problem:
         raise InvalidMessage(f"entry {entry.seq}", f"it cannot be stored: {problem}") from problem
+    return line
+
+
+def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
+    """The encoded entry; if it is large, without its body, which comes second. Raises InvalidMessage."""
+    line = encode_entry(entry)
     if len(line) <= LIMIT:
         return line, None
     start = line.index(_BODY) + len(_BODY)
     body = plain(entry.body.raw if isinstance(entry.body, Opaque) else entry.body)
-    end = start + len(body)  # where the line is escaped in another way it is cut elsewhere, and joins all the same
+    end = start + len(
+        body
+    )  # with other escapes in the line this is another place; joining restores the line all the same
     return line[:start] + line[end:], line[start:end]
 
 
-def join(row: bytes, body: bytes) -> bytes:
-    """The encoded entry again. Raises ValueError if the row has no place for a body."""
+def join_entry(row: bytes, body: bytes) -> bytes:
+    """The encoded entry, from the parts that `split_entry` gave. Raises ValueError if the row has no body's place."""
     start = row.index(_BODY) + len(_BODY)
     return row[:start] + body + row[start:]
 
 
-def key(body: bytes) -> str:
-    """The name of a body."""
+def body_key(body: bytes) -> str:
+    """The key of a body: the hash of its content."""
     return hashlib.blake2b(body, digest_size=32).hexdigest()

@@ -1,59 +1,88 @@
-"""Conversations as JSON Lines in a folder, one file each, readable for ever with nothing but a text editor.
+"""Conversations as JSON Lines in a folder, one file each; any text editor can read them.
 
-Rules: an append is one write and one fsync under the file's lock; a large body is on disk before the line that points
-at it; a file is only ever cut where an append was never finished. A handle keeps the offsets of the lines, no file.
+An append is one write and one fsync under the lock of the log's file. A large body is on disk before the line that
+names it. A file is cut only where an append was never finished. No file stays open between two calls: a handle keeps
+the offsets of the lines. So the number of open conversations does not matter.
 
-Who appends shares the folder's lock; who makes a log or forgets one has it alone, so that no body is written meanwhile.
-The lock file is as many bytes long as the highest number that was taken: the number in a header, higher than that of
-all logs made before, is never given again, and tells a log from a later one by its name.
+The folder has a lock too. Appending shares it; creating or forgetting a log takes it alone, so that no body is written
+meanwhile. Each log gets a number, higher than all numbers given before, and has it in its header. So a handle can tell
+its log from a later one by the same name. The lock file has one byte for each number that was ever given.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from array import array
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import RLock, get_ident
+from threading import RLock
 from typing import IO
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
-from transom.stores.base import damage, forgotten, known, numbered, outage, unknown, wiping
-from transom.stores.blobs import join, key, split
-from transom.stores.lines import Line, frame, header, held, parse, parse_header, scan
+from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.checks import (
+    check_index,
+    check_seqs,
+    check_snapshot,
+    entries_missing,
+    log_forgotten,
+    no_such_log,
+    reporting_leftovers,
+    store_damaged,
+)
+from transom.stores.jsonl_files import (
+    file_stem,
+    is_read_only,
+    opened_for_append,
+    os_errors_translated,
+    replace_file,
+    sync_folder,
+    write_durably,
+)
+from transom.stores.jsonl_format import (
+    SNAPSHOT_HEAD,
+    Line,
+    blob_keys,
+    encode_header,
+    encode_line,
+    encode_snapshot,
+    parse_header,
+    parse_line,
+    parse_snapshot,
+    scan,
+    snapshot_at,
+)
 from transom.stores.locks import locked
-
-_AT = 8
-"""Bytes before a snapshot that say of how many entries it is."""
 
 
 class JsonlLog:
-    """One conversation: its file, and where each entry's line starts."""
+    """One conversation: its file, and the offset of each entry's line."""
 
     def __init__(self, store: JsonlStore, name: str) -> None:
-        self.name, self.mended = name, ""
+        self.name, self.repaired = name, ""
         self._store = store
-        self._path = store.path / f"{_stem(name)}.jsonl"
+        self._path = store.path / f"{file_stem(name)}.jsonl"
+        self._snapshot_path = self._path.with_suffix(".view")
         self._lock = RLock()
-        self._head = b""
+        self._header = b""
         self._starts = array("q")
         self._end = 0
         self._n = 0
-        with self._lock, self._looking():
-            if self._look_twice():
-                self._mend()
+        with self._lock, self._absence_allowed():
+            tail = self._look()
+            self._check_against_snapshot()  # before anything is cut
+            if tail:
+                self._repair()
         self._n = len(self._starts)
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, seq: int, /) -> Entry:
-        known(seq, self._n)
+        check_index(seq, self._n)
         with self._reading() as file:
             return self._entry(file, seq)
 
@@ -65,51 +94,57 @@ class JsonlLog:
                     yield self._entry(file, seq)
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        pairs = [split(entry) for entry in numbered(entries, expect)]
-        with self._lock, _told(self._path):
-            made = self._end > 0
-            with self._store.lock(shared=made):  # logs are numbered as they are made: one at a time
-                there = self._path.exists()
-                if made and not there:
-                    raise forgotten(self.name)
-                if expect and not there:
+        pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
+        with self._lock, os_errors_translated(self._path):
+            created = self._end > 0
+            with self._store.lock(shared=created):  # one log is created at a time, since it takes a number
+                exists = self._path.exists()
+                if created and not exists:
+                    raise log_forgotten(self.name)
+                if expect and not exists:
                     raise Conflict(expect, 0)
-                if pairs or there:
+                if pairs or exists:
                     self._append(pairs, expect)
-                if not made:
-                    _sync_folder(self._store.path)
+                if not created:
+                    sync_folder(self._store.path)
             self._n = expect + len(pairs)
 
     def refresh(self) -> int:
-        with self._lock, self._looking():
-            self._look_twice()  # an append that another process has not finished yet is none of ours
+        with self._lock:
+            self._look()  # the rest may be an append that another process has not finished yet
             self._n = len(self._starts)
         return self._n
 
-    def save(self, at: int, snapshot: bytes) -> None:
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+        check_snapshot(at, self._n)
         if self._end:
-            with suppress(UnknownLog), _told(self._path), self._store.lock(shared=True), self._reading():
-                _write_whole(self._path.with_suffix(".view"), at.to_bytes(_AT, "big") + snapshot)
+            lock = self._store.lock(shared=True)
+            with suppress(UnknownLog), os_errors_translated(self._path), lock, self._reading():
+                replace_file(self._snapshot_path, encode_snapshot(at, snapshot))
 
-    def saved(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
         try:
-            data = self._path.with_suffix(".view").read_bytes()
+            return parse_snapshot(self._snapshot_path.read_bytes())
         except OSError:
             return None
-        return (int.from_bytes(data[:_AT], "big"), data[_AT:]) if len(data) > _AT else None
+
+    # ---- appending
 
     def _append(self, pairs: list[tuple[bytes, bytes | None]], expect: int) -> None:
-        with _writable(self._path) as file, locked(file):
+        with opened_for_append(self._path) as file, locked(file):
             self._catch_up(file)
             if len(self._starts) != expect:
                 raise Conflict(expect, len(self._starts))
             if not pairs:
                 return
-            begin = b"" if self._end else header(self.name, self._store.number())
+            begin = b"" if self._end else encode_header(self.name, self._store.take_number())
             last = len(pairs) - 1
-            lines = [frame(Line(last - i, self._store.keep(body), row)) for i, (row, body) in enumerate(pairs)]
+            lines = [
+                encode_line(Line(left=last - i, blob=self._store.store_body(body), row=row))
+                for i, (row, body) in enumerate(pairs)
+            ]
             self._write(file, begin + b"".join(lines))
-            self._head = begin or self._head
+            self._header = begin or self._header
             at = self._end + len(begin)
             for line in lines:
                 self._starts.append(at)
@@ -117,58 +152,98 @@ class JsonlLog:
             self._end = at
 
     def _write(self, file: IO[bytes], data: bytes) -> None:
-        """All of it on disk, or as if it had never been tried."""
+        """All of it is on disk, or the file is as it was."""
         file.seek(self._end)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
+            write_durably(file, data)
         except BaseException:
             with suppress(OSError):  # if even that fails, the next append or opening cuts it
                 file.truncate(self._end)
             raise
 
     def _catch_up(self, file: IO[bytes]) -> int:
-        """Take in what others appended, cut what a dead one began. Only under the file's lock. Gives the bytes cut."""
-        self._same(file)
+        """Index what others appended and cut an unfinished append; gives the bytes cut. The caller holds the lock."""
+        self._check_same_log(file)
         size = os.fstat(file.fileno()).st_size
         if size == self._end:
             return 0
-        tail = self._look()
+        tail = self._index()
         if tail:
             file.truncate(self._end)
             os.fsync(file.fileno())
         return tail
 
-    def _mend(self) -> None:
-        with self._path.open("r+b", buffering=0) as file, locked(file):  # who was writing has finished, or is dead
-            cut = self._catch_up(file)
-        if cut:
-            n = len(self._starts)
-            self.mended = f"{self._path}: cut {cut:,} bytes of an append that was never finished, after {n:,} entries"
+    # ---- opening
 
-    def _look_twice(self) -> int:
-        """Look without waiting for a writer; what seems damaged may be an append, or a repair, half seen."""
+    def _repair(self) -> None:
+        """Cut an unfinished append, or ignore it where the file may only be read. Says so in `repaired`.
+
+        With the lock held, the append's writer is known to be dead.
+        """
         try:
-            return self._look()
-        except StoreDamaged:
-            with self._path.open("rb") as file, locked(file):
-                return self._look()
+            with self._path.open("r+b", buffering=0) as file, locked(file):
+                tail, done = self._catch_up(file), "cut"
+        except OSError as problem:
+            if not is_read_only(problem):
+                raise
+            with self._path.open("rb") as file, locked(file, shared=True):
+                tail, done = self._index(), "it may only be read: ignored"
+        if tail:
+            what = f"{done} {tail:,} bytes of an append that was never finished"
+            self.repaired = f"{self._path}: {what}, after {len(self._starts):,} entries"
+
+    def _check_against_snapshot(self) -> None:
+        """Raises StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
+
+        A log may be forgotten and created again between two looks, so only a snapshot that is the same before and after
+        a look counts.
+        """
+        before = None
+        while (found := self._snapshot_ahead()) is not None:
+            if found == before:
+                entries = len(self._starts)
+                way_out = f"delete {self._snapshot_path.name} to go on with the entries that are left"
+                raise entries_missing(str(self._path), found=entries, at=found[0], remedy=way_out)
+            before = found
+            self._look()
+
+    def _snapshot_ahead(self) -> tuple[int, bytes] | None:
+        """The snapshot, if it is whole and was made of more entries than are known. Usually only its head is read."""
+        try:
+            with self._snapshot_path.open("rb", buffering=0) as file:
+                at = snapshot_at(file.read(SNAPSHOT_HEAD))
+        except OSError:
+            return None
+        return self.load_snapshot() if at > len(self._starts) else None
+
+    # ---- reading
 
     def _look(self) -> int:
-        """Index the whole appends behind the known ones; gives how many bytes follow them that do not count."""
+        """Index what is there, without waiting for a writer; gives the number of bytes that do not count.
+
+        What seems damaged may be half of an append or of a repair: only then wait.
+        """
+        with self._absence_allowed():
+            try:
+                return self._index()
+            except StoreDamaged:
+                with self._path.open("rb") as file, locked(file):
+                    return self._index()
+        return 0
+
+    def _index(self) -> int:
+        """Take in the whole appends after the known ones; gives the number of bytes after them that do not count."""
         with self._path.open("rb") as file:
-            self._same(file)
+            self._check_same_log(file)
             size = os.fstat(file.fileno()).st_size
             if size < self._end:
-                raise damage(str(self._path), f"it was {self._end:,} bytes long and is now {size:,}")
+                raise store_damaged(str(self._path), f"it was {self._end:,} bytes long and is now {size:,}")
             try:
-                return self._index(file, size)
+                return self._index_from(file, size)
             except ValueError as problem:
-                raise damage(str(self._path), problem) from problem
+                raise store_damaged(str(self._path), problem) from problem
 
-    def _index(self, file: IO[bytes], size: int) -> int:
+    def _index_from(self, file: IO[bytes], size: int) -> int:
         begin = self._end
         if not begin and size:
             first = file.readline()
@@ -176,180 +251,140 @@ class JsonlLog:
                 return size
             if found[0] != self.name:
                 raise ValueError(f"it holds the conversation {found[0]!r}, not {self.name!r}")
-            begin, self._head = len(first), first
+            begin, self._header = len(first), first
         file.seek(begin)
         seen = scan(file, begin, len(self._starts))
         if not self._starts and not seen.starts:
-            return size  # a header alone: the log was never made
+            return size  # a header alone: the log was never created
         self._starts.extend(seen.starts)
         self._end = seen.end
         return seen.tail
 
     @contextmanager
     def _reading(self) -> Generator[IO[bytes]]:
-        with self._looking(), self._path.open("rb", buffering=0) as file:
-            self._same(file)
+        with self._absence_allowed(), self._path.open("rb", buffering=0) as file:
+            self._check_same_log(file)
             yield file
 
     @contextmanager
-    def _looking(self) -> Generator[None]:
-        """Where there is no file there is nothing to see. Raises UnknownLog if a log was seen there before."""
-        with _told(self._path):
+    def _absence_allowed(self) -> Generator[None]:
+        """A file that is not there has no entries. Raises UnknownLog if this handle knows entries of it."""
+        with os_errors_translated(self._path):
             try:
                 yield
             except FileNotFoundError:
                 if self._end:
-                    raise forgotten(self.name) from None
+                    raise log_forgotten(self.name) from None
 
-    def _same(self, file: IO[bytes]) -> None:
-        """Raises UnknownLog if this is another log than the one whose lines are known."""
+    def _check_same_log(self, file: IO[bytes]) -> None:
+        """Raises UnknownLog if this is a later log by the same name."""
         file.seek(0)
-        if self._end and file.read(len(self._head)) != self._head:
-            raise forgotten(self.name)
+        if self._end and file.read(len(self._header)) != self._header:
+            raise log_forgotten(self.name)
 
     def _entry(self, file: IO[bytes], seq: int) -> Entry:
         start = self._starts[seq]
         stop = self._starts[seq + 1] if seq + 1 < len(self._starts) else self._end
         file.seek(start)
         try:
-            line = parse(file.read(stop - start))
-            entry = decode(line.row if line.blob is None else join(line.row, self._store.body(line.blob)))
+            line = parse_line(file.read(stop - start))
+            entry = decode(line.row if line.blob is None else join_entry(line.row, self._store.load_body(line.blob)))
         except (ValueError, TypeError) as problem:
-            with self._reading():  # it may have been forgotten meanwhile
-                wrong = damage(str(self._path), f"entry {seq}: {problem}")
+            with self._reading():  # raises UnknownLog if it was forgotten meanwhile
+                wrong = store_damaged(str(self._path), f"entry {seq}: {problem}")
             raise wrong from problem
         return entry
 
 
 class JsonlStore:
-    """A folder of logs, made if it is not there. Raises InvalidSetting if it cannot be."""
+    """A folder of logs, created if it is not there. Raises InvalidSetting if it cannot be."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         self._blobs = self.path / "blobs"
         try:
-            self._blobs.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._blobs.mkdir(exist_ok=True)
         except OSError as problem:
-            raise InvalidSetting(f"{self.path}: {problem.strerror}") from problem
+            if not (is_read_only(problem) and self.path.is_dir()):  # a folder that may only be read can lack `blobs`
+                raise InvalidSetting(f"{self.path}: {problem.strerror}") from problem
 
     def open(self, name: str) -> JsonlLog:
         return JsonlLog(self, name)
 
     def names(self) -> list[str]:
-        found: list[tuple[int, str]] = []
-        for path in self.path.glob("*.jsonl"):
-            with _told(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:  # opening tells why
-                if (parsed := parse_header(file.readline())) is not None:
-                    found.append((parsed[1], parsed[0]))
-        return [name for _, name in sorted(found)]
+        return [name for _, name in sorted(self._headers())]
 
     def forget(self, name: str) -> None:
-        path = self.path / f"{_stem(name)}.jsonl"
-        with _told(path), self.lock():
-            if known := name in self.names():
-                self.number()  # then at least as many are written down as there are logs
-                for aside in self.path.glob(f"{path.stem}.view*"):
-                    aside.unlink()
-                path.unlink()
-            with wiping(str(path)):
-                _sync_folder(self.path)
-                swept = self._sweep()
+        path = self.path / f"{file_stem(name)}.jsonl"
+        with os_errors_translated(path), self.lock():
+            snapshots = list(self.path.glob(f"{path.stem}.view*"))
+            lost = bool(snapshots) and not path.exists()
+            if known := lost or name in self.names():
+                self.take_number()  # from now on the lock file covers every number that was given
+                for snapshot in snapshots:
+                    snapshot.unlink()
+                path.unlink(missing_ok=lost)
+            with reporting_leftovers(str(path)):
+                sync_folder(self.path)
+                swept = self._remove_unused_bodies()
             if not known and (path.exists() or not swept):
-                raise unknown(name)
+                raise no_such_log(name)
 
     def close(self) -> None:
-        pass
-
-    def number(self) -> int:
-        """One that no log here ever had. Only who has the folder alone takes one."""
-        there = sum(entry.name.endswith(".jsonl") for entry in os.scandir(self.path))  # at first, none was kept
-        with (self.path / ".lock").open("ab", buffering=0) as file:
-            number = max(there, file.tell() + 1)
-            file.write(b"." * (number - file.tell()))
-            os.fsync(file.fileno())
-        return number
+        """Nothing to release: no file stays open."""
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:
-        """The folder, alone or with others who share it."""
+        """The folder's lock, alone or shared."""
         with (self.path / ".lock").open("ab", buffering=0) as file, locked(file, shared=shared):
             yield
 
-    def keep(self, body: bytes | None) -> str | None:
-        """The key of a body that is now on disk."""
+    def take_number(self) -> int:
+        """A number that no log of this folder ever had. The caller has the folder's lock alone."""
+        with (self.path / ".lock").open("ab", buffering=0) as file:
+            taken = file.tell()
+            # Folders of the first format, or copied without the lock file, have the numbers in the headers only.
+            given = taken or max((number for number, _ in self._headers()), default=0)
+            file.write(b"." * (given + 1 - taken))
+            os.fsync(file.fileno())
+        return given + 1
+
+    def store_body(self, body: bytes | None) -> str | None:
+        """The key of a body, which is on disk when this returns."""
         if body is None:
             return None
-        name = key(body)
-        path = self._blobs / name
+        key = body_key(body)
+        path = self._blobs / key
         if not path.exists():
-            _write_whole(path, body)
-        return name
+            replace_file(path, body)
+        return key
 
-    def _sweep(self) -> bool:
-        """Remove the bodies no log holds, and torn ones; whether there were any. Only while nobody appends."""
-        kept: set[str] = set()
-        for path in self.path.glob("*.jsonl"):
-            with path.open("rb") as file:
-                kept |= held(file)
-        loose = [path for path in self._blobs.iterdir() if path.name not in kept]
-        for path in loose:
-            path.unlink()
-        _sync_folder(self._blobs)
-        return bool(loose)
-
-    def body(self, name: str) -> bytes:
-        """A body by its key. Raises ValueError if it is gone or changed."""
+    def load_body(self, key: str) -> bytes:
+        """A body by its key. Raises ValueError if it is missing or not what was stored."""
         try:
-            body = (self._blobs / name).read_bytes()
+            body = (self._blobs / key).read_bytes()
         except FileNotFoundError:
-            raise ValueError(f"its body blobs/{name} is missing") from None
-        if key(body) != name:
-            raise ValueError(f"its body blobs/{name} is damaged")
+            raise ValueError(f"its body blobs/{key} is missing") from None
+        if body_key(body) != key:
+            raise ValueError(f"its body blobs/{key} is damaged")
         return body
 
+    def _headers(self) -> Iterator[tuple[int, str]]:
+        """The number and name of every log that was created. Opening a damaged one says what is wrong with it."""
+        for path in self.path.glob("*.jsonl"):
+            with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
+                if (found := parse_header(file.readline())) is not None:
+                    yield found[1], found[0]
 
-def _stem(name: str) -> str:
-    """A file name any file system takes, for any name: what is readable of it, and a hash that tells it from others."""
-    readable = re.sub(r"[^a-z0-9_]+", "-", name.lower())[:40].strip("-")
-    sure = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return f"{readable}-{sure}" if readable else sure
-
-
-@contextmanager
-def _told(path: Path) -> Generator[None]:
-    """What the system says is said in our words."""
-    try:
-        yield
-    except OSError as problem:
-        raise outage(str(path), problem.strerror or problem) from problem
-
-
-@contextmanager
-def _writable(path: Path) -> Generator[IO[bytes]]:
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b", 0) as file:
-        yield file
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """The file with all of the data, or as it was: written aside, then renamed."""
-    aside = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
-    try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    """Make new names in a folder last. Windows does it by itself."""
-    if os.name == "posix":
-        folder = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    def _remove_unused_bodies(self) -> bool:
+        """Remove bodies that no log names, and unfinished files; whether there were any. Nobody appends meanwhile."""
+        used: set[str] = set()
+        for path in self.path.glob("*.jsonl"):
+            with path.open("rb") as file:
+                used |= blob_keys(file)
+        unused = [path for path in self._blobs.iterdir() if path.name not in used]
+        for path in unused:
+            path.unlink()
+        sync_folder(self._blobs)
+        return bool(unused)

@@ -1,4 +1,4 @@
-"""Conversations in memory: for tests, for `fit`, for what need not outlive the process."""
+"""Conversations in memory: for tests, for `fit`, and for what need not outlive the process."""
 
 from __future__ import annotations
 
@@ -8,94 +8,95 @@ from threading import Lock
 
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
-from transom.stores.base import forgotten, known, numbered, unknown
+from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log
 
 
-class _Shelf:
-    """What all handles of one name share."""
+class _Content:
+    """One conversation, shared by all handles of its name."""
 
-    __slots__ = ("entries", "gone", "snapshot")
+    __slots__ = ("entries", "forgotten", "snapshot")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.snapshot: tuple[int, bytes] | None = None
-        self.gone = False
+        self.forgotten = False
 
 
 class MemoryLog:
-    """A list of entries. What is read is the object that was appended (entries are frozen)."""
+    """A list of entries. Reading gives the object that was appended; entries are frozen."""
 
-    mended = ""
+    repaired = ""
 
     def __init__(self, name: str, store: MemoryStore) -> None:
         self.name = name
-        self._store, self._shelf = store, store.shelf(name)
-        self._n = len(self._shelf.entries)
+        self._store, self._content = store, store.content(name)
+        self._n = len(self._content.entries)
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, seq: int, /) -> Entry:
-        return self._shelf.entries[known(seq, self._n)]
+        return self._content.entries[check_index(seq, self._n)]
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         for seq in range(start, self._n if stop is None else min(stop, self._n)):
-            yield self._shelf.entries[seq]
+            yield self._content.entries[seq]
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         with self._store.lock:
-            shelf = self._current() if self._shelf.gone else self._shelf
-            if (n := len(shelf.entries)) != expect:
+            content = self._current() if self._content.forgotten else self._content
+            if (n := len(content.entries)) != expect:
                 raise Conflict(expect, n)
-            shelf.entries.extend(numbered(entries, expect))
+            content.entries.extend(check_seqs(entries, expect))
             self._n = n + len(entries)
             if not expect and entries:
-                self._store.begun.setdefault(self.name, shelf)
+                self._store.created.setdefault(self.name, content)
 
     def refresh(self) -> int:
         self._n = len(self._current().entries)
         return self._n
 
-    def save(self, at: int, snapshot: bytes) -> None:
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+        check_snapshot(at, self._n)
         with suppress(UnknownLog):
             self._current().snapshot = (at, snapshot)
 
-    def saved(self) -> tuple[int, bytes] | None:
-        return self._shelf.snapshot
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        return self._content.snapshot
 
-    def _current(self) -> _Shelf:
-        """What stands by the name now. Raises UnknownLog if that is not what this handle knows entries of."""
-        if self._shelf.gone:
+    def _current(self) -> _Content:
+        """The conversation that has the name now. Raises UnknownLog if this handle knows entries of another one."""
+        if self._content.forgotten:
             if self._n:
-                raise forgotten(self.name)
-            self._shelf = self._store.shelf(self.name)
-        return self._shelf
+                raise log_forgotten(self.name)
+            self._content = self._store.content(self.name)
+        return self._content
 
 
 class MemoryStore:
     """Named logs that live as long as the store."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Shelf] = {}
-        self.begun: dict[str, _Shelf] = {}
+        self._by_name: dict[str, _Content] = {}
+        self.created: dict[str, _Content] = {}
         self.lock = Lock()
 
     def open(self, name: str) -> MemoryLog:
         return MemoryLog(name, self)
 
     def names(self) -> list[str]:
-        return list(self.begun)
+        return list(self.created)
 
     def forget(self, name: str) -> None:
         with self.lock:
-            if (shelf := self.begun.pop(name, None)) is None:
-                raise unknown(name)
-            shelf.gone = True
-            del self._known[name]
+            if (content := self.created.pop(name, None)) is None:
+                raise no_such_log(name)
+            content.forgotten = True
+            del self._by_name[name]
 
     def close(self) -> None:
         pass
 
-    def shelf(self, name: str) -> _Shelf:
-        """What all handles of this name share from now on."""
-        return self._known.get(name) or self._known.setdefault(name, _Shelf())
+    def content(self, name: str) -> _Content:
+        """The conversation that all handles of this name share from now on, created if there is none."""
+        return self._by_name.get(name) or self._by_name.setdefault(name, _Content())

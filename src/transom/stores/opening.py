@@ -11,10 +11,10 @@ from transom.stores.snapshot import thaw
 
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
     """The snapshot and the entries after it; without one that still holds, all entries."""
-    view, kept = View.empty(log, counter), log.saved()
-    if kept is not None:
+    view, saved = View.empty(log, counter), log.load_snapshot()
+    if saved is not None:
         try:
-            view = thaw(kept[1], log, counter)
+            view = thaw(saved[1], log, counter)
         except ValueError:
             view = View.empty(log, counter)
     return fold(view, log.read(view.n))

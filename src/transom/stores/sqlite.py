@@ -1,49 +1,46 @@
 """Conversations in one SQLite file: the default store.
 
-Rules: what `append` returned from is on disk (WAL, synchronous=FULL); a body stands in `blobs` before the entry that
-points at it; a file that is not ours is never changed. One connection serves all threads, one statement at a time, and
-no statement stays open between two calls, so that a half-read log never blocks a write. The number of a log is never
-given again: of a forgotten one a row without its name stays, of generation 1 until no byte of the rest does, then 2.
+What `append` returned from is on disk (WAL, synchronous=FULL). A body is in `blobs` before the entry that names it.
+Every row has a checksum and every large body is named by its hash; both are compared when the entry is read. A file
+that is not ours is never changed.
+
+The number of a log is never given again. Of a forgotten log one row stays, without its name. Its generation is 1 while
+bytes of the log may be left in the file, and then 2.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from threading import RLock
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, TransomError, UnknownLog
-from transom.stores.base import damage, forgotten, known, numbered, outage, unknown, wiping
-from transom.stores.blobs import join, key, split
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.checks import (
+    check_index,
+    check_seqs,
+    check_snapshot,
+    entries_missing,
+    log_forgotten,
+    no_such_log,
+    reporting_leftovers,
+    store_damaged,
+)
+from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
 
-_APPLICATION = 0x7472616E
-"""Marks the file as ours: "tran"."""
-_VERSION = 1
-_PATIENCE = 30.0
-"""Seconds to wait for another process that is writing."""
-_PAUSE = 0.01
-"""Seconds between two tries where SQLite does not wait by itself."""
 _BATCH = 64
 """Entries fetched at once when reading; large bodies are not among them."""
 
-_SCHEMA = (
-    "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
-    """CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
-       blob TEXT REFERENCES blobs, PRIMARY KEY (log, seq))""",
-    "CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL)",
-    "CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL)",
-    f"PRAGMA application_id = {_APPLICATION}",
-    f"PRAGMA user_version = {_VERSION}",
-)
-
 _LENGTH = "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE log = ?"
-_ROWS = "SELECT seq, body, blob FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
+_ROWS = "SELECT seq, body, blob, {} FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
+_ROWS_NOW, _ROWS_V1 = _ROWS.format("crc"), _ROWS.format("NULL")
+_SNAPSHOT = "SELECT at, view, {} FROM snapshots WHERE log = ?"
+_SNAPSHOT_NOW, _SNAPSHOT_V1 = _SNAPSHOT.format("crc"), _SNAPSHOT.format("NULL")
 _NAMES = "SELECT name FROM logs WHERE generation = 0 ORDER BY id"
 _NAMED = "SELECT id FROM logs WHERE name = ?"
 _FORGET = (
@@ -56,23 +53,26 @@ _FORGET = (
 _LEFT = "SELECT id FROM logs WHERE generation = 1"
 _WIPED = "UPDATE logs SET generation = 2 WHERE id = ?"
 
+_Row = tuple[int, bytes, str | None, int | None]
+
 
 class SqliteLog:
     """One conversation in the file."""
 
-    mended = ""
+    repaired = ""
 
     def __init__(self, store: SqliteStore, name: str) -> None:
         self.name = name
         self._store, self._n = store, 0
         self._id: int | None = None
         self.refresh()
+        self._check_against_snapshot()
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, seq: int, /) -> Entry:
-        rows = self._rows(known(seq, self._n), seq + 1)
+        rows = self._rows(check_index(seq, self._n), seq + 1)
         return self._entry(seq, rows[0] if rows else None)
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
@@ -83,7 +83,7 @@ class SqliteLog:
                 start += 1
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        pairs = [split(entry) for entry in numbered(entries, expect)]
+        pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
         with self._store.writing() as db:
             log = self._find(db)
             found = 0 if log is None else db.execute(_LENGTH, (log,)).fetchone()[0]
@@ -91,8 +91,8 @@ class SqliteLog:
                 raise Conflict(expect, found)
             if pairs:
                 log = self._create(db) if log is None else log
-                rows = [(log, seq, row, _kept(db, body)) for seq, (row, body) in enumerate(pairs, start=expect)]
-                db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+                rows = [_stored_row(db, log, seq, pair) for seq, pair in enumerate(pairs, start=expect)]
+                db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
         self._id, self._n = log, expect + len(pairs)
 
     def refresh(self) -> int:
@@ -104,68 +104,91 @@ class SqliteLog:
         self._n = n
         return n
 
-    def save(self, at: int, snapshot: bytes) -> None:
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+        check_snapshot(at, self._n)
         with suppress(UnknownLog), self._store.writing() as db:
             if (log := self._find(db)) is not None:
-                db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (log, at, snapshot))
+                row = (log, at, snapshot, _snapshot_crc(at, snapshot))
+                db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
 
-    def saved(self) -> tuple[int, bytes] | None:
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        statement = _SNAPSHOT_NOW if self._store.checksums else _SNAPSHOT_V1
         with self._store.reading() as db:
-            return db.execute("SELECT at, view FROM snapshots WHERE log = ?", (self._id,)).fetchone()
+            row = db.execute(statement, (self._id,)).fetchone()
+        if row is None or row[2] not in {None, _snapshot_crc(*row[:2])}:
+            return None
+        return row[:2]
+
+    def _check_against_snapshot(self) -> None:
+        """Raises StoreDamaged if the snapshot was made of more entries than the log has now."""
+        if not self._store.checksums or self._id is None:
+            return
+        with self._store.reading() as db:
+            statement = "SELECT at FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
+            ahead = db.execute(statement, (self._id, self._n)).fetchone()
+        if ahead is None or (found := self.load_snapshot()) is None or found[0] <= self.refresh():
+            return
+        place = f"{self._store.path}: conversation {self.name!r}"
+        way_out = f"delete row {self._id} of its table `snapshots` to go on with the entries that are left"
+        raise entries_missing(place, found=self._n, at=found[0], remedy=way_out)
 
     def _find(self, db: sqlite3.Connection) -> int | None:
+        """The log's id. Raises UnknownLog if it is not the one this handle knows."""
         row = db.execute(_NAMED, (_stored_name(self.name),)).fetchone()
         found = None if row is None else row[0]
         if self._id not in {None, found}:
-            raise forgotten(self.name)
+            raise log_forgotten(self.name)
         return found
 
-    def _create(self, db: sqlite3.Connection) -> int | None:
-        return db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(self.name),)).lastrowid
+    def _create(self, db: sqlite3.Connection) -> int:
+        log = db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(self.name),)).lastrowid
+        assert log is not None
+        return log
 
-    def _rows(self, start: int, stop: int) -> list[tuple[int, bytes, str | None]]:
+    def _rows(self, start: int, stop: int) -> list[_Row]:
+        statement = _ROWS_NOW if self._store.checksums else _ROWS_V1
         with self._store.reading() as db:
-            return db.execute(_ROWS, (self._id, start, stop, _BATCH)).fetchall()
+            return db.execute(statement, (self._id, start, stop, _BATCH)).fetchall()
 
-    def _entry(self, seq: int, row: tuple[int, bytes, str | None] | None) -> Entry:
+    def _entry(self, seq: int, row: _Row | None) -> Entry:
         if row is None or row[0] != seq:
             raise self._damaged(seq, "it is missing")
+        _, body, blob, crc = row
         try:
-            entry = decode(row[1] if row[2] is None else join(row[1], self._body(seq, row[2])))
+            _check_row(crc, _row_crc(self._id, body, blob))
+            entry = decode(body if blob is None else join_entry(body, self._body(seq, blob)))
         except (ValueError, TypeError) as problem:
             raise self._damaged(seq, problem) from problem
         if entry.seq != seq:
             raise self._damaged(seq, f"it says it is entry {entry.seq}")
         return entry
 
-    def _body(self, seq: int, blob: str) -> bytes:
+    def _body(self, seq: int, key: str) -> bytes:
         with self._store.reading() as db:
-            row = db.execute("SELECT body FROM blobs WHERE key = ?", (blob,)).fetchone()
+            row = db.execute("SELECT body FROM blobs WHERE key = ?", (key,)).fetchone()
         if row is None:
             raise self._damaged(seq, "its body is missing")
+        if body_key(row[0]) != key:
+            raise self._damaged(seq, "its body is not what was stored")
         return row[0]
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         with self._store.reading() as db:
-            self._find(db)  # it may have been forgotten meanwhile
-        return damage(self._store.path, f"conversation {self.name!r}, entry {seq}: {why}")
+            self._find(db)  # raises UnknownLog if it was forgotten meanwhile
+        return store_damaged(self._store.path, f"conversation {self.name!r}, entry {seq}: {why}")
 
 
 class SqliteStore:
-    """All conversations of one file. Raises InvalidSetting if it cannot be opened, StoreDamaged if it is not ours."""
+    """All conversations of one file. Stores on the same file share one connection.
 
-    def __init__(self, path: str, *, synchronous: str = "full") -> None:
+    Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is not ours.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "full") -> None:
+        if synchronous not in {"full", "normal"}:
+            raise InvalidSetting(f"synchronous must be 'full' or 'normal', not {synchronous!r}")
         self.path = str(Path(path).absolute())
-        self._lock = RLock()
-        try:
-            self._db = sqlite3.connect(*_target(self.path), isolation_level=None, check_same_thread=False, uri=True)
-        except sqlite3.Error as problem:
-            raise InvalidSetting(f"{self.path}: {problem}") from problem
-        try:
-            self._prepare(synchronous)
-        except BaseException:
-            self._db.close()
-            raise
+        self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
 
     def open(self, name: str) -> SqliteLog:
         return SqliteLog(self, name)
@@ -180,118 +203,67 @@ class SqliteStore:
                 for statement in _FORGET:
                     db.execute(statement, row)
             if not (left := db.execute(_LEFT).fetchall()):
-                raise unknown(name)
-        with self.reading() as db, wiping(self.path):
+                raise no_such_log(name)
+        with self.reading() as db, reporting_leftovers(self.path):
             db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
-            _empty_wal(db)
+            self._opened().empty_write_ahead_log()
             db.executemany(_WIPED, left)
 
     def close(self) -> None:
-        with self._lock:
-            self._db.close()
+        """Other stores on the same file stay open."""
+        file, self._file = self._file, None
+        if file is not None:
+            release_file(file, self)
 
-    @contextmanager
-    def reading(self) -> Generator[sqlite3.Connection]:
-        """The connection, for this thread alone; what SQLite says is said in our words."""
-        with self._lock:
-            try:
-                yield self._db
-            except sqlite3.DatabaseError as problem:
-                raise self._failed(problem) from problem
+    @property
+    def checksums(self) -> bool:
+        """Whether rows can have checksums: not in an old file that may only be read."""
+        return self._opened().checksums
 
-    @contextmanager
-    def writing(self) -> Generator[sqlite3.Connection]:
-        """The connection in a transaction that no other process can come between: all of it, or nothing."""
-        with self.reading() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:  # some failures have already rolled back
-                    db.execute("ROLLBACK")
-                raise
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """The connection, for this thread alone."""
+        return self._opened().reading()
 
-    def _prepare(self, synchronous: str) -> None:
-        with self.reading() as db:
-            db.execute(f"PRAGMA synchronous = {synchronous}")
-            db.execute("BEGIN")  # one look: somebody may be making the file right now
-            try:
-                new = self._is_new(db)
-            finally:
-                db.execute("COMMIT")
-            if not new:
-                return
-            _use_wal(db)
-        with self.writing() as db:
-            if self._is_new(db):  # nobody was faster
-                for statement in _SCHEMA:
-                    db.execute(statement)
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        """The connection in a transaction."""
+        return self._opened().writing()
 
-    def _is_new(self, db: sqlite3.Connection) -> bool:
-        """Whether the file is empty; raises if it holds something else than our tables."""
-        owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        if owner == _APPLICATION:
-            if version > _VERSION:
-                raise damage(self.path, f"a newer Transom wrote this (format {version}, this one reads {_VERSION})")
-            return False
-        if owner or version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-            raise damage(self.path, "this is another program's database")
-        return True
-
-    def _failed(self, problem: sqlite3.DatabaseError) -> TransomError:
-        if isinstance(problem, sqlite3.ProgrammingError):
-            closed = "closed database" in str(problem)
-            return InvalidSetting(f"{self.path}: {'the store is closed' if closed else problem}")
-        if isinstance(problem, sqlite3.OperationalError):
-            if problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN:
-                return InvalidSetting(f"{self.path}: {problem}")
-            if problem.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # that one: a table of ours is not there
-                return outage(self.path, problem)
-        return damage(self.path, problem)
+    def _opened(self) -> SqliteFile:
+        if self._file is None:
+            raise InvalidSetting(f"{self.path}: the store is closed")
+        return self._file
 
 
-def _target(path: str) -> tuple[str, float]:
-    """What to open. A file that may only be read, and beside which nobody has written, needs no lock and no log."""
-    whole = Path(path)
-    beside = whole.with_name(f"{whole.name}-wal")
-    fixed = whole.exists() and not os.access(path, os.W_OK) and not (beside.exists() and beside.stat().st_size)
-    return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else ""), _PATIENCE
+def _stored_row(
+    db: sqlite3.Connection, log: int, seq: int, pair: tuple[bytes, bytes | None]
+) -> tuple[int, int, bytes, str | None, int]:
+    """The row of an entry; its large body is in the file when this returns."""
+    row, body = pair
+    key = None
+    if body is not None:
+        key = body_key(body)
+        db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (key, body))
+    return log, seq, row, key, _row_crc(log, row, key)
 
 
-def _empty_wal(db: sqlite3.Connection) -> None:
-    """SQLite waits for readers, but not for another that does the same at once."""
-    stop = time.monotonic() + _PATIENCE
-    while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-        if time.monotonic() > stop:
-            raise TimeoutError("others are reading")
-        time.sleep(_PAUSE)
+def _row_crc(log: int | None, row: bytes, key: str | None) -> int:
+    """The checksum of a row: it covers the entry, the key of its body, and which log it belongs to."""
+    crc = zlib.crc32(row, log or 0)
+    return crc if key is None else zlib.crc32(str(key).encode(), crc)  # a damaged key need not be a text
 
 
-def _use_wal(db: sqlite3.Connection) -> None:
-    """Two that make one file at once: SQLite does not wait for this statement by itself."""
-    for left in reversed(range(int(_PATIENCE / _PAUSE) + 1)):
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left:
-                raise
-            time.sleep(_PAUSE)
-        else:
-            return
+def _check_row(stored: int | None, actual: int) -> None:
+    """Rows of the first version have no checksum. Raises ValueError."""
+    if stored is not None and stored != actual:
+        raise ValueError("its checksum is wrong")
 
 
-def _kept(db: sqlite3.Connection, body: bytes | None) -> str | None:
-    """The key of a body that is now in the file."""
-    if body is None:
-        return None
-    name = key(body)
-    db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, body))
-    return name
+def _snapshot_crc(at: int, snapshot: bytes) -> int:
+    return zlib.crc32(snapshot, at)
 
 
 def _stored_name(name: str) -> str | bytes:
-    """SQLite takes any name but one with lone surrogates; that goes in as bytes."""
+    """SQLite takes any name without lone surrogates; others are stored as bytes."""
     raw = name.encode("utf-8", "surrogatepass")
     return name if raw.decode("utf-8", "ignore") == name else raw
 

@@ -1,13 +1,15 @@
-"""How entries stand in a JSON Lines file, and which of its bytes count. Pure.
+"""The bytes of a JSON Lines store: the lines of a log, which of them count, and the file of a snapshot. Pure.
 
     {"transom":"log","version":1,"number":3,"name":"trip"}
     {"crc":"1a2b3c4d","left":1,"entry":{"seq":0,…}}
     {"crc":"5e6f7a8b","left":0,"blob":"…","entry":{"seq":1,…}}
 
-`left` counts the lines of the same append that follow: an append stands once its line with 0 is whole, so several
-entries come or go together. The checksum covers all that follows it. What a crash leaves is the beginning of an
-append at the end of the file, or blocks the file system never filled (zeros, which JSON never holds): that may be
-cut. Anything else that is wrong is damage, and nobody's to repair silently.
+The first line is the header. `left` is the number of lines of the same append that follow. An append counts once its
+line with `left` 0 is whole, so the entries of one append come or go together. The checksum covers everything after it.
+
+A crash leaves the beginning of an append at the end of the file, or blocks that the file system never filled (zeros,
+which JSON does not contain). That may be cut off. Everything else that is wrong is damage, and is never repaired
+silently.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ _BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
 _LINE = re.compile(
     rb'\{"crc":"([0-9a-f]{8})",("left":([0-9]+),(?:"blob":"([0-9a-f]{64})",)?"entry":(.*)\})\n', re.DOTALL
 )
+_SNAPSHOT = b"transom snapshot 1\n"
+_CRC, _AT = 4, 8
+SNAPSHOT_HEAD = len(_SNAPSHOT) + _CRC + _AT
+"""The bytes of a snapshot's file before the snapshot itself."""
 
 
 class _Header(Struct):
@@ -37,22 +43,22 @@ class _Header(Struct):
 
 
 class Line(NamedTuple):
-    """One entry as it stands: lines of its append that follow, the key of a body kept elsewhere, its bytes."""
+    """One line of a log: how many lines of its append follow, the key of a body stored apart, the encoded entry."""
 
     left: int
     blob: str | None
     row: bytes
 
 
-def frame(line: Line) -> bytes:
-    """The line as it stands in the file."""
+def encode_line(line: Line) -> bytes:
+    """The line as bytes of the file."""
     blob = b"" if line.blob is None else b'"blob":"%s",' % line.blob.encode()
     content = b'"left":%d,%s"entry":%s}' % (line.left, blob, line.row)
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(content), content)
 
 
-def parse(raw: bytes) -> Line:
-    """What a line holds. Raises ValueError if it is not whole."""
+def parse_line(raw: bytes) -> Line:
+    """The line from bytes of the file. Raises ValueError if it is not whole."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
     crc, content, left, blob, row = found.groups()
@@ -61,14 +67,14 @@ def parse(raw: bytes) -> Line:
     return Line(int(left), None if blob is None else blob.decode(), row)
 
 
-def header(name: str, number: int) -> bytes:
-    """The first line: the conversation's true name, and the how-manyeth of its folder it is."""
+def encode_header(name: str, number: int) -> bytes:
+    """The first line: the conversation's name, and its number in the order in which the folder's logs were created."""
     text = json.dumps({"transom": "log", "version": VERSION, "number": number, "name": name}, separators=(",", ":"))
     return text.encode("ascii") + b"\n"
 
 
 def parse_header(raw: bytes) -> tuple[str, int] | None:
-    """Name and number; None if the line was never finished. Raises ValueError if it is not ours."""
+    """Name and number; None if the line was never finished. Raises ValueError if this is not a log of Transom."""
     if not raw.endswith(b"\n") and (raw.startswith(_HEADER) or _HEADER.startswith(raw) or not raw.strip(b"\0")):
         return None
     if not raw.startswith(_HEADER):
@@ -79,13 +85,13 @@ def parse_header(raw: bytes) -> tuple[str, int] | None:
     return found.name, found.number
 
 
-def held(lines: Iterable[bytes]) -> set[str]:
-    """The keys of all bodies these lines point at, or may: lines that are damaged count, or that no append finished."""
+def blob_keys(lines: Iterable[bytes]) -> set[str]:
+    """The keys of all bodies that these lines name. Damaged lines count, and lines of an unfinished append."""
     return {found.decode() for raw in lines for found in _BLOB.findall(raw)}
 
 
 class Scan(NamedTuple):
-    """Where the lines of whole appends start, where the last one ends, and how many bytes follow that do not count."""
+    """Where the lines of whole appends start, where the last one ends, and how many bytes after it do not count."""
 
     starts: array[int]
     end: int
@@ -93,13 +99,13 @@ class Scan(NamedTuple):
 
 
 def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
-    """What counts of the lines that stand from byte `at` on, entry `seq` first. Raises ValueError for damage."""
+    """What counts of the lines from byte `at` on; the first is entry `seq`. Raises ValueError for damage."""
     starts, batch = array("q"), array("q")
     end = pos = at
     left, bad = 0, None
     for raw in lines:
         try:
-            line = parse(raw)
+            line = parse_line(raw)
         except ValueError as problem:
             bad = bad or (pos, problem, raw)
         else:
@@ -118,6 +124,30 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
     if bad is not None and bad[2].endswith(b"\n") and b"\0" not in bad[2]:
         raise _damage(*bad[:2])  # a whole line, but a wrong one: no crash writes that
     return Scan(starts, end, pos - end)
+
+
+def encode_snapshot(at: int, snapshot: bytes) -> bytes:
+    """The file of a snapshot of `at` entries."""
+    content = at.to_bytes(_AT, "big") + snapshot
+    return _SNAPSHOT + zlib.crc32(content).to_bytes(_CRC, "big") + content
+
+
+def parse_snapshot(data: bytes) -> tuple[int, bytes] | None:
+    """The number of entries and the snapshot; None if the file is damaged."""
+    if data.startswith(_SNAPSHOT):
+        content = data[len(_SNAPSHOT) + _CRC :]
+        if data[len(_SNAPSHOT) : -len(content)] != zlib.crc32(content).to_bytes(_CRC, "big"):
+            return None
+    else:  # the first format: no mark, no checksum
+        content = data
+    return (int.from_bytes(content[:_AT], "big"), content[_AT:]) if len(content) > _AT else None
+
+
+def snapshot_at(head: bytes) -> int:
+    """The number of entries that the head of a snapshot's file promises; 0 if nothing covers it with a checksum."""
+    if len(head) < SNAPSHOT_HEAD or not head.startswith(_SNAPSHOT):
+        return 0
+    return int.from_bytes(head[-_AT:], "big")
 
 
 def _damage(at: int, why: object) -> ValueError:

@@ -1,0 +1,78 @@
+"""File operations of the JSON Lines store: durable writes, and errors in our words."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import get_ident
+from typing import IO
+
+from transom.stores.checks import store_unavailable
+
+_READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def file_stem(name: str) -> str:
+    """A file name that every file system accepts, for any conversation: its readable part, and a hash of the whole."""
+    readable = re.sub(r"[^a-z0-9_]+", "-", name.lower())[:40].strip("-")
+    sure = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return f"{readable}-{sure}" if readable else sure
+
+
+def is_read_only(problem: OSError) -> bool:
+    """Whether the file may not be written by this process."""
+    return problem.errno in _READ_ONLY
+
+
+@contextmanager
+def os_errors_translated(path: Path) -> Generator[None]:
+    """Raises StoreUnavailable for an OSError."""
+    try:
+        yield
+    except OSError as problem:
+        raise store_unavailable(str(path), problem.strerror or problem) from problem
+
+
+@contextmanager
+def opened_for_append(path: Path) -> Generator[IO[bytes]]:
+    """The file for reading and writing, unbuffered, created if it is not there."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b", 0) as file:
+        yield file
+
+
+def write_durably(file: IO[bytes], data: bytes) -> None:
+    """Write all of the data and wait until it is on disk."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+    os.fsync(file.fileno())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """The file has all of the data, or is as it was: write a temporary file, then rename it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make new and removed names in a folder durable. Windows does that by itself."""
+    if os.name == "posix":
+        folder = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

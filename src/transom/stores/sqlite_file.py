@@ -1,0 +1,245 @@
+"""One SQLite file: its connection, which everybody in this process shares, its tables, and errors in our words.
+
+Each store on a file is a user of the same connection; the last one that closes, closes it. A store that is dropped
+without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock, RLock
+from weakref import WeakSet, WeakValueDictionary, finalize
+
+from transom.errors import InvalidSetting, TransomError
+from transom.stores.checks import store_damaged, store_unavailable
+
+APPLICATION = 0x7472616E
+"""Marks the file as ours: "tran"."""
+VERSION = 2
+"""Version 1 had no checksums: `crc` is null in rows of that time."""
+PATIENCE = 30.0
+"""Seconds to wait for another process that is writing."""
+_PAUSE = 0.01
+"""Seconds between two tries where SQLite does not wait by itself."""
+
+_SCHEMA = (
+    "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
+    """CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
+       blob TEXT REFERENCES blobs, crc INTEGER, PRIMARY KEY (log, seq))""",
+    "CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL)",
+    """CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL,
+       crc INTEGER)""",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+_MIGRATION = (
+    "ALTER TABLE entries ADD COLUMN crc INTEGER",
+    "ALTER TABLE snapshots ADD COLUMN crc INTEGER",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+class SqliteFile:
+    """A connection. One statement at a time, whichever thread asks; no statement stays open between two calls."""
+
+    def __init__(self, path: str, uri: str, synchronous: str) -> None:
+        self.path = path
+        self.users: WeakSet[object] = WeakSet()
+        self._lock = RLock()
+        self._process = os.getpid()
+        self.checksums = True
+        """False if the file is of version 1 and may not be changed."""
+        try:
+            self._db = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        except sqlite3.Error as problem:
+            raise InvalidSetting(f"{path}: {problem}") from problem
+        finalize(self, self._db.close).atexit = False
+        try:
+            self._prepare(synchronous)
+        except BaseException:
+            self._db.close()
+            raise
+        self.identity = _identity(path)
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """The connection, for this thread alone. Raises our errors for those of SQLite."""
+        if self._process != os.getpid():
+            raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
+        with self._lock:
+            try:
+                yield self._db
+            except sqlite3.DatabaseError as problem:
+                raise self._translated(problem) from problem
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """The connection in a transaction that no other writer can interrupt: all of it happens, or nothing."""
+        if not self.checksums:
+            raise store_unavailable(self.path, "attempt to write a readonly database")
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:  # some failures have already rolled back
+                    db.execute("ROLLBACK")
+                raise
+
+    def empty_write_ahead_log(self) -> None:
+        """SQLite waits for readers here, but not for another process that does the same. Raises TimeoutError."""
+        stop = time.monotonic() + PATIENCE
+        with self.reading() as db:
+            while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > stop:
+                    raise TimeoutError("others are reading")
+                time.sleep(_PAUSE)
+
+    def _prepare(self, synchronous: str) -> None:
+        with self.reading() as db:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            db.execute("BEGIN")  # one consistent look: another process may be creating the file right now
+            try:
+                version = self._version(db)
+            finally:
+                db.execute("COMMIT")
+            if version == 0:
+                _use_write_ahead_log(db)
+        if version == 0:
+            self._change(0, _SCHEMA)
+        elif version == 1:
+            try:
+                self._change(1, _MIGRATION)
+            except TransomError as problem:
+                cause = problem.__cause__
+                if not isinstance(cause, sqlite3.Error) or cause.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                    raise
+                self.checksums = False
+
+    def _change(self, version: int, statements: tuple[str, ...]) -> None:
+        with self.writing() as db:
+            if self._version(db) == version:  # else another process was faster
+                for statement in statements:
+                    db.execute(statement)
+
+    def _version(self, db: sqlite3.Connection) -> int:
+        """The version of the file's tables; 0 if it is empty. Raises StoreDamaged if they are not ours."""
+        owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        if owner == APPLICATION:
+            if not 0 < version <= VERSION:
+                newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
+                raise store_damaged(self.path, newer)
+            return version
+        if owner or version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+            raise store_damaged(self.path, "this is another program's database")
+        return 0
+
+    def _translated(self, problem: sqlite3.DatabaseError) -> TransomError:
+        if isinstance(problem, sqlite3.ProgrammingError):
+            return InvalidSetting(f"{self.path}: {problem}")
+        if isinstance(problem, sqlite3.OperationalError):
+            code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # absent for a text that is not UTF-8
+            if code & 0xFF == sqlite3.SQLITE_CANTOPEN:
+                return InvalidSetting(f"{self.path}: {problem}")
+            if code != sqlite3.SQLITE_ERROR:  # that one: a table of ours is missing
+                return store_unavailable(self.path, problem)
+        return store_damaged(self.path, problem)
+
+
+class _Shared:
+    """The connections of this process, by what was opened and how."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._files: WeakValueDictionary[tuple[str, str], SqliteFile] = WeakValueDictionary()
+
+    def find(self, key: tuple[str, str], user: object) -> SqliteFile | None:
+        """The open connection, with one more user; only while the path still leads to the file that it has open."""
+        with self._lock:
+            file = self._files.get(key)
+            if file is None or file.identity is None or file.identity != _identity(file.path):
+                return None
+            file.users.add(user)
+            return file
+
+    def add(self, key: tuple[str, str], file: SqliteFile, user: object) -> None:
+        with self._lock:
+            self._files[key] = file
+            file.users.add(user)
+
+    def remove(self, file: SqliteFile, user: object) -> bool:
+        """One user less; whether that was the last one."""
+        with self._lock:
+            file.users.discard(user)
+            if file.users:
+                return False
+            for key in [key for key, value in self._files.items() if value is file]:
+                del self._files[key]
+            return True
+
+    def reset(self) -> None:
+        """In a child process after a fork: it must not use its parent's connections, and nobody releases the lock."""
+        self._lock = Lock()
+        self._files = WeakValueDictionary()
+
+
+_shared = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.reset)
+
+
+def shared_file(path: str, synchronous: str, user: object) -> SqliteFile:
+    """The connection of this process to a file, with one more user. Raises InvalidSetting, StoreDamaged.
+
+    Two threads that open a file for the first time at once may get a connection each. That is correct, and rare.
+    """
+    key = _uri(path), synchronous
+    if (file := _shared.find(key, user)) is None:
+        file = SqliteFile(path, *key)
+        _shared.add(key, file, user)
+    return file
+
+
+def release_file(file: SqliteFile, user: object) -> None:
+    """One user less; the last one closes the connection."""
+    if _shared.remove(file, user):
+        file.close()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from another one at the same path."""
+    with suppress(OSError):
+        status = Path(path).stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+def _uri(path: str) -> str:
+    """What to open. A file that may only be read, and beside which nobody has written, needs no lock and no log."""
+    whole = Path(path)
+    beside = whole.with_name(f"{whole.name}-wal")
+    fixed = whole.exists() and not os.access(path, os.W_OK) and not (beside.exists() and beside.stat().st_size)
+    return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else "")
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Two processes may create one file at the same time, and SQLite does not wait for this statement by itself."""
+    for left in reversed(range(int(PATIENCE / _PAUSE) + 1)):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,416 @@
+"""What every store must do, as tests that a store's author inherits. This module needs pytest.
+
+class TestMyStore(StoreConformance):
+    def make(self, tmp_path):
+        return MyStore(tmp_path / "store")
+"""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from transom.core.entry import Entry, Meta
+from transom.core.message import Media, Opaque, Text, User
+from transom.errors import Conflict, InvalidMessage, UnknownLog
+from transom.stores.base import Store, StoredLog
+from transom.stores.blobs import LIMIT
+from transom.testing.samples import EVERY_KIND, entries_of, user_entries
+
+Opener = Callable[[], Store]
+
+NAMES = [
+    "trip",
+    "Trip",
+    "",
+    "../outside",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "..",
+    "nul",
+    "CON.txt",
+    "x" * 5_000,
+    "zero\0byte",
+    "line\nbreak",
+    "’; DROP TABLE logs; --",
+    "Ünïcödé 旅行",
+    "lone \ud800",
+    "trip.jsonl",
+    "%2e%2e",
+]
+"""Names of conversations that a store must keep apart, whatever it makes of them."""
+
+
+class StoreConformance:
+    """The tests. Inherit from it in a class that pytest collects, and say how a store is made.
+
+    `opener` is a fixture: each call of it opens the same place anew, as another process would.
+    """
+
+    persistent = True
+    """Whether a second store that `make` gives for the same folder has what the first one stored."""
+    reading_memory: int | None = 4_000_000
+    """The bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole log."""
+
+    def make(self, tmp_path: Path) -> Store:
+        """A store that keeps everything in this folder. Called several times with the same folder."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def opener(self, tmp_path: Path) -> Iterator[Opener]:
+        """Opens the same place again at each call; a store in memory is opened once."""
+        stores: list[Store] = []
+
+        def opened() -> Store:
+            if self.persistent or not stores:
+                stores.append(self.make(tmp_path))
+            return stores[-1]
+
+        yield opened
+        for store in stores:
+            store.close()
+
+    # ---- what is stored comes back
+
+    def test_every_kind_comes_back_as_it_went_in(self, opener: Opener) -> None:
+        entries = entries_of(EVERY_KIND)
+        entries.append(Entry(seq=len(entries), at=0.1, body=User(), meta=Meta(include_in_context=False)))
+        log = opener().open("all")
+        log.append(entries, 0)
+        again = opener().open("all")
+        assert list(log.read()) == [log[seq] for seq in range(len(entries))] == list(again.read()) == entries
+        assert (len(log), len(again), again.repaired) == (len(entries), len(entries), "")
+
+    def test_large_bodies_come_back(self, opener: Opener) -> None:
+        bodies = [
+            User(parts=(Text("x" * 1_000_000),)),
+            User(parts=(Text("\ud800" + "é" * LIMIT),)),
+            User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
+            User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
+            Opaque(raw={"kind": "future", "blob": "o" * LIMIT}),
+            User(parts=(Text("é" * LIMIT),)),
+        ]
+        first, second = entries_of(bodies), entries_of(bodies, len(bodies))
+        log = opener().open("large")
+        log.append(first, 0)
+        log.append(second, len(bodies))
+        assert list(opener().open("large").read()) == [*first, *second]
+
+    def test_an_unknown_name_is_an_empty_log_that_leaves_no_trace(self, opener: Opener) -> None:
+        store = opener()
+        log = store.open("nobody")
+        log.append([], 0)
+        with pytest.raises(Conflict):
+            log.append(user_entries(1, 1), 1)
+        assert (len(log), list(log.read()), log.refresh(), log.load_snapshot(), log.repaired) == (0, [], 0, None, "")
+        assert store.names() == opener().names() == []
+        assert log.name == "nobody"
+
+    def test_a_number_outside_the_log_is_an_index_error(self, opener: Opener) -> None:
+        log = opener().open("trip")
+        log.append(user_entries(0, 2), 0)
+        for seq in (-1, 2, 10**30):
+            with pytest.raises(IndexError):
+                log[seq]
+
+    def test_ranges(self, opener: Opener) -> None:
+        log = opener().open("trip")
+        entries = user_entries(0, 200)
+        log.append(entries, 0)
+        for start, stop in [(0, None), (0, 0), (7, 7), (9, 3), (63, 65), (0, 200), (199, 500), (200, None), (150, 190)]:
+            assert list(log.read(start, stop)) == entries[start:stop], (start, stop)
+
+    def test_reading_holds_a_few_entries_at_a_time(self, opener: Opener) -> None:
+        if self.reading_memory is None or not self.persistent:
+            pytest.skip("the whole log may be in memory")
+        log = opener().open("long")
+        log.append(user_entries(0, 1_000, 20_000), 0)
+        tracemalloc.start()
+        total = sum(entry.seq for entry in log.read())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert total == 499_500
+        assert peak < self.reading_memory, "of 20 MB in the store"
+
+    # ---- all or nothing
+
+    @pytest.mark.parametrize("expect", [0, 2, 4])
+    def test_a_conflict_stores_nothing(self, opener: Opener, expect: int) -> None:
+        log = opener().open("trip")
+        log.append(user_entries(0, 3), 0)
+        with pytest.raises(Conflict) as caught:
+            log.append(user_entries(expect, 2), expect)
+        assert (caught.value.expected, caught.value.found) == (expect, 3)
+        assert list(log.read()) == list(opener().open("trip").read()) == user_entries(0, 3)
+        log.append(user_entries(3, 1), 3)
+        assert list(opener().open("trip").read()) == user_entries(0, 4)
+
+    def test_a_wrong_seq_stores_nothing(self, opener: Opener) -> None:
+        log = opener().open("trip")
+        log.append(user_entries(0, 1), 0)
+        with pytest.raises(ValueError, match="entry 2"):
+            log.append([*user_entries(2, 1), *user_entries(1, 1)], 1)
+        assert list(opener().open("trip").read()) == user_entries(0, 1)
+
+    def test_content_that_is_not_json_stores_nothing(self, opener: Opener) -> None:
+        if not self.persistent:
+            pytest.skip("a store in memory may keep any object")
+        log = opener().open("trip")
+        log.append(user_entries(0, 1), 0)
+        with pytest.raises(InvalidMessage, match="entry 2: it cannot be stored"):
+            log.append([*user_entries(1, 1), *entries_of([User(extra={"x": object()})], 2)], 1)
+        assert list(opener().open("trip").read()) == user_entries(0, 1)
+
+    # ---- several writers
+
+    def test_two_handles_meet_at_a_conflict_and_by_refresh(self, opener: Opener) -> None:
+        one, two = opener().open("trip"), opener().open("trip")
+        one.append(user_entries(0, 2), 0)
+        assert (len(two), list(two.read())) == (0, [])
+        with pytest.raises(Conflict) as caught:
+            two.append(user_entries(0, 1), 0)
+        assert (caught.value.found, len(two)) == (2, 0)
+        assert two.refresh() == len(two) == 2
+        two.append(user_entries(2, 2), 2)
+        assert len(one) == 2
+        with pytest.raises(IndexError):
+            one[2]
+        one.append(user_entries(4, 1), 4)  # a handle may know the length from elsewhere
+        assert list(one.read()) == user_entries(0, 5)
+        assert (two.refresh(), list(two.read())) == (5, user_entries(0, 5))
+
+    def test_reading_goes_on_while_others_write(self, opener: Opener) -> None:
+        log = opener().open("trip")
+        log.append(user_entries(0, 100), 0)
+        seen: list[Entry] = []
+        for entry in log.read():
+            seen.append(entry)
+            if entry.seq in {0, 70}:
+                log.append(user_entries(len(log), 1), len(log))
+                opener().open("trip").append(user_entries(len(log), 1), len(log))
+                log.refresh()
+        assert seen == user_entries(0, 100)
+        assert list(log.read()) == user_entries(0, 104)
+
+    def test_threads_share_a_store(self, opener: Opener) -> None:
+        store = opener()
+
+        def work() -> None:
+            log = store.open("shared")
+            for _ in range(10):
+                _append_after_others(log, 3)
+
+        _in_threads([work] * 4)
+        assert list(opener().open("shared").read()) == user_entries(0, 120)
+
+    def test_stores_on_one_place_share_it(self, opener: Opener) -> None:
+        def work() -> None:
+            log = opener().open("shared")
+            for _ in range(10):
+                _append_after_others(log, 2)
+
+        _in_threads([work] * 3)
+        assert list(opener().open("shared").read()) == user_entries(0, 60)
+        assert opener().names() == ["shared"]
+
+    def test_threads_share_a_handle(self, opener: Opener) -> None:
+        log = opener().open("shared")
+        log.append(user_entries(0, 300), 0)
+        seen: list[bool] = []
+
+        def read() -> None:
+            seen.append(list(log.read(0, 300)) == user_entries(0, 300))
+
+        def write() -> None:
+            for seq in range(300, 310):
+                log.append(user_entries(seq, 1), seq)
+
+        _in_threads([read, read, write, read])
+        assert seen == [True] * 3
+        assert list(log.read(300)) == user_entries(300, 10)
+
+    # ---- names and snapshots
+
+    def test_names_come_in_the_order_of_creation(self, opener: Opener) -> None:
+        store = opener()
+        logs = [store.open(name) for name in NAMES]
+        for log in reversed(logs):
+            log.append(_one(log.name), 0)
+        assert store.names() == opener().names() == NAMES[::-1]
+        for name in NAMES:
+            assert list(opener().open(name).read()) == _one(name)
+
+    def test_the_newest_snapshot_is_kept(self, opener: Opener) -> None:
+        log, other = opener().open("trip"), opener().open("other")
+        for one in (log, other):
+            one.append(user_entries(0, 3), 0)
+        log.save_snapshot(1, b"old")
+        log.save_snapshot(3, bytes(range(256)) * 1_000)
+        assert log.load_snapshot() == opener().open("trip").load_snapshot() == (3, bytes(range(256)) * 1_000)
+        assert other.load_snapshot() is None
+        assert list(opener().open("trip").read()) == user_entries(0, 3)
+        assert opener().names() == ["trip", "other"]
+
+    @pytest.mark.parametrize("at", [-1, 4])
+    def test_a_snapshot_is_of_entries_that_are_there(self, opener: Opener, at: int) -> None:
+        log = opener().open("trip")
+        log.append(user_entries(0, 3), 0)
+        with pytest.raises(ValueError, match="snapshot"):
+            log.save_snapshot(at, b"view")
+        assert log.load_snapshot() is None
+
+    # ---- forgetting
+
+    def test_a_forgotten_conversation_is_gone_and_what_others_hold_stays(self, opener: Opener) -> None:
+        store = opener()
+        store.open("first").append(user_entries(0, 1), 0)
+        one, two = store.open("one"), opener().open("two")
+        one.append(_large("both", "one"), 0)
+        two.append(_large("two", "both"), 0)
+        one.save_snapshot(2, b"view of one")
+        two.save_snapshot(2, b"view of two")
+        store.forget("one")
+        assert store.names() == opener().names() == ["first", "two"]
+        again = opener().open("one")
+        assert (len(again), list(again.read()), again.load_snapshot(), again.repaired) == (0, [], None, "")
+        kept = opener().open("two")
+        assert (list(kept.read()), kept.load_snapshot()) == (_large("two", "both"), (2, b"view of two"))
+        again.append(_large("one"), 0)
+        assert list(store.open("one").read()) == _large("one")
+        assert store.names() == opener().names() == ["first", "two", "one"]
+        for name in ("two", "first", "one"):
+            opener().forget(name)
+        assert store.names() == []
+
+    def test_no_file_has_bytes_of_what_was_forgotten(self, opener: Opener, tmp_path: Path) -> None:
+        store, secrets = opener(), ["xyzzy small ", "xyzzy large " * LIMIT]
+        log, other = store.open("xyzzy"), store.open("other")
+        for seq in range(20):
+            log.append(entries_of([User(parts=(Text(secrets[seq % 2]),))], seq), seq)
+            other.append(user_entries(seq, 1, 2_000), seq)
+        log.save_snapshot(20, b"view of xyzzy")
+        store.forget("xyzzy")
+        store.close()
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert [path for path in files if "xyzzy" in path.name or b"xyzzy" in path.read_bytes()] == []
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_any_name_can_be_forgotten(self, opener: Opener, name: str) -> None:
+        store = opener()
+        for each in ("1", "2", name):
+            store.open(each).append(user_entries(0, 1), 0)
+        store.forget("1")
+        store.forget(name)
+        assert store.names() == opener().names() == ["2"]
+
+    def test_what_is_not_there_cannot_be_forgotten(self, opener: Opener) -> None:
+        store = opener()
+        store.open("trip").append(user_entries(0, 2), 0)
+        store.open("opened").append([], 0)
+        store.open("gone").append(user_entries(0, 2), 0)
+        store.forget("gone")
+        for name in ("nobody", "opened", "gone", "1", "2", ""):
+            with pytest.raises(UnknownLog):
+                store.forget(name)
+        assert list(opener().open("trip").read()) == user_entries(0, 2)
+
+    @pytest.mark.parametrize("anew", [(), ("trip",), ("other",), ("other", "trip"), ("trip", "other")])
+    def test_a_handle_of_a_forgotten_conversation_reaches_no_other(self, opener: Opener, anew: Sequence[str]) -> None:
+        store = opener()
+        old, fresh = opener().open("trip"), opener().open("trip")
+        old.append(user_entries(0, 3), 0)
+        store.forget("trip")
+        for name in anew:
+            bodies = [User(parts=(Text(name.ljust(40, "x")),))] * 3
+            store.open(name).append(entries_of(bodies), 0)  # as long as what was forgotten
+        written = {name: list(store.open(name).read()) for name in anew}
+        looks: list[Callable[[], object]] = [old.refresh, lambda: old.append([], 3)]
+        looks += [lambda at=at: old.append(user_entries(at, 1), at) for at in (0, 1, 3)]
+        for look in looks:
+            with pytest.raises(UnknownLog):
+                look()
+        old.save_snapshot(3, b"old view")
+        assert len(old) == 3
+        with suppress(UnknownLog):
+            assert [*old.read(), old[0]] == user_entries(0, 3) + user_entries(0, 1), "still in memory"
+        assert {name: list(opener().open(name).read()) for name in anew} == written
+        assert store.open("trip").load_snapshot() is None
+        n = fresh.refresh()
+        assert n == (3 if "trip" in anew else 0)
+        fresh.append(user_entries(n, 1), n)
+        assert len(opener().open("trip")) == n + 1
+
+    def test_reading_what_is_being_forgotten_raises(self, opener: Opener) -> None:
+        store, entries = opener(), _large(*"0123456789")
+        log = store.open("trip")
+        log.append(entries, 0)
+        reading = opener().open("trip").read()
+        seen = [next(reading)]
+        store.forget("trip")
+        with suppress(UnknownLog):
+            seen.extend(reading)
+            assert seen == entries, "still in memory"
+        assert seen == entries[: len(seen)]
+
+    def test_forgetting_among_writers_takes_nothing_from_them(self, opener: Opener) -> None:
+        store, body = opener(), _large("both")[0].body
+
+        def come_and_go() -> None:
+            own = opener()
+            for _ in range(15):
+                own.open("guest").append(_large("both"), 0)
+                own.forget("guest")
+
+        def stay() -> None:
+            log = store.open("host")
+            for seq in range(60):
+                log.append([Entry(seq=seq, at=0.0, body=body)], seq)
+
+        _in_threads([come_and_go, stay])
+        assert [entry.body for entry in opener().open("host").read()] == [body] * 60
+        assert store.names() == ["host"]
+
+
+def _one(text: str) -> list[Entry]:
+    return entries_of([User(parts=(Text(text),))])
+
+
+def _large(*texts: str) -> list[Entry]:
+    """Entries whose bodies our own stores keep apart from them."""
+    return entries_of([User(parts=(Text(text.ljust(LIMIT, "x")),)) for text in texts])
+
+
+def _append_after_others(log: StoredLog, count: int) -> None:
+    """Append, again and again until no other writer was faster."""
+    while True:
+        try:
+            log.append(user_entries(len(log), count), len(log))
+        except Conflict:
+            log.refresh()
+        else:
+            return
+
+
+def _in_threads(works: Sequence[Callable[[], None]]) -> None:
+    """Do all of it at once; the first error of any thread is raised here."""
+    problems: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as problem:  # noqa: BLE001 - raised again below
+            problems.append(problem)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]
