@@ -181,7 +181,7 @@ def test_plain_text_in_a_packed_file_without_the_name(run, folder):
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
 
 
-def test_an_unknown_id_lists_what_is_near(run):
+def test_an_unknown_id_lists_what_is_near(run, folder):
     assert said(run("show", "x")).startswith("nothing was replayed in this folder yet")
     write("chats.jsonl", *({"id": name, "messages": chat(1)} for name in ("trip-1", "trip-2", "shopping")))
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
@@ -190,8 +190,10 @@ def test_an_unknown_id_lists_what_is_near(run):
         assert said(run(command, "trip-3")) == near
         assert said(run(command, "trip")) == "'trip' is a part of 2 ids: trip-1, trip-2"
         assert run(command, "shop")[0] == 0
-        missing = "store 'sqlite:///none.db': there is nothing there"
-        assert said(run(command, "trip", "--store", "sqlite:///none.db")) == missing
+        assert run(command, "shop", "--store", "a.db")[0] == 0
+        for store in ("sqlite:///none.db", "none.db", "none/"):
+            assert said(run(command, "trip", "--store", store)) == f"store {store!r}: there is nothing there"
+            assert not list(folder.glob("none*"))
     assert said(run("explain", "shop", "--at", 9)) == "there is no call 9: shopping has 2, counted from 1"
     assert said(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
 

@@ -214,7 +214,7 @@ def no_room_for_a_snapshot(conv, url):
     if url.startswith("jsonl"):
         conv.log._path.with_suffix(".view").mkdir()  # a file cannot be put there
     else:
-        db = conv.log._store._file._db
+        db = conv.log._store.file._db
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 1}")
 

@@ -14,6 +14,7 @@ from shutil import which
 from transom.cli.waiting import Watch
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store
+from transom.stores.urls import parse_location
 
 FOLDER = Path(".transom")
 LAST = FOLDER / "last"
@@ -77,8 +78,8 @@ def url_of(store: str | None) -> str:
 
 
 def path_of(url: str) -> str:
-    """The file or folder of a store."""
-    return url.partition(":///")[2].partition("?")[0]
+    """The file or folder of a store; empty for memory. Raises InvalidSetting."""
+    return parse_location(url).path
 
 
 def _last_store() -> str:
@@ -90,7 +91,7 @@ def _last_store() -> str:
 def _must_exist(url: str) -> None:
     """To look is not to make: opening an unknown place would leave an empty store there."""
     path = path_of(url)
-    if url == "memory:" or (path and "\0" not in path and not Path(path).exists()):
+    if not path or not Path(path).exists():
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 

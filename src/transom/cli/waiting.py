@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Self
 
 from transom.cli.streams import say
+from transom.stores.urls import parse_location
 
 PATIENCE = 2.0
 """Seconds without a step before it looks for a lock."""
@@ -22,7 +23,8 @@ class Watch:
     """
 
     def __init__(self, url: str, *, writing: bool) -> None:
-        self._path = url.partition(":///")[2].partition("?")[0] if url.startswith("sqlite:") else ""
+        location = parse_location(url)
+        self._path = location.path if location.kind == "sqlite" else ""
         self._try = "BEGIN IMMEDIATE" if writing else "SELECT 1 FROM sqlite_schema"
         self._last = monotonic()
         self._done = Event()

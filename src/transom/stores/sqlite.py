@@ -41,6 +41,7 @@ _ROWS = "SELECT seq, body, blob, {} FROM entries WHERE log = ? AND seq >= ? AND 
 _ROWS_NOW, _ROWS_V1 = _ROWS.format("crc"), _ROWS.format("NULL")
 _SNAPSHOT = "SELECT at, view, {} FROM snapshots WHERE log = ?"
 _SNAPSHOT_NOW, _SNAPSHOT_V1 = _SNAPSHOT.format("crc"), _SNAPSHOT.format("NULL")
+_SNAPSHOT_AHEAD = "SELECT 1 FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
 _NAMES = "SELECT name FROM logs WHERE generation = 0 ORDER BY id"
 _NAMED = "SELECT id FROM logs WHERE name = ?"
 _FORGET = (
@@ -112,21 +113,18 @@ class SqliteLog:
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        statement = _SNAPSHOT_NOW if self._store.checksums else _SNAPSHOT_V1
-        with self._store.reading() as db:
-            row = db.execute(statement, (self._id,)).fetchone()
-        if row is None or row[2] not in {None, _snapshot_crc(*row[:2])}:
-            return None
-        return row[:2]
+        file = self._store.file
+        for at, snapshot, crc in file.fetch(_SNAPSHOT_NOW if file.checksums else _SNAPSHOT_V1, (self._id,)):
+            if crc is None or crc == _snapshot_crc(at, snapshot):
+                return at, snapshot
+        return None
 
     def _check_against_snapshot(self) -> None:
         """Raises StoreDamaged if the snapshot was made of more entries than the log has now."""
-        if not self._store.checksums or self._id is None:
+        file = self._store.file
+        if not file.checksums or self._id is None or not file.fetch(_SNAPSHOT_AHEAD, (self._id, self._n)):
             return
-        with self._store.reading() as db:
-            statement = "SELECT at FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
-            ahead = db.execute(statement, (self._id, self._n)).fetchone()
-        if ahead is None or (found := self.load_snapshot()) is None or found[0] <= self.refresh():
+        if (found := self.load_snapshot()) is None or found[0] <= self.refresh():
             return
         place = f"{self._store.path}: conversation {self.name!r}"
         way_out = f"delete row {self._id} of its table `snapshots` to go on with the entries that are left"
@@ -146,9 +144,8 @@ class SqliteLog:
         return log
 
     def _rows(self, start: int, stop: int) -> list[_Row]:
-        statement = _ROWS_NOW if self._store.checksums else _ROWS_V1
-        with self._store.reading() as db:
-            return db.execute(statement, (self._id, start, stop, _BATCH)).fetchall()
+        file = self._store.file
+        return file.fetch(_ROWS_NOW if file.checksums else _ROWS_V1, (self._id, start, stop, _BATCH))
 
     def _entry(self, seq: int, row: _Row | None) -> Entry:
         if row is None or row[0] != seq:
@@ -164,13 +161,13 @@ class SqliteLog:
         return entry
 
     def _body(self, seq: int, key: str) -> bytes:
-        with self._store.reading() as db:
-            row = db.execute("SELECT body FROM blobs WHERE key = ?", (key,)).fetchone()
-        if row is None:
+        rows = self._store.file.fetch("SELECT body FROM blobs WHERE key = ?", (key,))
+        if not rows:
             raise self._damaged(seq, "its body is missing")
-        if body_key(row[0]) != key:
+        ((body,),) = rows
+        if body_key(body) != key:
             raise self._damaged(seq, "its body is not what was stored")
-        return row[0]
+        return body
 
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         with self._store.reading() as db:
@@ -206,7 +203,7 @@ class SqliteStore:
                 raise no_such_log(name)
         with self.reading() as db, reporting_leftovers(self.path):
             db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
-            self._opened().empty_write_ahead_log()
+            self.file.empty_write_ahead_log()
             db.executemany(_WIPED, left)
 
     def close(self) -> None:
@@ -215,20 +212,17 @@ class SqliteStore:
         if file is not None:
             release_file(file, self)
 
-    @property
-    def checksums(self) -> bool:
-        """Whether rows can have checksums: not in an old file that may only be read."""
-        return self._opened().checksums
-
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """The connection, for this thread alone."""
-        return self._opened().reading()
+        return self.file.reading()
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """The connection in a transaction."""
-        return self._opened().writing()
+        return self.file.writing()
 
-    def _opened(self) -> SqliteFile:
+    @property
+    def file(self) -> SqliteFile:
+        """The shared connection. Raises InvalidSetting if this store is closed."""
         if self._file is None:
             raise InvalidSetting(f"{self.path}: the store is closed")
         return self._file

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
+from typing import Any
 from weakref import WeakSet, WeakValueDictionary, finalize
 
 from transom.errors import InvalidSetting, TransomError
@@ -70,11 +71,19 @@ class SqliteFile:
         with self._lock:
             self._db.close()
 
+    def fetch(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """All rows of one statement: `reading` for the path of every entry, at half its cost."""
+        self._check_process()
+        with self._lock:
+            try:
+                return self._db.execute(statement, parameters).fetchall()
+            except sqlite3.DatabaseError as problem:
+                raise self._translated(problem) from problem
+
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
         """The connection, for this thread alone. Raises our errors for those of SQLite."""
-        if self._process != os.getpid():
-            raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
+        self._check_process()
         with self._lock:
             try:
                 yield self._db
@@ -104,6 +113,10 @@ class SqliteFile:
                 if time.monotonic() > stop:
                     raise TimeoutError("others are reading")
                 time.sleep(_PAUSE)
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
 
     def _prepare(self, synchronous: str) -> None:
         with self.reading() as db:
