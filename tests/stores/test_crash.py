@@ -107,7 +107,7 @@ def test_a_full_disk(disk: Place) -> None:
     assert (list(log.read()), log.repaired) == ([*user_entries(0, 3), *user_entries(3, stored, 9_000)], "")
 
 
-def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path) -> None:
+def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = open_store(f"jsonl:///{tmp_path}/logs")
     store.open("cut").append(short(0, 2), 0)
     (path,) = (tmp_path / "logs").glob("*.jsonl")
@@ -121,9 +121,11 @@ def test_a_file_cut_anywhere_in_its_last_append(tmp_path: Path) -> None:
         assert path.stat().st_size == kept
         cut = f"{path}: cut {size - kept:,} bytes of an append that was never finished, after 2 entries"
         assert log.repaired == (cut if size > kept else "")
+        assert caplog.messages == ([cut] if size > kept else [])
+        caplog.clear()
     log.append(short(2, 1), 2)
     log = store.open("cut")
-    assert (list(log.read()), log.repaired) == (short(0, 3), "")
+    assert (list(log.read()), log.repaired, caplog.messages) == (short(0, 3), "", [])
 
 
 def test_a_file_cut_anywhere_in_its_first_append(tmp_path: Path) -> None:

@@ -417,7 +417,7 @@ def test_jsonl_of_another_conversation_by_that_name_proves_nothing(
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
 def test_jsonl_unfinished_append_that_may_only_be_read(
-    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch, number: int
+    lines: tuple[Path, list[bytes]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
 ) -> None:
     path, good = lines
     torn = b"".join([*good[:6], good[6][:20]])
@@ -433,6 +433,7 @@ def test_jsonl_unfinished_append_that_may_only_be_read(
     log = JsonlStore(path.parent).open("trip")
     ignored = "it may only be read: ignored 174 bytes of an append that was never finished, after 4 entries"
     assert log.repaired == f"{path}: {ignored}"
+    assert caplog.messages == [log.repaired]
     assert list(log.read()) == user_entries(0, 4)
     with pytest.raises(StoreUnavailable, match="not to be written"):
         log.append(user_entries(4, 1), 4)

@@ -11,6 +11,7 @@ its log from a later one by the same name. The lock file has one byte for each n
 
 from __future__ import annotations
 
+import logging
 import os
 from array import array
 from collections.abc import Generator, Iterator, Sequence
@@ -56,6 +57,8 @@ from transom.stores.jsonl_format import (
     snapshot_at,
 )
 from transom.stores.locks import locked
+
+_logger = logging.getLogger(__name__)
 
 
 class JsonlLog:
@@ -176,7 +179,7 @@ class JsonlLog:
     # ---- opening
 
     def _repair(self) -> None:
-        """Cut an unfinished append, or ignore it where the file may only be read. Says so in `repaired`.
+        """Cut an unfinished append, or ignore it where the file may only be read. Says so in `repaired` and in the log.
 
         With the lock held, the append's writer is known to be dead.
         """
@@ -191,6 +194,7 @@ class JsonlLog:
         if tail:
             what = f"{done} {tail:,} bytes of an append that was never finished"
             self.repaired = f"{self._path}: {what}, after {len(self._starts):,} entries"
+            _logger.warning("%s", self.repaired)
 
     def _check_against_snapshot(self) -> None:
         """Raises StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
