@@ -19,8 +19,8 @@ from compaction_kit.benchmark import budget_benchmark_to_markdown, run_budget_be
 from compaction_kit.compacted import CompactedContext
 
 from transom import Budget, Policy
+from transom.conversation.conversation import Conversation
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS
-from transom.drive.conversation import Conversation
 from transom.policies.plain import LADDER
 from transom.stores import open_store
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from transom.core.edit import Fold
 from transom.core.entry import Body, Entry, Sent
-from transom.core.folding import fold
 from transom.core.message import Assistant, Call, Text, ToolResult, User
+from transom.core.reducer import fold
 from transom.core.tokens import Measure
 from transom.core.view import View
 from transom.core.window import Window, assemble

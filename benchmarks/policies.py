@@ -18,13 +18,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from transom.cli.commands import Compare
-from transom.cli.comparing import Results, choose, columns_of, compare
+from transom.cli.compare import Results, choose, columns_of, compare
 from transom.cli.report import figure
 from transom.cli.sources import Record, records
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
 from transom.core.message import Raw
-from transom.drive.conversation import Conversation
-from transom.drive.replay import replay, split
 from transom.errors import BudgetImpossible
 from transom.measure.compare import tokens_of
 from transom.measure.grounding import texts_of

@@ -29,7 +29,7 @@ from operator import methodcaller
 from typing import Any, NamedTuple
 
 from transom import Budget
-from transom.drive.conversation import Conversation
+from transom.conversation.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores import open_store
 from transom.tokenizer import o200k

@@ -175,7 +175,7 @@ PLAN: tuple[Turn, ...] = (
     agent(
         "Two things to look at. What are the slots that I call turns here?",
         python(
-            "from transom.testing import Entries, WordCounter, says, talk\nfrom transom.core.folding import "
+            "from transom.testing import Entries, WordCounter, says, talk\nfrom transom.core.reducer import "
             "view_of\nlog = talk('go', says('a', thought='x'), 'on', says('b', thought='y'), 'on')\nview = "
             "view_of(Entries(log), WordCounter())\nprint([(slot.key, type(slot.head).__name__) for slot in "
             "view.slots])"

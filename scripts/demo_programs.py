@@ -87,7 +87,7 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Trim, Undo
-from transom.core.folding import view_of
+from transom.core.reducer import view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant
 from transom.core.plan import plan

@@ -6,10 +6,10 @@ from transom.core.policy import Policy
 from transom.policies.plain import LADDER, PLANS
 from transom.strategies.arrival import Clip
 from transom.strategies.elide import DropMedia
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
-from transom.strategies.stale import StubStale
+from transom.strategies.stale_results import StubStale
 
 OMITTING = Policy(
     name="omitting",

@@ -10,13 +10,13 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
     conv.observe(client.chat.completions.create(model=model, messages=window.openai()))
 """
 
+from transom.conversation.conversation import Conversation, WindowUsage
+from transom.conversation.fit import fit
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.core.price import Prices
+from transom.core.prices import Prices
 from transom.core.tokens import TokenCounter
-from transom.drive.conversation import Conversation, WindowUsage
-from transom.drive.fit import fit
-from transom.drive.window import Window
 from transom.errors import (
     BudgetImpossible,
     Conflict,

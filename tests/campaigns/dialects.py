@@ -19,9 +19,9 @@ from typing import Any
 
 import turnsafe
 
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
-from transom.drive.conversation import Conversation
-from transom.drive.replay import replay, split
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k

@@ -9,10 +9,10 @@ import sys
 import pytest
 from chats import chat, write
 
-from transom.cli.comparing import MEASURES, print_table
+from transom.cli.compare import MEASURES, print_table
 from transom.cli.picture import Point, draw, front
 from transom.measure.compare import Compared
-from transom.measure.tally import Tally
+from transom.measure.replay_stats import Tally
 from transom.policies import POLICIES
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from chats import chat, finish, lines, process, write
 
-from transom.cli import waiting
-from transom.cli.waiting import Watch
+from transom.cli import lock_notice
+from transom.cli.lock_notice import Watch
 
 URL = "sqlite:///a.db?synchronous=normal"
 GOOD = json.dumps({"id": "good", "messages": chat(1)})
@@ -269,7 +269,7 @@ def test_closed_streams_take_what_is_said(folder, closed, args, code):
     assert code or finish(process("show", "good", "--json"))[0] == 0, "nothing was printed into the store"
 
 
-@pytest.mark.parametrize("module", ["transom.cli.telling", "typer", "transom.cli.replaying", "tiktoken"])
+@pytest.mark.parametrize("module", ["transom.cli.main", "typer", "transom.cli.replay", "tiktoken"])
 def test_ctrl_c_while_something_is_imported_is_one_line(folder, module):
     write("chats.jsonl", {"id": "good", "messages": chat(1)})
     code = f"""
@@ -292,7 +292,7 @@ LOCKED = "transom: a.db is locked: waiting for another process\n"
 
 @pytest.mark.parametrize(("held", "writing"), [("EXCLUSIVE", False), ("IMMEDIATE", True)])
 def test_who_waits_for_a_lock_is_told_once(capsys, monkeypatch, held, writing):
-    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
+    monkeypatch.setattr(lock_notice, "PATIENCE", 0.05)
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("CREATE TABLE t (x)")
         with Watch("sqlite:///a.db", writing=writing):
@@ -302,7 +302,7 @@ def test_who_waits_for_a_lock_is_told_once(capsys, monkeypatch, held, writing):
         with Watch("sqlite:///a.db?synchronous=normal", writing=writing):
             time.sleep(0.3)
         assert capsys.readouterr().err == LOCKED
-        monkeypatch.setattr(waiting, "PATIENCE", 0.4)
+        monkeypatch.setattr(lock_notice, "PATIENCE", 0.4)
         with Watch("sqlite:///a.db", writing=writing) as watch:
             for _ in range(120):
                 time.sleep(0.005)
@@ -315,7 +315,7 @@ def test_a_locked_store_is_waited_for(run, folder):
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
     shown = run("show", "good", "--json")
     code = (
-        "import sys; from transom.cli import main, waiting; waiting.PATIENCE = 0.1; "
+        "import sys; from transom.cli import main, waiting; lock_notice.PATIENCE = 0.1; "
         "sys.exit(main(['show', 'good', '--json']))"
     )
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:

@@ -12,10 +12,10 @@ import pytest
 from chats import chat, finish, lines, process, write
 
 from transom import Conversation
-from transom.cli.demonstrating import SESSION
+from transom.cli.demo import SESSION
+from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.drive.replay import replay, split
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k

@@ -16,9 +16,9 @@ import pytest
 from chats import chat, write
 
 from transom.cli.chart import sawtooth
-from transom.cli.demonstrating import SESSION
-from transom.cli.places import UV
-from transom.cli.places import command as named
+from transom.cli.demo import SESSION
+from transom.cli.locate import UV
+from transom.cli.locate import command as named
 from transom.cli.sources import records
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transom.core.entry import Meta
-from transom.core.folding import view_of
 from transom.core.message import Assistant, Call, Head, Instruction, Reasoning, Text, ToolResult, User
+from transom.core.reducer import view_of
 from transom.core.tokens import Size, clean, fact_size, shown_text
 from transom.testing import Entries, FakeClock, WordCounter, call, hidden, image, result, says, talk, user
 

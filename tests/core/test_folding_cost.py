@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.folding import fold, view_of
 from transom.core.message import Call
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
 from transom.core.unit import Folded, Slot, labels, pinned_in
 from transom.core.view import View

@@ -7,7 +7,7 @@ from math import inf, nan, sqrt
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
-from transom.core.price import ANTHROPIC, OPENAI, Stretch
+from transom.core.prices import ANTHROPIC, OPENAI, Stretch
 from transom.measure.cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 

@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Sent
-from transom.core.folding import fold, view_of
+from transom.core.reducer import fold, view_of
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, call, hidden, image, result, says, talk, user
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from transom.core.folding import view_of
+
 from transom import texts
 from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
-from transom.core.folding import view_of
 from transom.core.unit import Folded, Unit
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.testing import Entries, WordCounter

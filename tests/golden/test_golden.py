@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from transom.core.folding import view_of
 
 from golden import LOGS, TEXTS, read, render, says
 from transom import texts
 from transom.core.codec import encode
 from transom.core.entry import Body, Sent
-from transom.core.folding import view_of
 from transom.testing import Entries, WordCounter
 
 LINES = [json.loads(line) for line in TEXTS.read_text("utf-8").splitlines()]

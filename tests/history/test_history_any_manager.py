@@ -14,7 +14,7 @@ from transom.core.policy import Policy
 from transom.errors import BudgetImpossible
 from transom.history import managed_policy
 from transom.testing import WordCounter
-from transom.wire.openai_chat import parse, violations
+from transom.wire.openai import parse, violations
 
 _NONSENSE = st.sampled_from(
     [

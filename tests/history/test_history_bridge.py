@@ -16,7 +16,7 @@ from transom.history import (
     ToolResultTruncator,
     managed_policy,
 )
-from transom.wire.openai_chat import parse, violations
+from transom.wire.openai import parse, violations
 
 
 class Does:

@@ -11,7 +11,7 @@ from transom.core.message import ToolResult
 from transom.history import SummarizationConfig
 from transom.policies import policy_named
 from transom.testing import WordCounter
-from transom.wire.openai_chat import parse, violations
+from transom.wire.openai import parse, violations
 
 CONTEXT = 6_000
 

@@ -26,7 +26,7 @@ from transom.history import (
     select_all,
 )
 from transom.testing import FakeClock
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 SESSION = Session()
 SUFFIX = "\n... [truncated]"

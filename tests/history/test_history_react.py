@@ -10,7 +10,7 @@ from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
 
 import transom
 from transom.history import coherent, react
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 
 def test_calls_and_results_become_text():

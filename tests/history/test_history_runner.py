@@ -19,7 +19,7 @@ from transom.history import (
     managed_policy,
     select_all,
 )
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 SCRIPT = [*(asks(f"c{n}", text=f"step {n}") for n in range(8)), says("All done.")]
 

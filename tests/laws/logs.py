@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
-from transom.core.folding import fold
 from transom.core.message import (
     Assistant,
     Call,
@@ -34,6 +33,7 @@ from transom.core.message import (
     User,
     addressed,
 )
+from transom.core.reducer import fold
 from transom.core.unit import units_in
 from transom.core.view import View
 from transom.testing.builders import entry, image

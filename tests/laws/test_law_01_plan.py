@@ -10,32 +10,32 @@ from logs import COUNTER, Act, acts, logs, retold, tell
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Policy
+from transom.conversation.window import Window
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
-from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import entry_ref, plan
 from transom.core.policy import Aim
-from transom.core.price import ANTHROPIC, Prices
+from transom.core.prices import ANTHROPIC, Prices
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import NOTHING
 from transom.core.unit import Folded
-from transom.drive.window import Window
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
 from transom.policies.plain import LADDER
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
 from transom.strategies.elide import DropMedia
-from transom.strategies.ends import HeadTail, Rounds
-from transom.strategies.masking import Mask
+from transom.strategies.head_tail import HeadTail, Rounds
+from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
-from transom.strategies.rolling import Rolling
-from transom.strategies.stale import StubStale
+from transom.strategies.rolling_digest import Rolling
+from transom.strategies.stale_results import StubStale
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries
 from transom.texts import READ_BACK
-from transom.wire.openai_chat import OPENAI_CHAT, violations
+from transom.wire.openai import OPENAI_CHAT, violations
 
 BATCHES = (
     Dedupe(tokens=20, least=0.0),

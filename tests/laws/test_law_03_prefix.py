@@ -6,7 +6,7 @@ from hypothesis import given
 from logs import COUNTER, logs
 
 from transom.core.entry import Entry, Sent
-from transom.core.folding import fold
+from transom.core.reducer import fold
 from transom.core.view import View
 from transom.testing.fakes import Entries
 

@@ -11,7 +11,7 @@ from portraits import portrait
 from transom.core.codec import decode, encode
 from transom.core.edit import Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.folding import fold, view_of
+from transom.core.reducer import fold, view_of
 from transom.core.view import View
 from transom.testing.fakes import Entries
 

@@ -8,7 +8,7 @@ from logs import COUNTER, logs
 from portraits import portrait
 
 from transom.core.entry import Entry
-from transom.core.folding import fold, view_of
+from transom.core.reducer import fold, view_of
 from transom.stores.snapshot import freeze, thaw
 from transom.testing.fakes import Entries
 

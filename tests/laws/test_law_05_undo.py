@@ -11,8 +11,8 @@ from portraits import portrait
 from oracle import Picture
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
-from transom.core.folding import view_of
 from transom.core.message import Assistant, Opaque
+from transom.core.reducer import view_of
 from transom.testing.fakes import Entries
 
 

@@ -7,7 +7,7 @@ from logs import COUNTER, logs
 
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
-from transom.core.folding import fold
+from transom.core.reducer import fold
 from transom.core.tokens import part_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries

@@ -11,8 +11,8 @@ from portraits import REASONS, portrait
 
 from transom.core.codec import encode
 from transom.core.entry import Entry
-from transom.core.folding import fold, view_of
 from transom.core.message import Assistant, Fact, Opaque, Text, User, addressed
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import clean, text_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries

@@ -12,8 +12,8 @@ from oracle import looks
 from transom.core.codec import plain
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.folding import view_of
 from transom.core.message import Assistant, Head, Instruction, Text, User
+from transom.core.reducer import view_of
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
 

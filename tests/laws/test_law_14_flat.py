@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.folding import fold
+from transom.core.reducer import fold
 from transom.core.tokens import Measure
 from transom.core.view import View
 from transom.testing import Entries, MeteredCounter, MeteredLog, WordCounter, call, result, says, talk

@@ -11,7 +11,7 @@ from portraits import portrait
 
 from oracle import history, picture
 from transom.core.entry import Entry
-from transom.core.folding import fold, view_of
+from transom.core.reducer import fold, view_of
 from transom.core.view import View
 from transom.testing.fakes import Entries
 

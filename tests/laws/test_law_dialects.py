@@ -9,10 +9,10 @@ from logs import logs
 
 from transom.core.budget import Budget
 from transom.core.entry import Entry
-from transom.core.folding import fold, view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Head, Text, said
 from transom.core.plan import plan
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import clean
 from transom.core.unit import Folded
 from transom.core.view import View
@@ -20,7 +20,7 @@ from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing import Entries, WordCounter
 from transom.wire.dialects import DIALECTS, dialect_named
-from transom.wire.drawing import drawn
+from transom.wire.rendering import drawn
 
 
 def closed(log: list[Entry], dialect: str) -> View:

@@ -19,15 +19,15 @@ from portraits import portrait
 from oracle import picture
 from transom import Budget, BudgetImpossible, Conversation
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, User, addressed, is_empty
 from transom.core.plan import plan
-from transom.core.price import ANTHROPIC, Prices
+from transom.core.prices import ANTHROPIC, Prices
+from transom.core.reducer import view_of
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 SIZES = st.sampled_from([1, 3, 10, 60, 400, 3_000])
 IDS = st.sampled_from(["a", "b", "c", "call_1", ""])

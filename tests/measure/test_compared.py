@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
-from transom.core.folding import view_of
+from transom.core.reducer import view_of
 from transom.core.window import Break, Window
-from transom.drive.conversation import Conversation
-from transom.drive.replay import replay, split
 from transom.measure.compare import Compared, Label, Seen, compared
 from transom.measure.grounding import Grounding
-from transom.measure.tally import Tally
+from transom.measure.replay_stats import Tally
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.builders import talk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.core.price import ANTHROPIC, OPENAI, Prices
+from transom.core.prices import ANTHROPIC, OPENAI, Prices
 from transom.measure.cost import Cost, cost
 
 SENT = [(1_000, 0), (1_500, 1_000), (1_500, 1_400)]

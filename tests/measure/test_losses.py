@@ -6,7 +6,7 @@ import json
 
 from transom import Budget, Conversation
 from transom.core.edit import Fold
-from transom.measure.losses import Loss, losses
+from transom.measure.missing_names import Loss, losses
 from transom.testing.fakes import FakeClock, WordCounter
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom import Budget, Conversation
 from transom.core.edit import Fold, Trim
-from transom.measure.pricing import Priced
+from transom.measure.edit_costs import Priced
 from transom.testing.fakes import FakeClock, WordCounter
 
 

@@ -6,8 +6,8 @@ import sys
 
 from transom import Conversation
 from transom.core.edit import Fold, Pin
-from transom.core.folding import view_of
 from transom.core.message import Assistant, Reasoning, Text
+from transom.core.reducer import view_of
 from transom.core.unit import Folded
 from transom.measure.explain import explain
 from transom.testing import Entries, WordCounter, call, result, says, talk, user

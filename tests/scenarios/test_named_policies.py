@@ -11,9 +11,9 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import Folded, Unit
 from transom.policies import POLICIES, policy_named
-from transom.strategies.masking import Mask
+from transom.strategies.observation_masking import Mask
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 NAMED = tuple(POLICIES)[3:]
 SIGNS = {

@@ -7,13 +7,13 @@ import pytest
 from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.core.edit import Fold
-from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.plan import plan
+from transom.core.reducer import fold
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.wire.openai_chat import violations
+from transom.wire.openai import violations
 
 TOOL = {"type": "function", "function": {"name": "sh", "parameters": {"type": "object"}}}
 

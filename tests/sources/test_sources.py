@@ -16,7 +16,7 @@ from transom import Budget, Conversation, fit
 from transom.core.message import Failure
 from transom.policies import policy_named
 from transom.strategies.arrival import Clip
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.testing import WordCounter
 from transom.tokenizer import o200k
 

@@ -13,7 +13,6 @@ from places import Place
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
-from transom.core.folding import fold, view_of
 from transom.core.message import (
     Assistant,
     Call,
@@ -27,6 +26,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import Measure
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View

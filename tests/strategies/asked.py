@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from transom import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Entry
-from transom.core.folding import view_of
 from transom.core.message import Assistant, Call, Text
 from transom.core.plan import entry_ref
 from transom.core.policy import Aim
+from transom.core.reducer import view_of
 from transom.core.tokens import NOTHING
 from transom.core.unit import Unit
 from transom.core.view import View

@@ -13,7 +13,7 @@ from transom.core.tokens import trimmed
 from transom.errors import InvalidSetting
 from transom.policies.plain import LADDER
 from transom.strategies.arrival import TOKEN_BYTES, Clip, Stub
-from transom.strategies.stale import StubStale
+from transom.strategies.stale_results import StubStale
 from transom.testing.builders import image
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.texts import READ_BACK

@@ -15,12 +15,12 @@ from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.core.view import View
 from transom.policies.plain import DEFAULT
-from transom.strategies import quoting
-from transom.strategies.covering import Choice
+from transom.strategies import digest_text
+from transom.strategies.coverage import Choice
+from transom.strategies.identifiers import names_in
 from transom.strategies.index import Index
-from transom.strategies.names import names_in
 from transom.strategies.passages import Passage, joined, split, wider
-from transom.strategies.words import words_in
+from transom.strategies.terms import words_in
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 
@@ -153,8 +153,8 @@ def test_a_name_only_an_old_result_held_stands_in_its_surroundings():
 def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_before_is_in_it(monkeypatch):
     sizes: list[int] = []
     init = Choice.__init__
-    monkeypatch.setattr(quoting, "MOST", 40)
-    monkeypatch.setattr(quoting, "PER", 1_000)
+    monkeypatch.setattr(digest_text, "MOST", 40)
+    monkeypatch.setattr(digest_text, "PER", 1_000)
     monkeypatch.setattr(Choice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1])
     conv = opened()
     conv.user("go")

@@ -10,8 +10,8 @@ from transom import Budget, Conversation, Policy
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Note
 from transom.policies.plain import LADDER
-from transom.strategies.ends import HeadTail, Rounds
-from transom.strategies.keeping import KeepUsers
+from transom.strategies.head_tail import HeadTail, Rounds
+from transom.strategies.keepers import KeepUsers
 from transom.testing import WordCounter, call, result, says, talk
 
 LONG = "so much was said here " * 20

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from transom import Budget, Conversation
 from transom.policies import policy_named
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.testing import WordCounter
 
 

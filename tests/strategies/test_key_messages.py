@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation, Policy
-from transom.core.folding import fold, view_of
 from transom.core.policy import Aim
+from transom.core.reducer import fold, view_of
 from transom.core.tokens import Size
 from transom.core.unit import Folded
 from transom.policies.plain import LADDER
-from transom.strategies.keeping import KeepUsers
+from transom.strategies.keepers import KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages, _told, last_rounds, outlines, previews
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry

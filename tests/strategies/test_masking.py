@@ -8,7 +8,7 @@ from asked import asked
 from transom import Budget, Conversation, Policy
 from transom.core.edit import Pin, Trim, Undo
 from transom.policies.plain import LADDER
-from transom.strategies.masking import Mask
+from transom.strategies.observation_masking import Mask
 from transom.testing import WordCounter, call, result, says, talk
 
 ROWS = "a row of output\n" * 40

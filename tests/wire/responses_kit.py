@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 from counting import strings
+from transom.conversation.conversation import Conversation
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.window import assemble
-from transom.drive.conversation import Conversation
-from transom.drive.window import Window
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter
-from transom.wire.openai_responses import RESPONSES
+from transom.wire.responses import RESPONSES
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
 WORDS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}

@@ -8,9 +8,9 @@ import pytest
 from windows import Letters
 
 from counting import strings
+from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Failure, Instruction, Reasoning, Text, ToolResult, User
-from transom.drive.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from test_anthropic_counting import request_tokens, talking
 from windows import Letters
 
+from transom.conversation.window import Window
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed
 from transom.core.unit import Folded
 from transom.core.window import assemble
-from transom.drive.window import Window
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
-from transom.wire.openai_chat import parse as parse_chat
+from transom.wire.openai import parse as parse_chat
 
 TEXTS = st.sampled_from(["", "x", "é\ud800", " \n", "a b ", "long " * 20, "[entry 3: left out]"])
 LABELS = st.sampled_from(["a", "b", "c", "a b", "", "\ud800", "call_1_0"])

@@ -11,10 +11,10 @@ from test_anthropic_counting import request_tokens, talking
 from windows import conversations
 
 from families import FAMILIES
+from transom.conversation.replay import replay, split
+from transom.conversation.window import Window
 from transom.core.message import Assistant
 from transom.core.window import assemble
-from transom.drive.replay import replay, split
-from transom.drive.window import Window
 from transom.tokenizer import o200k
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
 

@@ -7,6 +7,7 @@ import copy
 import pytest
 from test_anthropic_counting import read, talking
 
+from transom.conversation.window import Window
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import (
     Assistant,
@@ -24,7 +25,6 @@ from transom.core.message import (
     User,
 )
 from transom.core.window import assemble
-from transom.drive.window import Window
 from transom.texts import ABORTED, NUDGE
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages, breakpoints
 

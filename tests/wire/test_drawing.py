@@ -7,8 +7,8 @@ from windows import viewed
 
 from transom.core.message import Text, User
 from transom.core.view import View
-from transom.wire.drawing import drawn
-from transom.wire.openai_chat import OpenAIChat
+from transom.wire.openai import OpenAIChat
+from transom.wire.rendering import drawn
 
 
 def said(*words: str) -> View:
@@ -19,7 +19,7 @@ def test_a_rendering_that_is_interrupted_leaves_nothing_behind(monkeypatch):
     whole, other = said(*"abcdefgh"), said("a", "x")
     other.memo = whole.memo
     before = drawn(whole, dialect := OpenAIChat())
-    monkeypatch.setattr("transom.wire.drawing.handed", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("transom.wire.rendering.handed", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         drawn(other, dialect)
     monkeypatch.undo()

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 
 from counting import strings
+from transom.conversation.conversation import Conversation
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.window import assemble
-from transom.drive.conversation import Conversation
-from transom.drive.window import Window
 from transom.policies import policy_named
 from transom.stores.memory import MemoryStore
 from transom.tokenizer import o200k

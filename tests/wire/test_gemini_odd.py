@@ -11,19 +11,19 @@ from test_gemini_counting import read, request_of, request_tokens, talk
 from test_openai_odd import odd_messages
 
 from laws.logs import logs
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.codec import decode, encode
 from transom.core.entry import Entry
-from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Failure, Handoff, Instruction, Note, Recalled, Text, ToolResult
 from transom.core.plan import plan
-from transom.drive.window import Window
+from transom.core.reducer import view_of
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
 from transom.wire.gemini import GEMINI, Gemini
-from transom.wire.openai_chat import parse
+from transom.wire.openai import parse
 
 STRICT = Gemini(strict=True)
 COUNTER = WordCounter()

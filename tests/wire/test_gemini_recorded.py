@@ -10,12 +10,12 @@ from test_gemini_counting import read, request_of, request_tokens, talk
 from windows import conversations
 
 from families import FAMILIES
-from transom.drive.conversation import Conversation
+from transom.conversation.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores.memory import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.gemini import GEMINI, Gemini
-from transom.wire.openai_chat import parse
+from transom.wire.openai import parse
 
 NO_SHAPE = {"is not found for API version": 1, "Cannot fetch content from the provided URL": 2}
 """Why requests were refused, and how many: none of these reasons stands in the contents."""

@@ -27,7 +27,7 @@ from transom.core.message import (
 from transom.errors import InvalidMessage
 from transom.texts import ABORTED, NUDGE
 from transom.wire.gemini import GEMINI, Gemini
-from transom.wire.openai_chat import parse
+from transom.wire.openai import parse
 
 ESCAPE = "skip_thought_signature_validator"
 PNG = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}

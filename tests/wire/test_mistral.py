@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from windows import Letters
 
 from transom import Budget, fit
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import split
+from transom.conversation.window import Window
 from transom.core.message import Head
 from transom.core.window import assemble
-from transom.drive.conversation import Conversation
-from transom.drive.replay import split
-from transom.drive.window import Window
 from transom.policies import policy_named
 from transom.stores import MemoryStore
-from transom.wire.openai_chat.mistral import MISTRAL, nine
+from transom.wire.openai.mistral import MISTRAL, nine
 
 USER = {"role": "user", "content": "a"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -11,7 +11,7 @@ from counting import request_tokens
 from transom.core.codec import decode, encode
 from transom.core.entry import Entry
 from transom.errors import InvalidMessage
-from transom.wire.openai_chat import message, parse, violations
+from transom.wire.openai import message, parse, violations
 
 TEXTS = st.sampled_from(["", "x", "é\ud800", "{}", "a b", "long " * 20]) | st.text(max_size=5)
 LABELS = st.sampled_from(["a", "b", "c", "", "\ud800", "?"])

@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.message import Assistant, Call, Instruction, Media, Other, Reasoning, Text, ToolResult, User
 from transom.errors import InvalidMessage
-from transom.wire.openai_chat import message, parse
+from transom.wire.openai import message, parse
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 FILE = {"type": "document_url", "document_url": "https://example.org/a.pdf"}

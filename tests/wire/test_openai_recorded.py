@@ -12,7 +12,7 @@ from windows import conversations, imported, rendered
 from counting import request_tokens
 from families import FAMILIES
 from transom.tokenizer import o200k
-from transom.wire.openai_chat import message, parse, violations
+from transom.wire.openai import message, parse, violations
 
 NO_SHAPE = {
     "model_not_found": 3,

@@ -19,13 +19,13 @@ from families import FAMILIES
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Call, Text, ToolResult, User
 from transom.errors import InvalidMessage
-from transom.wire.openai_chat import parse
-from transom.wire.openai_chat.regular import regular, regular_messages
-from transom.wire.openai_chat.render import unit_messages
-from transom.wire.openai_chat.reply import parse_reply
-from transom.wire.saying import sendable
+from transom.wire.openai import parse
+from transom.wire.openai.regular import regular, regular_messages
+from transom.wire.openai.render import unit_messages
+from transom.wire.openai.reply import parse_reply
+from transom.wire.turns import sendable
 
-MANY_STEPS = [sys.modules[f"transom.wire.openai_chat.{name}"] for name in ("parse", "reply")]
+MANY_STEPS = [sys.modules[f"transom.wire.openai.{name}"] for name in ("parse", "reply")]
 
 
 class Word(StrEnum):

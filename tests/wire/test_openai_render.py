@@ -9,7 +9,6 @@ from windows import Letters, closures, entries, imported, rendered, viewed
 
 from counting import request_tokens
 from transom.core.edit import Fold, Pin, Trim
-from transom.core.folding import fold
 from transom.core.message import (
     Assistant,
     Call,
@@ -23,8 +22,9 @@ from transom.core.message import (
     ToolResult,
     User,
 )
+from transom.core.reducer import fold
 from transom.texts import ABORTED
-from transom.wire.openai_chat import OPENAI_CHAT, Violation, parse, violations
+from transom.wire.openai import OPENAI_CHAT, Violation, parse, violations
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400}}
 FILE = {"type": "file", "file": {"file_id": "f1"}}

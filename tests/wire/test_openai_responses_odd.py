@@ -11,7 +11,7 @@ from transom.core.codec import decode, encode
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Media, Other, Text, Usage
 from transom.errors import InvalidMessage
-from transom.wire.openai_responses import RESPONSES
+from transom.wire.responses import RESPONSES
 
 USER = {"role": "user", "content": "hi"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "first"}]}

@@ -10,12 +10,12 @@ from responses_kit import planned, read, request_of, same, tokens_of, told
 from windows import conversations
 
 from families import FAMILIES
+from transom.conversation.window import Window
 from transom.core.message import Instruction, Text
 from transom.core.window import assemble
-from transom.drive.window import Window
 from transom.tokenizer import o200k
-from transom.wire.openai_chat import OPENAI_CHAT
-from transom.wire.openai_responses import DEEPSEEK_RESPONSES, RESPONSES
+from transom.wire.openai import OPENAI_CHAT
+from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 NO_SHAPE = {"model_not_found": 1, "unsupported_file": 1}
 """Why requests were refused, and how many, for reasons that do not stand in their items."""

@@ -6,6 +6,8 @@ import pytest
 from responses_kit import planned, read, request_of, tokens_of, told
 
 from transom import texts
+from transom.conversation.conversation import Conversation
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.message import (
@@ -24,14 +26,12 @@ from transom.core.message import (
     User,
 )
 from transom.core.window import assemble
-from transom.drive.conversation import Conversation
-from transom.drive.window import Window
 from transom.errors import InvalidMessage
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter, image
-from transom.wire.openai_chat import OPENAI_CHAT
-from transom.wire.openai_responses import DEEPSEEK_RESPONSES, RESPONSES
+from transom.wire.openai import OPENAI_CHAT
+from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 USER = {"role": "user", "content": "hi"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Zm9v" * 50}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.wire.openai_responses import DEEPSEEK_RESPONSES, RESPONSES, violations
+from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES, violations
 
 USER = {"role": "user", "content": "hi"}
 SAID = {"role": "assistant", "content": "hello"}

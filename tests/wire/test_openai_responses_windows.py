@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 from responses_kit import OUTPUTS, read, request_of, same, tokens_of, told
 
 from laws.logs import logs
+from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
-from transom.core.folding import view_of
 from transom.core.frame import Frame
 from transom.core.message import Head, Reasoning, addressed
 from transom.core.plan import plan
+from transom.core.reducer import view_of
 from transom.core.window import assemble
-from transom.drive.window import Window
 from transom.errors import BudgetImpossible, InvalidEdit
 from transom.policies import policy_named
 from transom.testing import WordCounter
-from transom.wire.openai_chat import OPENAI_CHAT
-from transom.wire.openai_responses import DEEPSEEK_RESPONSES, RESPONSES
-from transom.wire.reading import compact
+from transom.wire.checks import compact
+from transom.wire.openai import OPENAI_CHAT
+from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 COUNT = WordCounter().count
 WORDS = st.sampled_from(

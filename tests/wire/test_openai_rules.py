@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.wire.openai_chat import Violation, violations
+from transom.wire.openai import Violation, violations
 
 USER = {"role": "user", "content": "hi"}
 

@@ -9,13 +9,13 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from transom.core.entry import Entry
-from transom.core.folding import fold, view_of
 from transom.core.message import Head, Instruction, Text, ToolResult
+from transom.core.reducer import fold, view_of
 from transom.core.unit import labels
 from transom.core.view import View
 from transom.texts import ABORTED
 from transom.tokenizer import o200k
-from transom.wire.openai_chat import OPENAI_CHAT, parse
+from transom.wire.openai import OPENAI_CHAT, parse
 
 
 class Letters:

@@ -16,11 +16,11 @@ from rich.table import Column as Heading
 from rich.table import Table
 
 from transom.cli.chart import sawtooth
-from transom.cli.places import command
+from transom.cli.locate import command
 from transom.cli.streams import one_line
-from transom.cli.term import put, put_json, put_whole, terminal
+from transom.cli.terminal import put, put_json, put_whole, terminal
 from transom.core.tokens import REQUEST_TOKENS
-from transom.measure.tally import Needs, Span, Tally
+from transom.measure.replay_stats import Needs, Span, Tally
 
 T = TypeVar("T")
 Column = tuple[str, str, Callable[[T], str]]

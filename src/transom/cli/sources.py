@@ -12,11 +12,11 @@ from typing import IO, Any, cast
 
 from msgspec import Struct
 
+from transom.conversation.replay import Question
 from transom.core.message import Raw
-from transom.drive.replay import Question
 from transom.errors import InvalidMessage
 from transom.measure.compare import Label
-from transom.wire.reading import kind_of
+from transom.wire.checks import kind_of
 
 GZIP = b"\x1f\x8b"
 SPREAD = "; JSON that goes over several lines belongs in a file named .json"

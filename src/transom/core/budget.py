@@ -6,7 +6,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from transom.core.price import Prices
+from transom.core.prices import Prices
 from transom.core.tokens import Size
 from transom.errors import InvalidSetting
 

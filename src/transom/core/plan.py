@@ -21,12 +21,12 @@ from transom import texts
 from transom.core.budget import Budget, fits, pressure
 from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.entry import Body, Entry, Sent
-from transom.core.folding import fold
 from transom.core.frame import Frame
 from transom.core.log import Ahead
 from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
 from transom.core.policy import ANY, Aim, Kept, Policy, Strategy
-from transom.core.price import Prices
+from transom.core.prices import Prices
+from transom.core.reducer import fold
 from transom.core.tokens import NOTHING, Size, fact_size
 from transom.core.unit import Unit, labels
 from transom.core.view import View

@@ -14,12 +14,12 @@ from msgspec import Struct, field
 from msgspec import json as msgjson
 from msgspec.structs import replace
 
-from transom.core.digest import Chain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head, Opaque
-from transom.core.price import Stretch
+from transom.core.prefix_digest import Chain
+from transom.core.prices import Stretch
 from transom.core.tokens import MESSAGE_BYTES, NOTHING, Measure, Size, TokenCounter, part_bytes, text_bytes, trimmed
 from transom.core.unit import Folded, Slot, Unit, part_of, pinned_in, surfacing
 

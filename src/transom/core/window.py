@@ -8,8 +8,8 @@ from typing import Self, TypeVar
 
 from msgspec import Struct
 
-from transom.core.digest import prefixes
 from transom.core.entry import Entry, Sent
+from transom.core.prefix_digest import prefixes
 from transom.core.tokens import Size
 from transom.core.unit import Slot
 from transom.core.view import View

@@ -9,14 +9,14 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.conversation.fit import fit
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.message import Raw
 from transom.core.policy import Aim, Policy
 from transom.core.view import View
-from transom.drive.fit import fit
 from transom.errors import InvalidSetting
-from transom.history.diffing import Difference, shown
+from transom.history.diff import Difference, shown
 from transom.history.managers import HistoryManager, Messages, SessionProtocol, strategy_name
 from transom.history.session import Session
 from transom.policies import policy_named

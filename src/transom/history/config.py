@@ -16,7 +16,7 @@ from transom.core.policy import Aim, Policy, Strategy
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.history.diffing import runs
+from transom.history.diff import runs
 from transom.policies.plain import LADDER, PASSTHROUGH
 from transom.strategies.arrival import results_of, stubbed
 from transom.strategies.omission import left_out

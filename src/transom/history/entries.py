@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from transom.core.codec import plain
 from transom.core.message import Assistant, Raw, ToolResult
-from transom.wire.judging import as_dict
-from transom.wire.openai_chat import parse
-from transom.wire.openai_chat.reply import as_message
-from transom.wire.reading import owned
-from transom.wire.saying import copied
+from transom.wire.checks import owned
+from transom.wire.openai import parse
+from transom.wire.openai.reply import as_message
+from transom.wire.turns import copied
+from transom.wire.validation import as_dict
 
 
 class MessageRole(StrEnum):

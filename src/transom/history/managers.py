@@ -18,14 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import split
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
-from transom.drive.conversation import Conversation
-from transom.drive.replay import split
 from transom.errors import InvalidSetting
 from transom.policies.plain import PASSTHROUGH
 from transom.stores import MemoryStore
-from transom.wire.openai_chat import OPENAI_CHAT
+from transom.wire.openai import OPENAI_CHAT
 
 T = TypeVar("T")
 Messages = Sequence[dict[str, Any]]

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from transom.core.message import Assistant, Call, Fact, Instruction, Part, Raw, Text, ToolResult, User, role_of
-from transom.wire.openai_chat import message, parse
+from transom.wire.openai import message, parse
 
 ACTION = "Action: "
 OBSERVATION = "Observation: "

@@ -13,14 +13,14 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.conversation.conversation import Conversation
 from transom.core.entry import Entry, Meta
 from transom.core.message import Assistant, Fact
-from transom.drive.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.history.entries import ConversationEntry, entry_to_provider_message, provider_message_to_entry
 from transom.history.managers import SessionProtocol
-from transom.wire.foreign import adopted
-from transom.wire.openai_chat import message, parse
+from transom.wire.openai import message, parse
+from transom.wire.translate import adopted
 
 T = TypeVar("T")
 Slice = tuple[Any, ...]

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.core.price import ANTHROPIC, OPENAI, Request
+from transom.core.prices import ANTHROPIC, OPENAI, Request
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.window import Window
 from transom.measure.cost import Cost, cost, share
 from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
-from transom.measure.tally import Tally, newest_fold, tally_of
-from transom.wire.openai_chat import OPENAI_CHAT
+from transom.measure.replay_stats import Tally, newest_fold, tally_of
+from transom.wire.openai import OPENAI_CHAT
 
 
 class Label(Struct, frozen=True):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from transom.core.price import Prices, Request
+from transom.core.prices import Prices, Request
 
 
 class Cost(Struct, frozen=True, kw_only=True):

@@ -13,12 +13,12 @@ from transom.policies.plain import LADDER, PLANS
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
 from transom.strategies.elide import DropMedia
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
-from transom.strategies.masking import Mask
+from transom.strategies.observation_masking import Mask
 from transom.strategies.omission import Omit
-from transom.strategies.rolling import Rolling
-from transom.strategies.stale import StubStale
+from transom.strategies.rolling_digest import Rolling
+from transom.strategies.stale_results import StubStale
 
 READS = ("Read:file_path", "read_file:path", "view:path")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from transom.core.policy import Policy, Strategy
-from transom.strategies import collapse
+from transom.strategies import last_resort
 from transom.strategies.clip_turn import ClipTurn
-from transom.strategies.digest import Digest
+from transom.strategies.covering_digest import Digest
 from transom.strategies.elide import DropMedia, Elide
-from transom.strategies.keeping import KeepTools, KeepUsers
+from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
 
@@ -22,13 +22,13 @@ LADDER: tuple[Strategy, ...] = (
     Elide("arguments", "others"),
     Elide("text", "others"),
     Elide("reasoning", "others"),
-    collapse.late_notes,
+    last_resort.late_notes,
     Elide("text", "required", deep=True),
-    collapse.before_newest,
-    collapse.newest_turn,
+    last_resort.before_newest,
+    last_resort.newest_turn,
     Elide("text", "required"),
-    collapse.bare_omissions,
-    collapse.everything,
+    last_resort.bare_omissions,
+    last_resort.everything,
 )
 """When a window would not fit: from what is missed least to what is missed most. The last step cannot fail while the
 smallest window fits."""

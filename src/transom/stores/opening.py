@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.core.folding import fold
+from transom.core.reducer import fold
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.stores.base import StoredLog

@@ -25,7 +25,7 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
-from transom.core.price import Stretch
+from transom.core.prices import Stretch
 from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size
 from transom.core.unit import Cut, Folded, Slot, Unit, pinned_in
 from transom.core.view import View

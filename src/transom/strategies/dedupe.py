@@ -14,9 +14,9 @@ from transom.core.message import Assistant
 from transom.core.policy import Aim
 from transom.core.unit import part_of
 from transom.core.view import View
-from transom.strategies.cutting import Spot
-from transom.strategies.masking import Observation, Offer, observations, worthwhile
-from transom.strategies.telling import ending, tool_words
+from transom.strategies.observation_masking import Observation, Offer, observations, worthwhile
+from transom.strategies.stubs import ending, tool_words
+from transom.strategies.truncation import Spot
 
 PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
 

@@ -24,13 +24,13 @@ from transom.core.policy import Aim, Kept, Strategy
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, NOTHING, Size, text_bytes
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
-from transom.strategies import collapse
+from transom.strategies import last_resort
 from transom.strategies.arrival import results_of
 from transom.strategies.corrections import ASKED, Told, outdated
-from transom.strategies.cutting import Spot, text_spots
 from transom.strategies.omission import before, freed, leading, left_out, pinned, runs, span, stays
 from transom.strategies.salience import names, spoken, statements, unit_score
-from transom.strategies.telling import stubbed
+from transom.strategies.stubs import stubbed
+from transom.strategies.truncation import Spot, text_spots
 
 PREVIEW, OUTLINE, ROUNDS, RECENT = 60, 200, 4, 6
 """Tokens of a preview, and from which on a text is outlined; the rounds that stay at the worst; the newest units, whose
@@ -131,7 +131,7 @@ def last_rounds(view: View, aim: Aim) -> Iterator[Edit]:
     if len(rounds) <= ROUNDS:
         rounds = [unit.key for unit in units]
     if len(rounds) > ROUNDS and (aim.hard or not any(map(view.held, view.slots))):
-        shorter_and_shorter = collapse.before_newest(view, replace(aim, newest=rounds[-ROUNDS]))
+        shorter_and_shorter = last_resort.before_newest(view, replace(aim, newest=rounds[-ROUNDS]))
         yield from islice(shorter_and_shorter, None if aim.hard else 1)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.wire.reading import compact, owned
+from transom.wire.checks import compact, owned
 
 WRAPPED = "arguments"
 """Under this key stand arguments that are no JSON object: cut off, free text, a list."""

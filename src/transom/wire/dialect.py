@@ -14,7 +14,7 @@ from msgspec import Struct
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import Measure, TokenCounter
 from transom.core.unit import Slot, Unit
-from transom.wire.saying import sendable
+from transom.wire.turns import sendable
 
 Placed = tuple[int, Fact]
 """A fact with its position in the list it came from."""

@@ -11,10 +11,10 @@ from transom.errors import InvalidSetting
 from transom.wire.dialect import Dialect
 
 DIALECTS = {
-    "openai": "transom.wire.openai_chat:OPENAI_CHAT",
-    "mistral": "transom.wire.openai_chat.mistral:MISTRAL",
-    "responses": "transom.wire.openai_responses:RESPONSES",
-    "deepseek_responses": "transom.wire.openai_responses:DEEPSEEK_RESPONSES",
+    "openai": "transom.wire.openai:OPENAI_CHAT",
+    "mistral": "transom.wire.openai.mistral:MISTRAL",
+    "responses": "transom.wire.responses:RESPONSES",
+    "deepseek_responses": "transom.wire.responses:DEEPSEEK_RESPONSES",
     "anthropic": "transom.wire.anthropic:ANTHROPIC",
     "gemini": "transom.wire.gemini:GEMINI",
 }

@@ -14,15 +14,15 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
-from transom.wire import foreign, saying
+from transom.wire import translate, turns
 from transom.wire.anthropic.caching import unmarked
 from transom.wire.anthropic.parse import NAME, as_message, parse, read
 from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
 from transom.wire.anthropic.rules import violations
+from transom.wire.checks import kind_of
 from transom.wire.dialect import Dialect, Placed, Violation
-from transom.wire.reading import kind_of
-from transom.wire.replying import an_answer, by_the_model, dumped, with_usage
-from transom.wire.saying import sendable
+from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.turns import sendable
 
 _RESPONSE = ("usage", "stop_reason", "type")
 """What a response has and a message of a request has not."""
@@ -45,7 +45,7 @@ class AnthropicMessages(Dialect, frozen=True):
 
     def nudge(self, turn: Assistant) -> str:
         """A word of the user's (A12), unless the turn ends with what the provider does itself."""
-        return foreign.nudge(turn, NAME)
+        return translate.nudge(turn, NAME)
 
     def words(self, text: str) -> Raw:
         return words(text)
@@ -60,7 +60,7 @@ class AnthropicMessages(Dialect, frozen=True):
         """
         if messages and messages[0]["role"] == "system":
             messages = [by_user("system", messages[0]), *messages[1:]]
-        return saying.joined(messages, "content")
+        return turns.joined(messages, "content")
 
     def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         return read(messages, where, bound=self.bound)
@@ -102,7 +102,7 @@ class AnthropicMessages(Dialect, frozen=True):
         return violations(request)
 
 
-class _Measure(foreign.Adopting):
+class _Measure(translate.Adopting):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
     def __init__(self, counter: TokenCounter) -> None:

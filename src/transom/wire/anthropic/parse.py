@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
+from transom.wire.checks import a_text, an_object, as_text, content_in, kind_of, listed, owned, role_in
 from transom.wire.dialect import Placed
-from transom.wire.reading import a_text, an_object, as_text, content_in, kind_of, listed, owned, role_in
-from transom.wire.replying import dumped
-from transom.wire.saying import continued, turn_of
+from transom.wire.sdk_objects import dumped
+from transom.wire.turns import continued, turn_of
 
 NAME = "anthropic"
 

@@ -17,10 +17,10 @@ from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
-from transom.wire.foreign import adopted, labelled, safe_name
+from transom.wire.checks import is_text
 from transom.wire.handed import Apart, like
-from transom.wire.reading import is_text
-from transom.wire.saying import cleaned, copied, runs
+from transom.wire.translate import adopted, labelled, safe_name
+from transom.wire.turns import cleaned, copied, runs
 
 EMPTY = texts.left_out("text")
 """Where the API wants words and there are none (A10)."""

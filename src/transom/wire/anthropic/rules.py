@@ -20,14 +20,14 @@ from itertools import dropwhile
 from types import NoneType
 from typing import NamedTuple
 
-from transom.wire import judging
+from transom.wire import validation
 from transom.wire.dialect import Violation
-from transom.wire.judging import Finding, Json, Must, as_dict, as_list, dicts, judged, shape, shown, text, unsayable
+from transom.wire.validation import Finding, Json, Must, as_dict, as_list, dicts, judged, shape, shown, text, unsayable
 
 _ID = Must("A6", re.compile(r"[a-zA-Z0-9_-]+"))  # A6 (K: `String should match pattern '^[a-zA-Z0-9_-]+$'`)
 _NAME = Must("name", re.compile(r"[a-zA-Z0-9_-]{1,128}"))  # K
 _BLOCKS = {
-    "text": judging.TEXT,
+    "text": validation.TEXT,
     "tool_use": {"id": _ID, "name": _NAME, "input": Must("call", dict)},
     "tool_result": {"tool_use_id": _ID, "content": Must("content", (str, list, NoneType))},
     "thinking": {"thinking": Must("thinking", str), "signature": Must("thinking", str)},
@@ -111,13 +111,13 @@ def _of_block(role: str, where: str, block: Json) -> Iterator[Finding]:
     if _BY.get(kind, role) != role:
         yield "content", f"{where} is {kind!r}"
     else:
-        yield from shape(where, block, _BLOCKS.get(kind, judging.TYPED))
+        yield from shape(where, block, _BLOCKS.get(kind, validation.TYPED))
     if kind == "text" and _is_blank(block.get("text")):  # A10 (E: claude-code#59812, `must contain non-whitespace …`)
         yield "A10", f"{where} is blank"
     if kind == "tool_result" and role == "user":
         inner = [(each, each.get("type") == "text") for each in dicts(block.get("content"))]
         for at, (each, is_text) in enumerate(inner):
-            yield from shape(f"{where}.content[{at}]", each, judging.TEXT if is_text else judging.TYPED)
+            yield from shape(f"{where}.content[{at}]", each, validation.TEXT if is_text else validation.TYPED)
         said = [text(block, "content"), *(text(each, "text") if is_text else "x" for each, is_text in inner)]
         if block.get("is_error") is True and not any(words.strip() for words in said):  # A18 (E: Bedrock's wording)
             yield "A18", f"{where} is an error without content"

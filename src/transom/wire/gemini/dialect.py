@@ -10,15 +10,15 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, Measure, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
-from transom.wire import foreign
+from transom.wire import translate
+from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Violation
 from transom.wire.gemini import parse, render
+from transom.wire.gemini.keys import NAME, SIGNATURE
 from transom.wire.gemini.rules import violations
-from transom.wire.gemini.words import NAME, SIGNATURE
-from transom.wire.judging import as_dict, as_list
-from transom.wire.reading import listed
-from transom.wire.replying import an_answer, dumped, with_usage
-from transom.wire.saying import sendable
+from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.turns import sendable
+from transom.wire.validation import as_dict, as_list
 
 _NEEDED = "a response or a content"
 _USAGE = (
@@ -42,7 +42,7 @@ class Gemini(Dialect, frozen=True):
 
     def nudge(self, turn: Assistant) -> str:
         """A word of the user's (G6), unless the turn ends with what the provider does itself."""
-        return foreign.nudge(turn, NAME)
+        return translate.nudge(turn, NAME)
 
     def words(self, text: str) -> Raw:
         return render.by_user({"text": text})
@@ -106,7 +106,7 @@ def _why_none(response: Raw) -> str:
     return "a response with candidates or a content with parts is needed"
 
 
-class _Measure(foreign.Adopting):
+class _Measure(translate.Adopting):
     """A request may need a word of the user's before its first call; a response says the name of its call again, and is
     counted with it."""
 
@@ -131,7 +131,7 @@ class _Measure(foreign.Adopting):
         if isinstance(fact, Instruction):
             tokens += self.count(texts.instruction(fact.role, "")) + (0 if fact.parts else self.left_out)
         elif isinstance(fact, Assistant):
-            names = [call.name or texts.UNNAMED if own else foreign.safe_name(call.name) for call in fact.calls]
+            names = [call.name or texts.UNNAMED if own else translate.safe_name(call.name) for call in fact.calls]
             tokens += sum(map(self.count, names)) + MESSAGE_TOKENS * (fact.order.count("|") if own else 0)
             tokens += 0 if fact.parts or names else self.left_out
         elif isinstance(fact, ToolResult) and own:

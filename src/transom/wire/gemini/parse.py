@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
+from transom.wire.checks import a_text, an_object, compact, kind_of, of_this, owned
 from transom.wire.dialect import Placed
-from transom.wire.gemini.words import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
-from transom.wire.reading import a_text, an_object, compact, kind_of, of_this, owned
-from transom.wire.saying import continued, turn_of
+from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
+from transom.wire.turns import continued, turn_of
 
 
 def parse(contents: list[object], where: str) -> list[Placed]:

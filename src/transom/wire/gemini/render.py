@@ -13,13 +13,13 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Raw, Text, ToolResult
 from transom.core.unit import Unit
-from transom.wire import saying
+from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
-from transom.wire.foreign import adopted, labelled
-from transom.wire.gemini.words import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
+from transom.wire.checks import compact
+from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
 from transom.wire.handed import Apart
-from transom.wire.reading import compact
-from transom.wire.saying import cleaned, copied
+from transom.wire.translate import adopted, labelled
+from transom.wire.turns import cleaned, copied
 
 ESCAPE = "skip_thought_signature_validator"
 """The signature of a call that another model made, for models which take none without."""
@@ -62,7 +62,7 @@ def joined(contents: list[Raw]) -> list[Raw]:
         if any(spelt(each, CALL) for each in content["parts"]):
             contents = [*contents[:at], by_user({"text": texts.NUDGE}), *contents[at:]]
             break
-    return saying.joined(contents, "parts")
+    return turns.joined(contents, "parts")
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
@@ -90,7 +90,7 @@ def _said(fact: m.Fact) -> Raw:
 
 def _turn(turn: Assistant, *, own: bool) -> list[Raw]:
     """A turn's contents: those it came in, as long as something in them shows."""
-    contents = [[_part(item) for item in run if own or item != Text("")] for run in saying.runs(turn)]
+    contents = [[_part(item) for item in run if own or item != Text("")] for run in turns.runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
     return [Apart(content) if at or turn.apart else content for at, content in enumerate(out)]
 

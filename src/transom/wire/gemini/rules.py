@@ -27,7 +27,7 @@ from types import NoneType
 from typing import NamedTuple
 
 from transom.wire.dialect import Violation
-from transom.wire.judging import SOME, Finding, Json, Must, as_dict, as_list, judged, shape, shown, unsayable
+from transom.wire.validation import SOME, Finding, Json, Must, as_dict, as_list, judged, shape, shown, unsayable
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
 _WORDS = ("text", "inlineData", "fileData", _CALL)

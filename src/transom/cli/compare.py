@@ -1,0 +1,211 @@
+"""`transom compare`: recorded conversations under several policies, side by side."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import asdict
+from rich.console import Console
+from rich.table import Table
+
+from transom.cli.commands import Compare
+from transom.cli.lock_notice import Watch
+from transom.cli.picture import Point, draw, pictures
+from transom.cli.progress import Bar
+from transom.cli.replay import timed
+from transom.cli.report import WRONG, Column, figure, fits, table
+from transom.cli.sources import Record, records
+from transom.cli.terminal import put_json, terminal
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import split
+from transom.core.budget import Budget
+from transom.core.prices import Prices
+from transom.errors import InvalidSetting
+from transom.measure.compare import Compared, Seen, compared, tokens_of
+from transom.policies import POLICIES, policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+
+Measure = tuple[str, str, str, Callable[[Compared], float | None]]
+"""A name for programs, a column's head, a figure's form, and the figure; None where there is nothing to measure."""
+
+MEASURES: tuple[Measure, ...] = (
+    ("calls", "calls", ",", lambda one: one.tally.calls),
+    ("invalid", "invalid", ",", lambda one: one.tally.invalid),
+    ("over", "over\nbudget", ",", lambda one: one.tally.over),
+    ("refused", "refused", ",", lambda one: one.tally.refused),
+    ("sent_share", "share\nsent", ".0%", lambda one: one.tally.sent_share),
+    ("cost_anthropic", "cost,\nAnthr.", ".2f", lambda one: one.anthropic.share),
+    ("cost_openai", "cost,\nOpenAI", ".2f", lambda one: one.openai.share),
+    ("cached_share", "\ncached", ".0%", lambda one: one.tally.cached_share),
+    ("append_only", "append-\nonly", ".0%", lambda one: one.append_only),
+    ("consecutive_breaks", "consec.\nbreaks", ",", lambda one: one.consecutive),
+    ("grounding_beyond", "beyond,\nnear", ".0%", lambda one: one.grounding.shares[1]),
+    ("grounding_beyond_wide", "beyond,\nwide", ".0%", lambda one: one.grounding.shares[2]),
+    ("grounding_all", "all,\nnear", ".0%", lambda one: one.grounding.shares[0]),
+    ("evidence_recall", "evidence", ".0%", lambda one: one.evidence_recall),
+    ("ms_per_call", "ms per\ncall", ".2f", lambda one: one.tally.ms_per_call),
+)
+
+ASKED = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
+"""What results depend on besides the files and the policy."""
+
+NOTE = (
+    "Cost is by that of sending everything, with prompt caching. Append-only: windows that begin with the whole one "
+    "before; consec. breaks: those that do not, right after another that did not. Beyond: names last mentioned further "
+    "back than the budget; near: with 40 characters around them, wide: in a stretch of 240. Refused calls stand in no "
+    "other column."
+)
+
+Results = dict[str, Compared]
+"""What each policy made of the same conversations."""
+
+
+def run(wanted: Compare) -> int:
+    """Compare, print, draw, and say by the exit code whether every window was right."""
+    names = _names(wanted.policies)
+    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
+    paths = () if wanted.chart is None else pictures(wanted.chart)
+    chosen = list(choose(wanted))
+    if not chosen:
+        narrowed = wanted.min_messages or wanted.min_tokens or wanted.max_messages is not None
+        raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
+    with Watch("memory:", writing=False) as watch, Bar(watch) as bar:
+        results = compare(chosen, names, budget, jobs=wanted.jobs, bar=bar)
+    if wanted.json:
+        asked = {name: getattr(wanted, name) for name in ASKED}
+        put_json({**asked, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
+    else:
+        print_table(results)
+    if paths:
+        _draw(results, paths, _title(wanted, len(chosen)))
+    return WRONG if any(one.tally.invalid or one.tally.over for one in results.values()) else 0
+
+
+def choose(wanted: Compare) -> Iterator[Record]:
+    """The conversations of the files that are of the length asked for. Raises OSError, InvalidMessage."""
+    found = (record for file in wanted.files for record in records(file, questions=True))
+    return islice((record for record in found if _chosen(wanted, record)), 0, None, wanted.every)
+
+
+def _chosen(wanted: Compare, record: Record) -> bool:
+    """Whether it is long enough, and short enough. What is wrong with a message is said now, not by a process later."""
+    split(record.messages, record.where)
+    many, most = len(record.messages), wanted.max_messages
+    if many < wanted.min_messages or (most is not None and many > most):
+        return False
+    return not wanted.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= wanted.min_tokens
+
+
+def compare(
+    chosen: Sequence[Record], names: Sequence[str], budget: Budget, *, jobs: int | None = None, bar: Bar | None = None
+) -> Results:
+    """What each policy makes of these conversations; `jobs` processes are at work, by default one for each core."""
+    o200k().count("loaded before the others begin, who have it then, and before anything is timed")
+    work = [(record, name, budget) for name in names for record in chosen]
+    results = dict.fromkeys(names, Compared())
+    done = _played(work, min(jobs or os.cpu_count() or 1, len(work)))
+    for number, ((record, name, _), one) in enumerate(zip(work, done, strict=True), start=1):
+        results[name] = results[name].plus(one)
+        if bar is not None:
+            bar.at(number / len(work), f"{name}, {record.where}")
+    return results
+
+
+Job = tuple[Record, str, Budget]
+
+
+def _played(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
+    """The results, in order. Ctrl-C is for this process alone: the others go when it does."""
+    if jobs < 2:
+        yield from map(play, work)
+        return
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            yield from pool.map(play, work)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def play(job: Job) -> Compared:
+    """One conversation under one policy."""
+    record, name, budget = job
+    head, facts = split(record.messages, record.where)
+    conversation = Conversation(
+        MemoryStore().open(record.id), budget=budget, policy=policy_named(name), counter=o200k(), system=head
+    )
+    questions = [one for one in record.questions if one.index in record.labels]
+    seen = (
+        Seen(step.at, step.window, request, seconds, record.labels.get(-1 if step.question is None else step.question))
+        for step, request, seconds in timed(conversation, facts, questions)
+    )
+    return compared(record.messages, seen, budget=budget.usable, counter=o200k())
+
+
+def _names(wanted: str) -> list[str]:
+    """The policies asked for, each once. Raises InvalidSetting for one that is unknown."""
+    names = list(POLICIES) if wanted == "all" else [name.strip() for name in wanted.split(",")]
+    return [policy_named(name).name for name in dict.fromkeys(names)]
+
+
+def _title(wanted: Compare, many: int) -> str:
+    prices = "" if wanted.prices is None else f", prices: {wanted.prices}"
+    return f"{many:,} conversation{'' if many == 1 else 's'}, a budget of {wanted.budget:,} tokens{prices}"
+
+
+def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
+    """Grounding beyond the budget, or all of it where nothing was further back. Raises OSError, InvalidSetting."""
+    far = any(one.grounding.far_needed for one in results.values())
+    least = min(one.tally.refused for one in results.values())
+    shares = ((name, one, one.grounding.shares[1 if far else 0]) for name, one in results.items())
+    points = [
+        Point(name=name, cost=one.anthropic.share, grounding=share, refused=one.tally.refused > least)
+        for name, one, share in shares
+        if one.anthropic.share is not None and share is not None
+    ]
+    if not points:
+        raise InvalidSetting("--chart: nothing to draw: no call that was sent uses a name that stood before it")
+    draw(points, paths, title, f"grounding{' beyond the budget' if far else ''}: names present of names needed")
+
+
+def columns_of(results: Results) -> list[Column[Compared]]:
+    """Those of a table; evidence only where questions were asked."""
+    asked = any(one.tally.questions for one in results.values())
+    return [_column(measure) for measure in MEASURES if asked or measure[0] != "evidence_recall"]
+
+
+def _column(measure: Measure) -> Column[Compared]:
+    name, head, form, measured = measure
+    return name.replace("_", " "), head, lambda one: figure(measured(one), form)
+
+
+def print_table(results: Results) -> None:
+    """A row a policy, and what the columns mean; in as many tables as it takes."""
+    console = terminal()
+    for part in _tables(console, list(results.items()), columns_of(results)):
+        console.print(part)
+    console.print(NOTE)
+
+
+def _tables(
+    console: Console, rows: Sequence[tuple[str, Compared]], columns: Sequence[Column[Compared]]
+) -> Iterator[Table]:
+    """One, or two with half of the columns each, and so on until every head stands there whole."""
+    whole, half = table("policy", rows, columns), len(columns) // 2
+    if not half or fits(console, whole):
+        yield whole
+        return
+    yield from _tables(console, rows, columns[:half])
+    yield from _tables(console, rows, columns[half:])
+
+
+def numbers(one: Compared) -> dict[str, Any]:
+    """A result for programs: its sums, and every measure."""
+    sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
+    return {**asdict(one.tally), **{name: measured(one) for name, _, _, measured in MEASURES}, **sums}

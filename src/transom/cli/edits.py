@@ -1,0 +1,122 @@
+"""`transom log`, `pin`, `undo` and `window`: what was decided, a decision of one's own, and what would come of it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from transom.cli import commands as asked
+from transom.cli.explain import worth
+from transom.cli.locate import found_log
+from transom.cli.log import kind_of, words
+from transom.cli.streams import one_line
+from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
+from transom.conversation.conversation import Conversation
+from transom.core.budget import Budget
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.prices import Prices
+from transom.core.reducer import fold
+from transom.core.view import View
+from transom.policies import policy_named
+from transom.stores import StoredLog, open_view
+from transom.tokenizer import o200k
+from transom.wire.dialects import DIALECTS, dialect_named, measure_of
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """An edit of a log: whether it is live, what it covers, and the tokens it saves by itself now."""
+
+    seq: int
+    kind: str
+    live: bool
+    text: str
+    saves: int = 0
+
+
+def run(wanted: asked.Log | asked.Pin | asked.Undo | asked.Window) -> int:
+    """Do what was asked for."""
+    with found_log(wanted.store, wanted.id, writing=isinstance(wanted, asked.Pin | asked.Undo)) as log:
+        if isinstance(wanted, asked.Log):
+            _tell_decisions(log, wanted)
+        elif isinstance(wanted, asked.Window):
+            _tell_window(log, wanted)
+        else:
+            _change(log, wanted)
+    return 0
+
+
+def _tell_decisions(log: StoredLog, wanted: asked.Log) -> None:
+    """Every edit of a log, in order."""
+    view = open_view(log, measure_of(log, o200k()))
+    edits = (Fold, Trim, Pin, Undo)
+    found = [_decision(view, entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, edits)]
+    if wanted.json:
+        put_json({"conversation": log.name, "edits": found})
+        return
+    console = terminal()
+    live = sum(decision.live for decision in found)
+    put(console, (f"{one_line(log.name)}: {len(found):,} edits, {live:,} of them live", "bold"))
+    put(console, (f"{'entry':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
+    for each in found:
+        state, style = ("live", "") if each.live else ("not live", "dim")
+        saves = f"{each.saves:,}" if each.saves else ""
+        put(console, (f"{each.seq:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style))
+
+
+def _decision(view: View, seq: int, edit: Edit) -> Decision:
+    live = isinstance(edit, Undo) or view.is_live(seq)
+    saves = 0
+    if live and isinstance(edit, (Fold, Trim)):
+        bare = fold(view, (view.entry(Undo(edit=seq), 0.0),))  # a branch nobody keeps
+        saves = bare.total.tokens - view.total.tokens
+    return Decision(seq=seq, kind=kind_of(edit), live=live, text=words(edit), saves=saves)
+
+
+def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
+    """Append a pin or an undo, or only look at what it would do: tokens and messages of the view before and after."""
+    conversation = _opened(log, Budget(), "passthrough", None)
+    before = conversation.view.total
+    if isinstance(wanted, asked.Pin):
+        edit: Edit = Pin(entry=wanted.entry, why=wanted.why)
+    else:
+        edit = Undo(edit=conversation.newest_edit() if wanted.edit is None else wanted.edit, why=wanted.why)
+    after = conversation.preview(edit).total
+    seq = None if wanted.dry_run else conversation.edit(edit)
+    name = f"{kind_of(edit)} {words(edit)}"
+    tokens, messages = (before.tokens, after.tokens), (before.messages, after.messages)
+    if wanted.json:
+        put_json({"conversation": log.name, "edit": name, "seq": seq, "tokens": tokens, "messages": messages})
+        return
+    done = "would be appended (dry run)" if seq is None else f"is entry {seq:,}"
+    put_whole(terminal(), (f"{one_line(log.name)}: {one_line(name)} {done}", "bold"))
+    change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
+    put_whole(terminal(), (change, ""))
+
+
+def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
+    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
+    conversation = _opened(log, budget, wanted.policy, wanted.dialect)
+    window, edits = conversation.dry_run(), conversation.priced()
+    if wanted.json:
+        request = window.request(conversation.dialect)
+        put_json({"conversation": log.name, "tokens": window.tokens, "priced": edits, **request})
+        return
+    console = terminal()
+    put_whole(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
+    put_whole(console, (f"{window.tokens:,} of {wanted.budget:,} tokens, {window.size.messages:,} messages", ""))
+    if (broke := window.breaks) is not None:
+        put_whole(console, (f"it would break the cached prefix at slot {broke.slot}: {broke.why}", ""))
+    if edits:
+        put_whole(console, (worth(edits), ""))
+    for row in window.explain():
+        if row.state in {"kept", "shortened"}:
+            start = f"{row.entry:>7} {row.role:<10} {row.shown:>8,} "
+            put(console, (start, ""), (f"{row.state:<9} ", STYLES[row.state]), (one_line(row.text), "dim"))
+
+
+def _opened(log: StoredLog, budget: Budget, policy: str, dialect: str | None) -> Conversation:
+    """A conversation over a log, in the dialect its entries were counted for unless another is asked for."""
+    if dialect is None:
+        name = measure_of(log, o200k()).name.rpartition("/")[2]
+        dialect = name if name in DIALECTS else "openai"
+    spoken, chosen = dialect_named(dialect), policy_named(policy)
+    return Conversation(log, budget=budget, policy=chosen, counter=o200k(), dialect=spoken)

@@ -1,0 +1,76 @@
+"""`fit`: a list of messages in, a valid list within the budget out. No store: each call plays the whole list again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay, split
+from transom.core.budget import Budget
+from transom.core.log import Log
+from transom.core.message import Raw
+from transom.core.policy import Policy
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+from transom.wire.dialects import dialect_named
+from transom.wire.turns import copied
+
+
+def fit(
+    messages: Sequence[object],
+    *,
+    context: int | None = None,
+    reserve: int = 0,
+    max_messages: int | None = None,
+    policy: str | Policy = "default",
+    dialect: str = "openai",
+    system: object = None,
+    tools: Sequence[Raw] | None = None,
+) -> list[dict[str, Any]]:
+    """The messages the model should see next: valid for its API and within `context` − `reserve` tokens.
+
+    Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
+    message object (what has `model_dump`). The calls that the list shows (one before each assistant message) are played
+    again, so that at each of them, and at the end, the result begins with the result for the list up to the call
+    before, except after a cut; this holds for lists that end where a call was made, not for any two prefixes of a list.
+    A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
+
+    `dialect` names the API whose messages come in and go out; `system`: what goes beside them in its request
+    (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts. `context` is
+    128,000 if not given; `max_messages` counts all messages. `tools`: the schemas that go with the request, which
+    count; None, like [], means none. Markers name messages by their position in the list. Raises BudgetImpossible with
+    the bill, InvalidMessage, InvalidSetting.
+    """
+    spoken = dialect_named(dialect)
+    limits = Budget(
+        context=Budget().context if context is None else context, reserve=reserve, max_messages=max_messages
+    )
+    chosen = policy_named(policy)
+    head, facts = split(messages, dialect=spoken)
+    if system is not None:
+        head = [*spoken.system(system), *head]
+    log = MemoryStore().open("fit")
+
+    conversation = Conversation(
+        log,
+        budget=limits,
+        policy=chosen,
+        counter=o200k(),
+        system=head,
+        dialect=spoken,
+        clock=lambda: 0.0,
+        ref=lambda seq: f"message {_position(log, seq)}",
+    )
+    for _ in replay(conversation, facts, tools=tools):
+        pass
+    return copied(conversation.window(tools=tools).messages(spoken))
+
+
+def _position(log: Log, seq: int) -> int:
+    """Where in the list an entry came from; for one of our own (a made result, a note) the message before it."""
+    for at in range(min(seq, len(log) - 1), -1, -1):
+        if (meta := log[at].meta) is not None and meta.source is not None:
+            return meta.source
+    return 0

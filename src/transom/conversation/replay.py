@@ -1,0 +1,175 @@
+"""Replay: a conversation that happened goes through the front door again, a window before each of its calls.
+
+What the log already holds is not done twice: after a crash the stored part is read back, call by call, and the rest
+goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from transom.conversation.conversation import Conversation
+from transom.conversation.window import Window
+from transom.core.codec import plain
+from transom.core.entry import Entry, Meta, Sent
+from transom.core.log import Ahead
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
+from transom.core.reducer import fold
+from transom.core.view import View
+from transom.core.window import assemble
+from transom.errors import BudgetImpossible, InvalidSetting
+from transom.wire.dialect import Dialect, Placed
+from transom.wire.openai import OPENAI_CHAT
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A labelled question, asked after the first `asked_at` messages; number `index` of its conversation."""
+
+    index: int
+    text: str
+    asked_at: int
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal.
+
+    With `question`, the window for that question after the messages before `at`; it is no part of the conversation.
+    """
+
+    at: int
+    window: Window | None = None
+    refused: BudgetImpossible | None = None
+    question: int | None = None
+
+
+def split(
+    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
+) -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
+
+    A message is a dict, or a client library's object that can dump itself as one.
+    """
+    facts = dialect.read(messages, where)
+    head: list[Instruction] = []
+    for _, fact in facts:
+        if not isinstance(fact, Instruction):
+            break
+        head.append(fact)
+    if not dialect.head(Head(messages=tuple(head))):  # in this dialect none stand among the messages: they are words
+        return [], facts
+    return head, facts[len(head) :]
+
+
+def replay(
+    conversation: Conversation,
+    facts: Sequence[Placed],
+    *,
+    tools: Sequence[Raw] | None = None,
+    questions: Sequence[Question] = (),
+) -> Iterator[Step]:
+    """A step for each call (an assistant message with a message before it) and each question, in order.
+
+    There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
+    A log that already holds a part of this replay is read back as far as it goes. Raises InvalidSetting if it holds
+    something else: other messages, or the same ones under another budget or policy.
+    """
+    past = _Past(conversation, _settings(conversation, facts))
+    waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
+    for at, fact in facts:
+        while waiting and waiting[0].asked_at <= at:
+            yield _asked(conversation, past.view, waiting.pop(0), tools)
+        if at and isinstance(fact, Assistant) and (past.view.slots or conversation.dialect.head(conversation.head)):
+            yield past.call(at, tools)
+        past.take(at, fact)
+    for question in waiting:
+        yield _asked(conversation, past.view, question, tools)
+
+
+class _Past:
+    """Where a replay stands: in the stored part of the log, read back entry by entry, or at its end."""
+
+    def __init__(self, conversation: Conversation, settings: dict[str, Any]) -> None:
+        self._conversation, self._settings = conversation, settings
+        self._stored = conversation.log.read() if len(conversation.log) else iter(())
+        self._next = next(self._stored, None)
+        self._view = View.empty(conversation.log, conversation.view.counter)
+        self._first = True
+
+    @property
+    def view(self) -> View:
+        """What shows at this point."""
+        return self._conversation.view if self._next is None else self._view
+
+    def call(self, at: int, tools: Sequence[Raw] | None) -> Step:
+        """The call whose reply stands at this position."""
+        while self._next is not None and not _is_source(self._next):
+            if isinstance(self._next.body, Sent):
+                window = assemble(self._view, self._next.body.limit, Window)
+                self._fold()
+                return Step(at=at, window=window)
+            self._fold()
+        try:
+            if self._next is None:
+                return Step(at=at, window=self._conversation.window(tools=tools))
+            return Step(at=at, window=self._conversation.dry_run(tools=tools, view=self._view))
+        except BudgetImpossible as refused:
+            return Step(at=at, refused=refused)
+
+    def take(self, at: int, fact: Fact) -> None:
+        """Go past the message at this position."""
+        extra = {"replay": self._settings} if self._first else None
+        if self._next is None:
+            self._conversation.append(fact, Meta(source=at, extra=extra))
+        else:
+            self._check(self._next.meta)
+            self._fold()
+        self._first = False
+
+    def _check(self, meta: Meta | None) -> None:
+        if not self._first:
+            return
+        stored: Any = meta.extra.get("replay") if meta is not None and meta.extra else None
+        if stored != self._settings:
+            name = self._conversation.log.name
+            was, now = _worded(stored), _worded(self._settings)
+            raise InvalidSetting(f"conversation {name!r} is in the store already ({was}); asked for: {now}")
+
+    def _fold(self) -> None:
+        assert self._next is not None
+        self._view = fold(self._view, (self._next,))
+        self._next = next(self._stored, None)
+
+
+def _settings(conversation: Conversation, facts: Sequence[Placed]) -> dict[str, Any]:
+    """What a replay is a replay of, and under which settings: stored with its first fact."""
+    content = hashlib.blake2b(plain(conversation.head.messages), digest_size=8)
+    for _, fact in facts:
+        content.update(plain(fact))
+    limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}
+    spoken = {} if conversation.dialect.name == "openai" else {"dialect": conversation.dialect.name}
+    return {**limits, **spoken, "policy": conversation.policy.name, "messages": content.hexdigest()}
+
+
+def _worded(settings: dict[str, Any] | None) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items()) if settings else "something else"
+
+
+def _is_source(entry: Entry) -> bool:
+    return entry.meta is not None and entry.meta.source is not None
+
+
+def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw] | None) -> Step:
+    """The window for a question, on a branch that nobody keeps."""
+    ahead: list[Entry] = []
+    branch = view.on(Ahead(view.log, ahead))
+    entry = branch.entry(User(parts=(Text(question.text),)), 0.0)
+    ahead.append(entry)
+    try:
+        window = conversation.dry_run(tools=tools, view=fold(branch, (entry,)))
+    except BudgetImpossible as refused:
+        return Step(at=question.asked_at, refused=refused, question=question.index)
+    return Step(at=question.asked_at, window=window, question=question.index)

@@ -1,0 +1,65 @@
+"""The OpenAI Chat Completions API, and what is compatible with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
+from transom.core.tokens import Measure, TokenCounter
+from transom.core.unit import Unit
+from transom.errors import InvalidMessage
+from transom.wire.checks import listed
+from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.openai.parse import parse
+from transom.wire.openai.regular import regular_messages
+from transom.wire.openai.render import message, unit_messages
+from transom.wire.openai.repair import mended
+from transom.wire.openai.reply import as_message, parse_reply
+from transom.wire.openai.rules import violations
+from transom.wire.translate import Adopting, adopted
+from transom.wire.turns import sendable
+
+
+class OpenAIChat(Dialect, frozen=True):
+    """Messages with roles, the system prompt first among them."""
+
+    name: str = "openai"
+
+    def head(self, head: Head) -> list[Raw]:
+        return sendable([mended(message(adopted(instruction, ""))) for instruction in head.messages])
+
+    def unit(self, unit: Unit) -> list[Raw]:
+        return regular_messages(unit) or sendable(unit_messages(unit))
+
+    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        prefix = f"{where}, " if where else ""
+        items = listed(messages, where or "messages")
+        return [(at, parse(as_message(item), f"{prefix}message {at}")) for at, item in enumerate(items)]
+
+    def system(self, value: object) -> list[Instruction]:
+        if not isinstance(value, str):
+            raise InvalidMessage("system", "must be a text: in this dialect system messages stand among the messages")
+        return [Instruction(parts=(Text(value),))]
+
+    def user(self, content: object) -> Fact:
+        if type(content) is str:
+            return User(parts=(Text(content),))
+        return parse({"role": "user", "content": content}, "user")
+
+    def result(self, call: str, content: object) -> Fact:
+        if type(content) is str and call:
+            return ToolResult(parts=(Text(content),), call=call)
+        return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
+
+    def reply(self, reply: object) -> Assistant:
+        return parse_reply(reply)
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        return Adopting(counter, "", objects=False)
+
+    def violations(self, request: Raw) -> list[Violation]:
+        return violations(cast("Sequence[object]", request.get("messages") or ()), request.get("tools"))
+
+
+OPENAI_CHAT = OpenAIChat()

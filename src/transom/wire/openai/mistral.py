@@ -1,0 +1,138 @@
+"""Mistral's chat API: OpenAI's, but for what it is strict about.
+
+M1 a tool call's id is exactly nine letters and digits (E, R: all accepted ones are). M2 no user message right after a
+tool's answer (E; R: clients put an assistant's "OK" between). M3 the last message is a user's or a tool's, or is marked
+`prefix` (E). M4 roles are system, user, assistant and tool (D). M5 a message has no key that its role does not know (E:
+`extra_forbidden`, of `name`, `reasoning_content`, clients' own).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+from collections.abc import Iterator
+from itertools import pairwise
+
+from transom import texts
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
+from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
+from transom.core.unit import Slot
+from transom.wire.dialect import Violation
+from transom.wire.openai.dialect import OpenAIChat
+from transom.wire.translate import Adopting
+from transom.wire.validation import Finding, Must, dicts, judged, shape, shown
+
+_LETTERS = string.digits + string.ascii_letters
+_LABEL = re.compile(r"[a-zA-Z0-9]{9}")
+_KEYS = {
+    "system": ("role", "content"),
+    "user": ("role", "content"),
+    "assistant": ("role", "content", "tool_calls", "prefix"),
+    "tool": ("role", "content", "tool_call_id", "name"),
+}
+
+
+def nine(label: str) -> str:
+    """A label of nine letters and digits: the label itself if it is one, else the same for the same label."""
+    if _LABEL.fullmatch(label):
+        return label
+    number = int.from_bytes(hashlib.blake2b(label.encode("utf-8", "replace"), digest_size=16).digest())
+    return "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(9))
+
+
+class Mistral(OpenAIChat, frozen=True):
+    """Chat messages as Mistral takes them; its own come out as they came."""
+
+    name: str = "mistral"
+
+    def nudge(self, turn: Assistant) -> str:
+        """Only a turn marked `prefix` may be the last (M3)."""
+        return "" if turn.extra and turn.extra.get("prefix") and not turn.dialect else texts.NUDGE
+
+    def head(self, head: Head) -> list[Raw]:
+        """Instructions, all of them as system messages."""
+        return [_strict(message) for message in super().head(head)]
+
+    def slot(self, slot: Slot) -> list[Raw]:
+        """What a slot shows, under labels of nine."""
+        return [_said(_strict(message)) for message in super().slot(slot)]
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """A word of the assistant between a tool's answer and the user."""
+        out: list[Raw] = []
+        for message in messages:
+            if message["role"] == "user" and out and out[-1]["role"] == "tool":
+                out.append({"role": "assistant", "content": texts.ACKNOWLEDGED})
+            out.append(message)
+        return out
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        """With labels of nine, and a word after each answer."""
+        return _Measure(counter, "", objects=False, name=self.name)
+
+    def violations(self, request: Raw) -> list[Violation]:
+        """Those of OpenAI's API, and M1 to M4."""
+        messages = dicts(request.get("messages"))
+        each = [list(_of_message(message, before)) for before, message in pairwise([{}, *messages])]
+        said = [message for message in messages if message.get("role") != "system"]
+        last = messages[-1] if said else {"role": "user"}  # of a system prompt alone nothing is known
+        if last.get("role") not in ("user", "tool") and not last.get("prefix"):
+            each[-1].append(("M3", f"the last message is of {shown(last.get('role'))}"))
+        return judged((), each, super().violations(request))
+
+
+class _Measure(Adopting):
+    def envelope(self, fact: Fact) -> int:
+        """Nine letters are at most nine tokens."""
+        tokens = super().envelope(fact)
+        if isinstance(fact, Assistant):
+            return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
+        if isinstance(fact, Instruction):
+            return tokens + self.count(texts.instruction("system", "")) + len(fact.parts)
+        if isinstance(fact, ToolResult):
+            return tokens + 9 + MESSAGE_TOKENS + self.count(texts.ACKNOWLEDGED)
+        return tokens
+
+
+def _said(message: Raw) -> Raw:
+    """An instruction in the middle, which may be the last message, is said by the user."""
+    if message["role"] == "system":
+        content = message["content"]
+        words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+        message.update(role="user", content=texts.instruction("system", words))
+    return message
+
+
+def _strict(message: Raw) -> Raw:
+    """A message of OpenAI's, mended; its words stay, what stands beside them goes."""
+    if message["role"] == "developer":
+        message["role"] = "system"
+    if (legacy := message.pop("function_call", None)) is not None:
+        message["tool_calls"] = [{"id": nine(legacy["name"]), "type": "function", "function": legacy}]
+    elif message["role"] == "function":
+        message["role"], message["tool_call_id"] = "tool", nine(message.get("name", ""))
+    for call in dicts(message.get("tool_calls")):
+        call["id"] = nine(call.get("id") or "")
+    if message["role"] == "tool":
+        message["tool_call_id"] = nine(message.get("tool_call_id") or "")
+    if not message.get("content") and not message.get("tool_calls"):
+        message["content"] = message.get("refusal") or ""
+    return {key: value for key, value in message.items() if key in _KEYS[message["role"]]}
+
+
+def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
+    role = message.get("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        yield "M4", f"role {shown(role)}"
+    else:
+        yield from (("M5", f"key {shown(key)}") for key in message if key not in _KEYS[role])
+    if role == "user" and before.get("role") == "tool":
+        yield "M2", "a user message right after a tool's answer"
+    for call in dicts(message.get("tool_calls")) if role == "assistant" else ():
+        yield from shape("tool_calls", call, {"id": Must("M1", _LABEL)})
+    if role == "tool":
+        yield from shape("", message, {"tool_call_id": Must("M1", _LABEL)})
+
+
+MISTRAL = Mistral()

@@ -1,0 +1,115 @@
+"""One OpenAI chat message to a fact. Nothing is lost: what has no field of its own stays raw in an `extra`.
+
+A field that is null, empty or missing where a text belongs reads as empty and stays in `extra` as it stood, so that it
+comes out the same. Input is copied: what the caller does to its message afterwards never reaches the log.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from transom.core import message as m
+from transom.core.message import Call, Fact, Raw, Text
+from transom.errors import InvalidMessage
+from transom.wire.checks import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
+from transom.wire.openai.regular import regular
+
+FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
+"""Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
+
+REASONING = ("reasoning_content", "reasoning")
+"""Where compatibles put the model's reasoning: DeepSeek's key, then that of Groq, OpenRouter and vLLM."""
+
+REGULAR_CALL: Raw = {"type": "function", "function": {}}
+"""What is left of a regular call without its id, name and arguments."""
+
+_KINDS: dict[str, type[Fact]] = {
+    "system": m.Instruction,
+    "developer": m.Instruction,
+    "user": m.User,
+    "assistant": m.Assistant,
+    "tool": m.ToolResult,
+    "function": m.ToolResult,
+}
+
+
+def parse(message: object, where: str = "message") -> Fact:
+    """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
+    if (fact := regular(message)) is not None:
+        return fact
+    fields = owned(an_object(message, where, "a message"), where)
+    role = role_in(fields, where, "openai", _KINDS)
+    if not isinstance(fields.get("name"), (str, type(None))):
+        raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
+    parts, shape = content_in(fields, "content", where, "a string, a list of parts or null", _part)
+    beside = _beside(role, fields, where)
+    return _KINDS[role](parts=parts, shape=shape, extra=fields or None, **beside)
+
+
+def body_keys(call: Raw) -> tuple[str, str]:
+    """Where a tool call keeps its name and arguments: a custom tool takes free text instead of JSON."""
+    return ("custom", "input") if call.get("type") == "custom" else ("function", "arguments")
+
+
+def _beside(role: str, fields: Raw, where: str) -> Raw:
+    """What a message of this role has beside its content, taken out of its fields."""
+    if role == "assistant":
+        thoughts = tuple(m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
+        return {"reasoning": thoughts, "calls": _calls(fields, where)}
+    if role == "tool":
+        return {"call": a_text(fields, "tool_call_id", where, "")}
+    # a default that is written out would change what is stored: no role for "system"
+    return {"legacy": True} if role == "function" else {"role": role} if role == "developer" else {}
+
+
+def _part(raw: Raw, where: str, path: str) -> m.Part:
+    kind = raw.get("type")
+    if kind == "text":
+        if not isinstance(raw.get("text"), str):
+            raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw.get('text'))}")
+        rest = {key: value for key, value in raw.items() if key not in {"type", "text"}}
+        return Text(raw["text"], rest or None)
+    if kind == "image_url":
+        return m.Media("image", raw)
+    return m.Media("file", raw) if isinstance(kind, str) and kind in FILES else m.Other(raw)
+
+
+# ---- calls
+
+
+def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
+    """The calls of a turn. Without any, `tool_calls` and `function_call` stay in `extra` as they stood."""
+    listed, legacy = fields.get("tool_calls"), fields.get("function_call")
+    if listed is not None and not isinstance(listed, list):
+        raise InvalidMessage(where, f"tool_calls must be a list, not {kind_of(listed)}")
+    if listed:
+        items = cast("list[object]", fields.pop("tool_calls"))
+        return tuple(_call(item, where, f"tool_calls[{i}]") for i, item in enumerate(items))
+    if legacy is None:
+        return ()
+    rest = an_object(legacy, where, "function_call")
+    name = a_text(rest, "name", where, "function_call.")
+    if not name:  # responses of some compatibles carry an empty one: no call was made
+        return ()
+    del fields["function_call"]
+    return (Call("", name, _arguments(rest, "arguments"), rest or None, legacy=True),)
+
+
+def _call(item: object, where: str, path: str) -> Call:
+    rest = an_object(item, where, path)
+    kind, field = body_keys(rest)
+    if kind not in rest:
+        raise InvalidMessage(where, f"{path} has no {kind}")
+    body = an_object(rest[kind], where, f"{path}.{kind}")
+    label = a_text(rest, "id", where, f"{path}.")
+    name = a_text(body, "name", where, f"{path}.{kind}.")
+    args = _arguments(body, field)
+    regular = rest == REGULAR_CALL and label and name and args
+    return Call(label, name, args, None if regular else rest)
+
+
+def _arguments(body: Raw, field: str) -> str:
+    value = body.get(field)
+    if value is None or value == "":
+        return ""
+    return body.pop(field) if isinstance(value, str) else compact(value)

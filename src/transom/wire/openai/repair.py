@@ -1,0 +1,86 @@
+"""The last repair before a message leaves: what the API would refuse, and nothing else.
+
+Deterministic, and blind to other messages. The rules are those of `rules`, but no code is shared with it: each checks
+the other.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from transom import texts
+from transom.core.message import Raw
+from transom.wire.checks import as_text
+from transom.wire.openai.parse import FILES, body_keys
+from transom.wire.translate import safe_name
+
+
+def mended(message: Raw) -> Raw:
+    """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
+    role = message["role"]
+    if role == "assistant":
+        _mend_calls(message)
+    if role == "function":
+        message["name"] = safe_name(message.get("name") or "")
+    elif (name := message.get("name")) is not None:
+        if name:
+            message["name"] = safe_name(name)
+        else:
+            del message["name"]
+    _mend_content(message)
+    return message
+
+
+def _mend_content(out: Raw) -> None:
+    content, role = out.get("content"), out["role"]
+    if content is None or content == []:
+        if role != "assistant" or not _stands_without_content(out):
+            out["content"] = ""
+    elif isinstance(content, list):
+        parts = [_part(part, role) for part in cast("list[Raw]", content)]
+        # a function's content is a string: the legacy form knows no parts
+        out["content"] = "\n".join(_words(part) for part in parts) if role == "function" else parts
+
+
+def _stands_without_content(out: Raw) -> bool:
+    audio = out.get("audio")  # an answer once spoken is named by its id, without content
+    spoken = isinstance(audio, dict) and bool(cast("Raw", audio).get("id"))
+    return spoken or bool(out.get("tool_calls") or out.get("function_call"))
+
+
+def _part(part: Raw, role: str) -> Raw:
+    kind = part.get("type")
+    if isinstance(kind, str) and (role != "tool" or kind in {"text", "image_url"}):
+        return part
+    if kind is None and isinstance(part.get("text"), str):
+        return {**part, "type": "text"}
+    return {"type": "text", "text": _left_out(part)}
+
+
+def _words(part: Raw) -> str:
+    return part["text"] if part.get("type") == "text" else _left_out(part)
+
+
+def _left_out(part: Raw) -> str:
+    kind = part.get("type")
+    known = "image" if kind == "image_url" else "file" if isinstance(kind, str) and kind in FILES else "part"
+    return texts.left_out(known)
+
+
+def _mend_calls(out: Raw) -> None:
+    for call in cast("list[Raw]", out.get("tool_calls") or []):
+        kind, field = body_keys(call)
+        call["type"] = kind
+        _mend_body(call[kind], field)
+    legacy = out.get("function_call")
+    if legacy is None:
+        return
+    if legacy.get("name") and not out.get("tool_calls"):
+        _mend_body(legacy, "arguments")
+    else:  # an empty one, or one beside tool_calls, which say it again
+        del out["function_call"]
+
+
+def _mend_body(body: Raw, field: str) -> None:
+    body["name"] = safe_name(body.get("name") or "")
+    body[field] = as_text(body.get(field))

@@ -1,0 +1,35 @@
+"""What a provider answered: a response object, a response as a dict, or just the assistant message."""
+
+from __future__ import annotations
+
+from transom.core.message import Assistant
+from transom.errors import InvalidMessage
+from transom.wire.openai.parse import parse
+from transom.wire.openai.regular import regular
+from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.validation import as_list
+
+_NEEDED = "a response or an assistant message"
+_KEPT = frozenset({"choices", "content", "reasoning_details"})
+"""Where a null was sent, or says something."""
+_USAGE = ("prompt_tokens", "prompt_tokens_details.cached_tokens", "completion_tokens")
+
+
+def parse_reply(reply: object) -> Assistant:
+    """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
+    if isinstance(turn := regular(reply), Assistant):
+        return turn
+    message = response = an_answer(as_message(reply), _NEEDED)
+    if choices := as_list(response.get("choices")):
+        choice = an_answer(dumped(choices[0], _KEPT), _NEEDED)
+        message = an_answer(dumped(choice.get("message"), _KEPT), _NEEDED)
+        message = {key: value for key, value in message.items() if value is not None or key == "content"}
+    elif "choices" in response and "role" not in response:
+        raise InvalidMessage("reply", "the reply has no choices")
+    turn = by_the_model(parse(message, "reply"), message)
+    return with_usage(turn, dumped(response.get("usage")) if choices else None, *_USAGE)
+
+
+def as_message(value: object) -> object:
+    """A message object of a client library as the dict it dumps, what is null left out; anything else as it is."""
+    return dumped(value, _KEPT)

@@ -1,0 +1,138 @@
+"""Which rules of the Chat Completions API a request breaks. Written from the rules, not from the code that renders.
+
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
+These are no violations: an id above 40 characters (C6: refused at times, accepted at others), any order of parallel
+answers (C5), any first or last role and the same role twice running (C9), a role that one model refuses (C10), an id
+that comes again in a later turn (C13), a kind of part that one model refuses in a user message.
+
+A rule is C1, C2, C3, C4, C7, C8, C11 or C12; or where those have no number: empty, message, role, content, call,
+legacy, text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from types import NoneType
+
+from transom.wire.dialect import Violation
+from transom.wire.validation import (
+    SOME,
+    TEXT,
+    TYPED,
+    Finding,
+    Json,
+    Must,
+    as_dict,
+    dicts,
+    judged,
+    shape,
+    shown,
+    unsayable,
+)
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+"""D; R: `Unsupported value: 'messages[0].role'`."""
+_NAMED = {"name": Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
+"""C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`; mcp-use#90 for calls and tools)."""
+_FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string; it need not be JSON)
+_CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": Must("call", str)}}
+_LABELLED = {"id": Must("call", SOME)}
+_CALLS = {"tool_calls": Must("call", (list, NoneType))}
+_NO_CONTENT = "content is neither a string nor a list of parts"
+_CONTENT = {"content": Must("content", (str, list), _NO_CONTENT)}
+_CONTENT_OF_FUNCTION = {"content": Must("content", str, _NO_CONTENT)}  # D: or null
+
+
+def violations(messages: Sequence[object], tools: Sequence[object] | None = None) -> list[Violation]:
+    """Everything in a request that the API would refuse, in the order of its messages; none for a valid one."""
+    if not messages:  # D: `messages` has at least one item
+        return [Violation("empty", -1, "no messages")]
+    return judged(_of_tools(tools), map(_of_message, messages), _of_pairs([as_dict(each) for each in messages]))
+
+
+def _of_tools(tools: object) -> Iterator[Finding]:
+    for at, tool in enumerate(dicts(tools)):
+        if tool.get("function") is not None:  # R: a provider's own tools have none; Mistral's have no type
+            yield from shape(f"tools[{at}].function", tool["function"], _NAMED)
+
+
+def _of_message(message: object) -> Iterator[Finding]:
+    fields = as_dict(message)
+    role = fields.get("role")
+    if not isinstance(message, dict):
+        yield "message", "not an object"
+    elif role not in _ROLES:
+        yield "role", f"no such role: {shown(role)}"
+    else:
+        yield from unsayable(fields)
+        if role == "function" or fields.get("name") is not None:  # R: null is accepted
+            yield from shape("", fields, _NAMED)
+        yield from _of_content(role, fields)
+        if role == "assistant":
+            yield from _of_calls(fields)
+
+
+def _of_content(role: str, fields: Json) -> Iterator[Finding]:
+    content = fields.get("content")
+    if content is None or content == []:
+        # C8 (D: "required unless tool_calls or function_call is specified"; an audio id stands for content too).
+        # R: Mistral accepts [] beside tool_calls. D: a function's content may be null.
+        if role == "assistant":
+            if not (fields.get("tool_calls") or fields.get("function_call") or as_dict(fields.get("audio")).get("id")):
+                yield "C8", "neither content nor calls"
+        elif role != "function" or content == []:
+            yield "content", "no content"
+    else:
+        yield from shape("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
+    for at, part in enumerate(dicts(content) if role != "function" else ()):
+        kind, where = part.get("type"), f"content[{at}]"
+        yield from shape(where, part, TEXT if kind == "text" else TYPED)
+        # C11 (D for tool messages; the text `Content blocks are expected to be either text or image_url type` is R)
+        if role == "tool" and isinstance(kind, str) and kind not in {"text", "image_url"}:
+            yield "C11", f"{where} is {shown(kind)}"
+
+
+def _of_calls(fields: Json) -> Iterator[Finding]:
+    yield from shape("", fields, _CALLS)
+    for at, call in enumerate(dicts(fields.get("tool_calls"))):
+        kind, where = call.get("type"), f"tool_calls[{at}]"
+        yield from shape(where, call, _LABELLED)
+        if kind in ("function", "custom"):  # D
+            yield from shape(f"{where}.{kind}", call.get(kind), _CALLED[kind])
+        else:
+            yield "call", f"{where}.type is {shown(kind)}"
+    if fields.get("function_call") is not None:
+        yield from shape("function_call", fields["function_call"], _FUNCTION)
+
+
+def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
+    """Calls and answers. `at` is the assistant message whose calls may be answered now, `waiting` those that are not.
+
+    Any other role closes it.
+    """
+    at, called, waiting, legacy = -1, set[str](), set[str](), False
+    for index, fields in enumerate([*messages, {}]):
+        role, label = fields.get("role"), fields.get("tool_call_id")
+        if role != "tool":
+            if waiting:
+                # C1 (D; E: warp#14129, "An assistant message with 'tool_calls' must be followed by tool messages")
+                yield Violation("C1", at, f"no answer to {', '.join(sorted(waiting))}")
+            calls = dicts(fields.get("tool_calls")) if role == "assistant" else []
+            labels = [call["id"] for call in calls if isinstance(call.get("id"), str)]
+            at, called, waiting = index, set(labels), set(labels)
+            if len(called) < len(labels):  # C4 (D: "Duplicate value for 'tool_call_id'"): one of them has no answer
+                yield Violation("C4", index, "two calls share an id")
+        # C2 (D: "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'")
+        elif not called:
+            yield Violation("C2", index, "a tool message without calls before it")
+        # C3 (D: "'tool_call_id' of '…' not found in 'tool_calls' of previous message")
+        elif not isinstance(label, str) or label not in called:
+            yield Violation("C3", index, f"no call {shown(label)} in the assistant message before it")
+        elif label in waiting:
+            waiting.discard(label)
+        else:  # C4 (D: "Duplicate value for 'tool_call_id' of '…'")
+            yield Violation("C4", index, f"a second answer to {shown(label)}")
+        if role == "function" and not legacy:  # D: the answer to the `function_call` before it
+            yield Violation("legacy", index, "a function message without a function_call before it")
+        legacy = role == "assistant" and isinstance(fields.get("function_call"), dict)

@@ -1,6 +1,0 @@
-"""The OpenAI Responses dialect: `RESPONSES` is the dialect, `violations` names the rules a request breaks."""
-
-from transom.wire.openai_responses.dialect import DEEPSEEK_RESPONSES, RESPONSES
-from transom.wire.openai_responses.rules import violations
-
-__all__ = ["DEEPSEEK_RESPONSES", "RESPONSES", "violations"]

@@ -1,0 +1,133 @@
+"""The OpenAI Responses API, and what is compatible with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw, Reasoning, Text
+from transom.core.tokens import Measure, TokenCounter, clean
+from transom.core.unit import Unit
+from transom.errors import InvalidMessage
+from transom.wire.checks import kind_of, listed
+from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
+from transom.wire.responses.render import item, takes, unit_items
+from transom.wire.responses.repair import distinct, mended
+from transom.wire.responses.rules import violations
+from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.translate import Adopting, adopted, safe_name
+from transom.wire.turns import sendable
+
+_USAGE = ("input_tokens", "input_tokens_details.cached_tokens", "output_tokens")
+
+_SEALED = 5
+"""Characters of sealed reasoning to a token: four of base64 are three bytes, and a token is about four bytes."""
+
+
+class OpenAIResponses(Dialect, frozen=True):
+    """Items of many kinds, the system prompt beside them as `instructions`.
+
+    `strict`: as DeepSeek has it, nothing may stand between the calls of a turn and their outputs (R4).
+    """
+
+    name: str = NAME
+    strict: bool = False
+
+    def head(self, head: Head) -> list[Raw]:
+        return sendable([mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)])
+
+    def unit(self, unit: Unit) -> list[Raw]:
+        return sendable(unit_items(unit, strict=self.strict))
+
+    def joined(self, messages: list[Raw]) -> list[Raw]:
+        """Items are taken as they come, but no id twice."""
+        return distinct(messages)
+
+    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        """Facts from a request's `input`. A text is what the user says."""
+        if isinstance(messages, str):
+            return [(0, self.user(messages))]
+        items = [_as_item(each) for each in listed(messages, where or "input")]
+        return read(items, f"{where}, " if where else "")
+
+    def system(self, value: object) -> list[Instruction]:
+        """A request's `instructions`, which come out beside the items again; null is none."""
+        if not isinstance(value, (str, type(None))):
+            raise InvalidMessage("instructions", f"must be a text, not {kind_of(value)}")
+        return [] if value is None else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
+
+    def user(self, content: object) -> Fact:
+        return read([{"role": "user", "content": content}], "user, ")[0][1]
+
+    def result(self, call: str, content: object) -> Fact:
+        """The output of a function call; that of a custom tool's call comes out as such."""
+        return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
+
+    def reply(self, reply: object) -> Assistant:
+        plain = _as_item(reply)
+        if isinstance(plain, (list, tuple)):
+            return _turn(cast("list[object]", plain))
+        if not isinstance(plain, dict):
+            raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
+        response = cast("Raw", plain)
+        if "role" in response or response.get("type", "error") != "error":
+            return _turn([response])
+        an_answer(response, "a response")
+        if not isinstance(response.get("output"), list):
+            raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
+        return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
+
+    def measure(self, counter: TokenCounter) -> Measure:
+        return _Measure(counter, NAME, objects=False, takes=takes)
+
+    def request(self, head: Head, messages: list[Raw]) -> Raw:
+        """`instructions`, if the head came with any, and `input`."""
+        beside = [each for each in head.messages if _is_beside(each)]
+        words = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in beside]
+        return {**({"instructions": clean("\n\n".join(words))} if words else {}), "input": messages}
+
+    def violations(self, request: Raw) -> list[Violation]:
+        return violations(request, strict=self.strict)
+
+
+def _is_beside(instruction: Instruction) -> bool:
+    return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
+
+
+def _as_item(value: object) -> object:
+    """A client library's object as the dict that it would send: what was not sent to it is left out."""
+    return dumped(value, mode="json", exclude_unset=True)
+
+
+def _turn(items: list[object]) -> Assistant:
+    """What a reply holds, if it is one turn."""
+    if not items:
+        return Assistant(shape="absent", dialect=NAME)
+    facts = [fact for _, fact in read([_as_item(item) for item in items], "reply, ")]
+    if len(facts) == 1 and isinstance(facts[0], Assistant):
+        return facts[0]
+    raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")
+
+
+class _Measure(Adopting):
+    """Reasoning weighs what it says in the clear and what it holds sealed."""
+
+    def part(self, part: Addressed) -> int:
+        sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
+        return super().part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
+
+    def envelope(self, fact: Fact) -> int:
+        tokens, count = super().envelope(fact), self.count
+        if not isinstance(fact, Assistant):
+            return tokens
+        if not fact.parts and not fact.calls:  # only a placeholder can say that it spoke
+            return tokens + self.left_out
+        own = fact.calls if fact.dialect == NAME else ()
+        return tokens + sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in own)
+
+
+RESPONSES = OpenAIResponses()
+
+DEEPSEEK_RESPONSES = OpenAIResponses(f"deepseek_{NAME}", strict=True)
+"""DeepSeek's Responses API: facts are the same, requests stricter."""

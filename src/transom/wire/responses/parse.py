@@ -1,0 +1,181 @@
+"""A list of items to facts. Nothing is lost that the API takes: what has no field of its own stays in an `extra`.
+
+The items of the model that follow one another (reasoning, messages, calls, what it did with built-in tools and what
+those gave back) are one turn, which remembers their order; a message of anybody else or the answer to a call ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from transom.core import message as m
+from transom.core.message import Part, Raw
+from transom.errors import InvalidMessage
+from transom.wire.checks import a_text, an_object, as_text, content_in, is_text, kind_of, of_this, one_of, owned
+from transom.wire.dialect import Placed
+from transom.wire.turns import turn_of
+
+NAME = "responses"
+"""What facts call this dialect."""
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The calls a caller answers, and where each keeps what the tool is given."""
+
+OUTPUTS = {kind: f"{kind}_output" for kind in CALLS}
+ANSWERS = frozenset(OUTPUTS.values())
+
+TEXTS = {"input_text": "text", "output_text": "text", "refusal": "refusal", "summary_text": "text", "text": "text"}
+"""Content parts that are words, and where each keeps them. `text` is chat's: the API refuses it."""
+
+SAID, HEARD = "output_text", "input_text"
+"""What a text part is called in the model's messages, and in everybody else's."""
+
+INSTRUCTIONS = "instructions"
+"""Marks the instruction that stands beside the items in a request."""
+
+ITEMS = "items"
+"""Where a turn remembers the fields of the messages it came in, null for each item that is a part by itself. `content`
+is there only if it was a string, or empty: then the turn holds one empty text for it."""
+
+TOOLS = "additional_tools"
+"""An item that is no message, and not the model's either: tools that the developer adds."""
+
+_FILES = frozenset({"input_file", "input_audio"})
+_IMAGES = frozenset({"input_image", "computer_screenshot", "image_generation_call", "computer_call_output"})
+"""Content parts and items that carry an image: its base64 is no text."""
+
+_ROLES = ("user", "assistant", "system", "developer")
+
+_Item = tuple[int, str, Raw]
+"""An item: its index, what errors call it, its fields."""
+
+
+def kind(item: Raw) -> str:
+    return item.get("type") or "message"
+
+
+def is_models(item: Raw) -> bool:
+    """Whether the model made an item: said, thought or called it, or did it with the provider's own tools."""
+    type_ = kind(item)
+    return item.get("role") == "assistant" if type_ == "message" else type_ not in ANSWERS and type_ != TOOLS
+
+
+def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
+    """The facts of a list of items, each with the index of its first item. Raises InvalidMessage, naming the item."""
+    known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
+    out: list[Placed] = []
+    for models, run in groupby(known, lambda item: is_models(item[2])):
+        if models:
+            out.append(_turn(list(run)))
+        else:
+            out += [(at, _others(fields, where)) for at, where, fields in run]
+    return out
+
+
+def _fields_of(item: object, where: str) -> Raw:
+    """A copy of an item's fields, sure to have a type or the role of a message."""
+    fields = of_this(owned(an_object(item, where, "an item"), where), where, "responses")
+    type_ = fields.get("type")
+    if not is_text(type_) and (type_ is not None or "role" not in fields):
+        what = f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
+        raise InvalidMessage(where, what)
+    if kind(fields) == "message":
+        one_of(_ROLES, fields.get("role"), where)
+    return fields
+
+
+def _others(fields: Raw, where: str) -> m.Fact:
+    """What is not the model's."""
+    if kind(fields) == TOOLS:
+        return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
+    if kind(fields) in ANSWERS:
+        del fields["type"]  # its call says it
+        return m.ToolResult(call=a_text(fields, "call_id", where, ""), **_heard(fields, "output", where))
+    role = fields.pop("role")
+    heard = _heard(fields, "content", where)
+    return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)
+
+
+def _heard(fields: Raw, key: str, where: str) -> dict[str, Any]:
+    parts, shape = _content(fields, key, where, HEARD)
+    return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
+
+
+def _turn(items: list[_Item]) -> Placed:
+    pieces: list[m.Addressed] = []
+    messages: list[Raw | None] = []
+    order = ""  # with a bar before each message
+    for _, where, fields in items:
+        if kind(fields) == "reasoning":
+            pieces.append(_thought(fields, where))
+            order += "r"
+        elif kind(fields) in CALLS:
+            pieces.append(_call(fields, where))
+            order += "c"
+        else:
+            said = _message(fields, where) if kind(fields) == "message" else (_raw(fields),)
+            pieces += said
+            order += "|" + "p" * len(said)
+            messages.append(fields if kind(fields) == "message" else None)
+    shape = "parts" if messages else "absent"
+    turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=NAME)
+    return items[0][0], replace(turn, order=order) if len(messages) > 1 else turn
+
+
+def _message(fields: Raw, where: str) -> tuple[Part, ...]:
+    """What a message of the model says, taken out of its fields: see `ITEMS`."""
+    parts, shape = _content(fields, "content", where, SAID)
+    if shape != "parts" or not parts:
+        fields["content"] = [] if shape == "parts" else ""
+    return parts or (m.Text(""),)
+
+
+def _call(fields: Raw, where: str) -> m.Call:
+    """A call; one of a custom tool keeps its type in `extra`. Arguments that are no text become one."""
+    label, name = (a_text(fields, key, where, "") for key in ("call_id", "name"))
+    args = as_text(fields.pop(CALLS[kind(fields)], None))
+    if kind(fields) == "function_call":
+        del fields["type"]
+    return m.Call(label, name, args, fields or None)
+
+
+def _thought(fields: Raw, where: str) -> m.Reasoning:
+    """A reasoning item, whole in `extra`; its text is what it holds in the clear."""
+    words: list[str] = []
+    for key in ("summary", "content"):
+        listed: Any = fields.get(key) or []
+        if not isinstance(listed, list):
+            raise InvalidMessage(where, f"{key} must be a list, not {kind_of(listed)}")
+        parts = [an_object(part, where, f"{key}[{at}]") for at, part in enumerate(cast("list[object]", listed))]
+        words += [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    return m.Reasoning("\n".join(words), "reasoning", extra=fields)
+
+
+def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part, ...], m.Shape]:
+    """Content taken out of an item. `plain`: what a text part is called here when that need not be remembered."""
+    fields.setdefault(key, None)
+    return content_in(fields, key, where, "a string or a list of parts", partial(_part, plain=plain))
+
+
+def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:
+    type_: object = raw.get("type")
+    if not isinstance(type_, str) or type_ not in TEXTS:
+        return _raw(raw)
+    words: object = raw.get(TEXTS[type_])
+    if not isinstance(words, str):
+        raise InvalidMessage(where, f"{path}.{TEXTS[type_]} must be a string, not {kind_of(words)}")
+    left = {TEXTS[type_], "type"} if type_ == plain else {TEXTS[type_]}
+    return m.Text(words, {name: field for name, field in raw.items() if name not in left} or None)
+
+
+def _raw(raw: Raw) -> Part:
+    """A part we have no noun for, or what the model did with the provider's own tools."""
+    type_: object = raw.get("type")
+    if not isinstance(type_, str) or type_ not in _FILES | _IMAGES:
+        return m.Other(raw)
+    return m.Media("file" if type_ in _FILES else "image", raw)

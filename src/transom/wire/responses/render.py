@@ -1,0 +1,117 @@
+"""Facts to items: a turn as the items it came in, mended where the API would refuse them.
+
+What is sent depends on one slot alone, so that a slot's bytes never change. What was valid comes out unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby, repeat
+from typing import Any
+
+from msgspec.structs import replace
+
+from transom.core import message as m
+from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
+from transom.core.unit import Unit
+from transom.wire.responses.parse import CALLS, HEARD, INSTRUCTIONS, ITEMS, NAME, OUTPUTS, SAID, TEXTS, TOOLS
+from transom.wire.responses.repair import distinct, left_out, mended, orphaned
+from transom.wire.translate import adopted, labelled, safe_name
+from transom.wire.turns import copied, runs
+
+
+def item(fact: Fact) -> Raw:
+    """The item a fact came from, or for a fact of our own the message that says it; of a result the output alone."""
+    if words := m.said(fact):
+        return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
+    extra: Raw = copied(fact.extra or {})
+    extra.pop(INSTRUCTIONS, None)
+    content = _content(fact.parts, fact.shape, HEARD)
+    if isinstance(fact, m.ToolResult):
+        return {"output": content, **extra}
+    first = fact.parts[0] if fact.parts else None
+    if isinstance(first, m.Other) and first.raw.get("type") == TOOLS:
+        return copied(first.raw)
+    return {"role": fact.role if isinstance(fact, m.Instruction) else "user", "content": content, **extra}
+
+
+def takes(label: str) -> bool:
+    """Whether the API takes it as a call's id (R7)."""
+    return len(label) <= 64
+
+
+def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
+    """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
+    head, *answers = (adopted(fact, NAME) for fact in unit.shown())
+    if not isinstance(head, Assistant):
+        return [mended(item(head))]
+    calls = labelled(unit, head, takes)
+    out = _turn(unit.head, replace(head, calls=calls))
+    if strict:  # R4
+        out.sort(key=lambda each: each.get("type") in CALLS)
+    for fact, index in zip(answers, unit.answers, strict=True):
+        call = calls[index]
+        out.append(mended({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
+    return out
+
+
+def _turn(whole: Fact, head: Assistant) -> list[Raw]:
+    """The items of a turn. That it said nothing at all, in another dialect, is said."""
+    assert isinstance(whole, Assistant)
+    items = list(_items(head))
+    if whole.dialect == NAME:
+        lost = len(head.reasoning) < len(whole.reasoning) or any(thought.extra is None for thought in head.reasoning)
+        items = items if head.parts == whole.parts else orphaned(items)
+        items = distinct(items, lost=True) if lost else items
+        while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows
+            items.pop()
+    return [mended(each) for each in items] or [left_out()]
+
+
+def _items(turn: Assistant) -> Iterator[Raw]:
+    """The items a turn came in. Another dialect's run of parts is one message, if it says anything."""
+    known: list[Raw | None] = (turn.extra or {}).get(ITEMS, [])
+    messages = chain(known, repeat({"role": "assistant", **({"content": ""} if turn.shape == "text" else {})}))
+    for run in runs(turn):
+        for spoken, group in groupby(run, lambda piece: not isinstance(piece, (Call, m.Reasoning))):
+            pieces = list(group)
+            if not spoken:
+                yield from map(_item, pieces)
+            elif known or any(part != Text("") for part in pieces):
+                yield _said(next(messages), pieces)
+
+
+def _item(piece: Any) -> Raw:
+    """A thought or a call."""
+    if isinstance(piece, m.Reasoning):
+        return copied(piece.extra or {"type": "reasoning"})
+    fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": safe_name(piece.name)}
+    return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: piece.args}
+
+
+def _said(message: Raw | None, parts: list[Any]) -> Raw:
+    if message is None:  # where such an item was trimmed stand our words
+        first: Part = parts[0]
+        return {"role": "assistant", "content": first.text} if isinstance(first, Text) else copied(first.raw)
+    empty = message.get("content")
+    content: Any = _content(() if empty == [] else parts, "text" if empty == "" else "parts", SAID)
+    return {**copied(message), "content": content}
+
+
+def _content(parts: Sequence[Part], shape: str, plain: str) -> Any:
+    """A string stays a string as long as one can hold it."""
+    first = parts[0] if parts else Text("")
+    if shape != "parts" and len(parts) < 2 and isinstance(first, Text) and not first.extra:
+        return first.text
+    return [_part(part, plain) for part in parts]
+
+
+def _part(part: Part, plain: str) -> Raw:
+    if not isinstance(part, Text):
+        return copied(part.raw)
+    extra: Raw = {"type": plain, **copied(part.extra or {})}
+    return {**extra, TEXTS.get(extra["type"], "text"): part.text}
+
+
+def _kind(call: Call) -> str:
+    return (call.extra or {}).get("type", "function_call")

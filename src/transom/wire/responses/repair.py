@@ -1,0 +1,102 @@
+"""The last repair before items leave: what the API would refuse, and nothing else.
+
+Deterministic. The rules are those of `rules`, but no code is shared with it: each checks the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transom import texts
+from transom.core.message import Raw
+from transom.wire.responses.parse import ANSWERS, CALLS, HEARD, SAID, TEXTS, is_models, kind
+
+_BLURRED = frozenset({*CALLS, "message", "tool_search_call", "tool_search_output"})
+"""Items that were accepted without an id."""
+
+_TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "input_image", "input_file"}}
+"""The only parts that a message of the model and an output may have."""
+
+_CHATS = frozenset({"text", "image_url", "file"})
+"""Chat's parts, which this API does not take."""
+
+
+def left_out() -> Raw:
+    return {"role": "assistant", "content": texts.left_out("part")}
+
+
+# ---- reasoning and what it produced
+
+
+def _unbound(item: Raw) -> Raw:
+    """An item of the model as nobody's product. One that cannot be without its id is left out, and that is said."""
+    if kind(item) == "compaction":  # it was made of all that went before, and R9 wants it untouched
+        return item
+    if kind(item) not in _BLURRED:
+        return left_out()
+    return _without(item, "id", "status" if kind(item) == "message" else "id")
+
+
+def _without(item: Raw, *keys: str) -> Raw:
+    return {key: value for key, value in item.items() if key not in keys}
+
+
+def orphaned(items: list[Raw]) -> list[Raw]:
+    """A turn's items, of which some were trimmed: what a search for tools gave back does not stay without it."""
+    asked = [item.get("call_id") for item in items if kind(item) == "tool_search_call"]
+    alone = [item for item in items if kind(item) == "tool_search_output" and item.get("call_id") not in asked]
+    return [left_out() if item in alone else item for item in items]
+
+
+def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
+    """Items with no id twice, which the API refuses: the later one goes on without.
+
+    Reasoning cannot, and where some is gone (`lost`: before the first item) the API would ask for it by the ids of what
+    it produced (R6): the rest of a turn goes without reasoning and ids.
+    """
+    out: list[Raw] = []
+    seen = set[str]()
+    for item in items:
+        label: Any = item.get("id")
+        again = isinstance(label, str) and label in seen
+        if not again and not lost:  # nearly always
+            out.append(item)
+            if isinstance(label, str):
+                seen.add(label)
+            continue
+        models = is_models(item)
+        lost = models and (lost or (again and kind(item) == "reasoning"))
+        if lost and kind(item) == "reasoning":
+            continue
+        said = _unbound(item) if models and (again or lost) else item
+        out.append(_without(said, "id") if again else said)
+        if isinstance(label, str):
+            seen.add(label)
+    return out
+
+
+# ---- one item by itself
+
+
+def mended(item: Raw) -> Raw:
+    """The item as it may be sent, mended in place. Equal to what came in if that was valid."""
+    answer = kind(item) in ANSWERS
+    if answer or kind(item) == "message":
+        key, role = ("output", "result") if answer else ("content", item["role"])
+        item[key] = [_part(part, role) for part in item[key]] if isinstance(item[key], list) else item[key]
+    elif kind(item) == "reasoning" and not isinstance(item.get("summary"), list):
+        item["summary"] = []
+    elif kind(item) == "compaction" and not isinstance(item.get("encrypted_content"), str):  # R9: nothing is left of it
+        return left_out()
+    return item
+
+
+def _part(part: Raw, role: str) -> Raw:
+    given, plain = part.get("type"), SAID if role == "assistant" else HEARD
+    type_ = given if isinstance(given, str) else ""
+    # new kinds of parts come for the model to hear: the caller knows its model
+    if type_ in _TAKEN[role] if role in _TAKEN else type_ and type_ not in _CHATS:
+        return part
+    words = part.get(TEXTS.get(type_ or plain, ""))
+    medium = next((medium for medium in ("image", "file") if medium in type_), "part")
+    return {"type": plain, "text": words if isinstance(words, str) else texts.left_out(medium)}

@@ -1,0 +1,150 @@
+"""Which rules of the Responses API a request breaks. Written from the rules, not from the code that renders.
+
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
+These are no violations: anything between a call and its output (R3, R), an id that comes again once its call was
+answered (R), a text of arguments that is no JSON, a kind of part that we do not know in a user message. What needs the
+response that an item came in cannot be seen here: a missing reasoning (R6), another organisation's secrets (R8).
+
+A rule is R1, R2, R4 (DeepSeek's, only if asked for), R5, R7 or R9; or where those have no number: empty, item, role,
+content, call, name, id, text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from types import NoneType
+
+from transom.wire import validation
+from transom.wire.dialect import Violation
+from transom.wire.validation import Finding, Json, Must, as_dict, dicts, judged, shape, shown, text, unsayable
+
+_NAME = {"name": Must("name", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}  # E, as C7 of the chat API
+_LABEL = {"call_id": Must("call", validation.SOME)}
+_OUTPUT = {**_LABEL, "output": Must("content", (str, list))}
+_ITEMS = {
+    "message": {"content": Must("content", (str, list))},
+    "function_call": {**_LABEL, **_NAME, "arguments": Must("call", str)},  # it need not be JSON
+    "custom_tool_call": {**_LABEL, **_NAME, "input": Must("call", str)},
+    "function_call_output": _OUTPUT,
+    "custom_tool_call_output": _OUTPUT,
+    "reasoning": {"summary": Must("item", list)},
+    "compaction": {"encrypted_content": Must("R9", str)},  # R9 (R: accepted with it)
+}
+"""D: what items of these kinds must hold."""
+_PARTS = {"input_text": validation.TEXT, "output_text": validation.TEXT, "refusal": {"refusal": Must("content", str)}}
+_KINDS = {
+    # E: rust-genai#119, "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."
+    "assistant": ("output_text", "refusal"),
+    "output": ("input_text", "input_image", "input_file"),  # D
+}
+"""The only kinds of parts that may stand there."""
+_OF_CHAT = ("text", "image_url", "file")  # E: "Invalid value: 'text'. Supported values are…"
+_ANSWERS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+_CALLS = frozenset(_ANSWERS.values())
+_PAIRED = _CALLS | _ANSWERS.keys()
+
+
+def violations(request: object, *, strict: bool = False) -> list[Violation]:
+    """Everything in a request that the API would refuse, in the order of its items; none for a valid one.
+
+    `strict`: DeepSeek's API, which also has R4. Any JSON value may be given.
+    """
+    fields = as_dict(request)
+    given = fields.get("input")
+    items = dicts(given)
+    elsewhere = any(fields.get(key) for key in ("previous_response_id", "conversation", "prompt"))
+    unseen = elsewhere or any(_kind(item) == "item_reference" for item in items)
+    each = map(_of_item, items) if items else [unsayable(given)]
+    pairs = _of_pairs(items, unseen=unseen, strict=strict)
+    return judged(_of_request(fields, elsewhere=elsewhere), each, pairs, _of_neighbours(items))
+
+
+def _kind(item: Json) -> str:
+    return "message" if item.get("type") is None and "role" in item else text(item, "type")
+
+
+def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
+    for at, tool in enumerate(dicts(fields.get("tools"))):
+        if tool.get("type") in ("function", "custom"):
+            yield from shape(f"tools[{at}]", tool, _NAME)  # E: as for calls
+    yield from shape("", fields, {"instructions": Must("content", (str, list, NoneType))})  # D
+    yield from unsayable(fields.get("instructions"))
+    yield from shape("", fields, {"input": Must("item", (str, list, NoneType))})
+    if not fields.get("input") and not elsewhere:  # D: something must be asked
+        yield "empty", "no input"
+
+
+# ---- one item by itself
+
+
+def _of_item(fields: Json) -> Iterator[Finding]:
+    kind, role = _kind(fields), fields.get("role")
+    if not kind:
+        yield "item", "neither a message nor an item with a type"
+    elif kind == "message" and role not in ("user", "assistant", "system", "developer"):  # D
+        yield "role", f"no such role: {shown(role)}"
+    else:
+        yield from shape("", fields, _ITEMS.get(kind, {}))
+    yield from unsayable(fields)
+    # R7 (E: ungate#26, "Invalid 'input[149].call_id': string too long"; R: 64 is accepted)
+    if kind in _PAIRED and (length := len(text(fields, "call_id"))) > 64:
+        yield "R7", f"a call_id of {length} characters"
+    key = "output" if kind in _ANSWERS else "content"
+    for at, part in enumerate(dicts(fields.get(key)) if kind == "message" or kind in _ANSWERS else ()):
+        yield from _of_part(f"{key}[{at}]", part, _KINDS.get(text(fields, "role") if kind == "message" else key))
+
+
+def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[Finding]:
+    kind = part.get("type")
+    if isinstance(kind, str) and (kind in _OF_CHAT if kinds is None else kind not in kinds):
+        yield "content", f"{where} is {kind!r}"
+    yield from shape(where, part, _PARTS.get(text(part, "type"), validation.TYPED))
+
+
+# ---- items together
+
+
+def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Violation]:
+    """Calls and outputs, paired by call_id wherever they stand. `unseen`: not all of the context is in the input."""
+    waiting: dict[str, int] = {}
+    apart, built_in = set[int](), set[str]()
+    for index, item in enumerate(items):
+        kind, label = _kind(item), item.get("call_id")
+        if strict and not (kind in _PAIRED and isinstance(label, str)):
+            # R4 (R: DeepSeek refused calls with text between them, "No tool output found for tool call call-a.")
+            behind = {*waiting.values()} - apart
+            yield from (Violation("R4", at, f"item {index} stands between this call and its output") for at in behind)
+            apart |= behind
+        if not isinstance(label, str):
+            continue
+        if kind in _CALLS:
+            if label in waiting:  # R1: one output cannot answer both
+                yield Violation("R1", index, f"a second call {label!r} before the first is answered")
+            waiting[label] = index
+        elif kind not in _ANSWERS:
+            built_in.add(label)  # R: `tool_search_call` was answered so
+        elif label in waiting:
+            answered = _kind(items[waiting.pop(label)])
+            if answered != _ANSWERS[kind]:  # D: each kind of call has its own
+                yield Violation("R2", index, f"a {kind} for a {answered}")
+        elif not unseen and label not in built_in:
+            # R2 (E: continue#10092, "No tool call found for function call output with call_id call_…")
+            yield Violation("R2", index, f"no call {label!r} waits for this output")
+    for label, index in waiting.items():
+        # R1 (E: trae-agent#245, "No tool output found for function call call_…"; R: none of 304 accepted)
+        yield Violation("R1", index, f"no output for {label!r}")
+
+
+def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
+    seen = set[str]()
+    for index, (item, after) in enumerate(pairwise([*items, {}])):
+        others = _kind(after) in {"", "additional_tools", *_ANSWERS}
+        if _kind(item) == "reasoning" and (others or (_kind(after) == "message" and after.get("role") != "assistant")):
+            # R5 (R: "Item 'rs_…' of type 'reasoning' was provided without its required following item.")
+            yield Violation("R5", index, "a reasoning without what it produced")
+        if (label := text(item, "id")) and label in seen:
+            # E: vercel/ai#7883, "Duplicate item found with id rs_…. Remove duplicate items from your input and try …"
+            yield Violation("id", index, f"a second item {label!r}")
+        seen.add(label)

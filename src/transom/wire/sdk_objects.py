@@ -1,0 +1,72 @@
+"""What the replies of all providers share: a client library's objects, errors that came instead, and usage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from functools import reduce
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from transom.core.message import Assistant, Fact, Raw, Usage
+from transom.errors import InvalidMessage
+from transom.wire.validation import as_dict
+
+
+def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
+    """A client library's object as the JSON it stands for; anything else as it is.
+
+    `how`: what its `model_dump` is asked for. One that takes no such words fills in null for whatever was not sent:
+    see `without_nulls`.
+    """
+    dump: Any = None if isinstance(value, dict) else getattr(value, "model_dump", None)
+    if not callable(dump):
+        return cast("object", value)
+    with suppress(TypeError):
+        if how:
+            return dump(**how)
+    return without_nulls(dump(), keep)
+
+
+def without_nulls(value: Any, keep: Collection[str]) -> Any:
+    """JSON without its nulls; what stands under the keys `keep` is somebody's own, and a null says something there."""
+    if isinstance(value, list):
+        return [without_nulls(item, keep) for item in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("Raw", value).items()
+    return {key: x if key in keep else without_nulls(x, keep) for key, x in fields if x is not None or key in keep}
+
+
+def an_answer(value: object, needed: str) -> Raw:
+    """It as an object. Raises InvalidMessage if it is none, or an error."""
+    if not isinstance(value, dict):
+        raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
+    fields = cast("Raw", value)
+    if error := fields.get("error"):
+        raise InvalidMessage("reply", f"the reply is an error: {as_dict(error).get('message') or error!s:.400}")
+    return fields
+
+
+def by_the_model(fact: Fact, message: Raw) -> Assistant:
+    """The fact that a message is. Raises InvalidMessage if somebody else said it."""
+    if isinstance(fact, Assistant):
+        return fact
+    raise InvalidMessage("reply", f"role must be assistant, not {message['role']!r}")
+
+
+def with_usage(turn: Assistant, usage: object, prompt: str, cached: str, output: str) -> Assistant:
+    """The turn with its usage, if that came. Each is the sum of the numbers at these paths, words apart; what is no
+    number above 0 counts nothing."""
+    if not isinstance(usage, dict):
+        return turn
+    fields = cast("Raw", usage)
+    return replace(turn, usage=Usage(*(sum(_numbers(fields, paths)) for paths in (prompt, cached, output))))
+
+
+def _numbers(fields: Raw, paths: str) -> Iterator[int]:
+    for path in paths.split():
+        value = reduce(lambda held, key: as_dict(held).get(key), path.split("."), cast("Any", fields))
+        if isinstance(value, int) and value > 0:
+            yield value

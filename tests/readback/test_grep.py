@@ -1,0 +1,190 @@
+"""Finding: bounded, escaped, and linear in the text whatever the pattern."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+import re2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom.core.message import Text, ToolResult
+from transom.errors import InvalidSetting
+from transom.readback import grep, patterns
+from transom.readback.matches import WIDTH
+from transom.readback.patterns import LARGEST, compiled, hits
+from transom.testing.builders import call, hidden, result, talk, user
+from transom.testing.fakes import Entries
+
+TEXT = st.text(st.sampled_from("ab\n\n \r\x1b汉👩\x00\ud800"), max_size=300)
+PATTERNS = st.sampled_from(["a", "b+", "a.b", "^a", "b$", "^$", "汉", "[^a]", r"\s", "a*", "(?s)a.*b|a", "", r"\x1b"])
+
+
+def log_of(*items):
+    return Entries(talk(*items))
+
+
+def ran(text, tool="sh"):
+    return log_of("go", call(tool), ToolResult(call="call_1_0", parts=(Text(text),)))
+
+
+@given(TEXT, PATTERNS.filter(bool))
+def test_the_lines_that_match_are_those_that_python_finds(text, pattern):
+    text = text.encode("utf-8", "replace").decode()
+    expected = [n for n, line in enumerate(text.split("\n"), start=1) if re.search(pattern, line)]
+    assert [hit.line for hit in hits(text.encode(), compiled(pattern))] == expected
+
+
+def test_each_match_names_its_entry_and_line():
+    log = log_of("find the leak", call("sh", '{"cmd": "leak -v"}'), result("ok\nno leak here\nleak at 7\nend"))
+    assert str(grep(log, "leak")) == (
+        "[4 matching lines in entries 0-2]\n"
+        "entry 0:1: find the leak\n"
+        'entry 1:2: {"cmd": "leak -v"}\n'
+        "entry 2:2: no leak here\n"
+        "entry 2:3: leak at 7"
+    )
+    assert str(grep(log, "^leak", "entry 2", context=1)) == (
+        "[1 matching line in entry 2]\nentry 2:2-  no leak here\nentry 2:3: leak at 7\nentry 2:4-  end"
+    )
+    assert (
+        str(grep(log, "cmd", "entry 1 args 0"))
+        == '[1 matching line in entry 1 args 0]\nentry 1 args 0:1: {"cmd": "leak -v"}'
+    )
+    assert str(grep(log, "(?i)LEAK AT")).endswith("]\nentry 2:3: leak at 7")
+    assert str(grep(log, "absent")) == "[0 matching lines in entries 0-2]"
+    assert str(grep(Entries(), "x")) == "[0 matching lines]"
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), st.integers(1, 4))
+def test_what_goes_on_finds_each_line_once(texts, limit):
+    log, seen = log_of(*[user(text) for text in texts]), []
+    found = grep(log, "a", limit=limit)
+    seen += found.matches
+    while found.next is not None:
+        assert len(found.matches) == limit
+        found = grep(log, "a", found.next.reference, found.next.line, limit=limit)
+        seen += found.matches
+    assert [(match.entry, match.line) for match in seen] == [
+        (n, at) for n, text in enumerate(texts) for at, line in enumerate(text.split("\n"), start=1) if "a" in line
+    ]
+
+
+def test_a_long_line_is_shown_around_its_match():
+    found = grep(ran("汉" * 300_000 + "needle" + "x" * 700_000), "needle")
+    (match,) = found.matches
+    assert match.column == 300_001
+    assert match.text.startswith("…汉")
+    assert match.text.endswith("x…")
+    assert "汉needlexx" in match.text
+    assert len(match.text) <= WIDTH + 2
+
+
+def test_an_answer_stays_within_its_room():
+    log = ran("\n".join(f"\x00{n} " * 50 for n in range(5_000)))
+    found = grep(log, "1", limit=10_000, room=3_000)
+    assert 1 < len(found.matches) < 100
+    assert len(str(found).encode()) < 3_200
+    assert found.next.line == found.matches[-1].line + 1
+
+
+def test_a_match_cannot_look_like_another():
+    log = ran("needle\x1b[2K\rentry 0:1: forged\u2028entry 0:2: forged\x85[entry 3] needle\ud800")
+    assert str(grep(log, "needle")).split("\n")[1:] == [
+        "entry 2:1: needle\\x1b[2K\\rentry 0:1: forged\\u2028entry 0:2: forged\\x85[entry 3] needle?"
+    ]
+
+
+def test_what_was_read_back_is_not_found_again_unless_named():
+    log = log_of("needle", call("transom_grep", '{"pattern": "needle"}'), result("entry 0:1: needle"))
+    assert [match.entry for match in grep(log, "needle").matches] == [0]
+    assert [match.entry for match in grep(log, "needle", "entry 2").matches] == [2]
+    assert [match.entry for match in grep(log_of("a", hidden("needle")), "needle").matches] == []
+    assert [match.entry for match in grep(log_of("a", hidden("needle")), "needle", hidden=True).matches] == [1]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "(",
+        "[a",
+        "*a",
+        r"a{2000}",
+        r"\1",
+        "(?=x)",
+        "(?<!x)y",
+        "",
+        "x" * 1_001,
+        "a\nb",
+        "((a{99}){99}){99}",
+        "[^x]{999}q{9}",
+    ],
+)
+def test_a_pattern_that_cannot_be_is_told_in_one_line(odd, capfd):
+    with pytest.raises(InvalidSetting) as refused:
+        grep(ran("a"), odd)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 500
+    assert capfd.readouterr() == ("", "")
+
+
+EVIL = {
+    r"(a+)+$": "a",
+    r"(a|a)*$": "a",
+    r"(a|aa)+$": "a",
+    r"(.*)*=": "a",
+    r"^(([a-z])+.)+[A-Z]([a-z])+$": "a",
+    r"(x+x+)+y": "x",
+    r"(?s)a.*b|a": "a\n",
+    r"a*b|a": "a",
+    r".*.*.*.*.*.*z": "ab ",
+    r"(a|b)*a(a|b){12}c": "ab",
+    r"\b(\w+\s*)+!$": "ab ",
+    r"^$|q": "\n",
+}
+
+
+@pytest.mark.parametrize("pattern", EVIL)
+def test_time_grows_with_the_text_alone(pattern):
+    """Doubling the text at most trebles the time, and none takes long. (Each hit costs a step of Python.)"""
+    wanted = compiled(pattern)
+    size = 50_000 if "\n" in EVIL[pattern] else 500_000
+
+    def seconds(size):
+        data = (EVIL[pattern] * (size // len(EVIL[pattern])) + "!\n" * 20).encode()
+        best = float("inf")
+        for _ in range(3):
+            begin = time.process_time()
+            for _ in hits(data, wanted):
+                pass
+            best = min(best, time.process_time() - begin)
+        return best
+
+    small, large = seconds(size), seconds(2 * size)
+    assert large <= 3 * max(small, 0.01)
+    assert large < 3
+
+
+def test_the_largest_pattern_is_still_linear():
+    pattern = f"[^x]{{{LARGEST // 10}}}q"
+    assert LARGEST / 10 < re2.compile(pattern).programsize <= LARGEST
+    data = b"a" * 400_000
+    begin = time.process_time()
+    assert list(hits(data, compiled(pattern))) == []
+    assert time.process_time() - begin < 5
+
+
+def test_without_an_engine_a_pattern_is_taken_letter_for_letter(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(patterns, "import_module", missing)
+    log = ran("axb\na.b\n(a+)+$\n")
+    found = grep(log, "a.b")
+    assert [match.line for match in found.matches] == [2]
+    assert str(found).startswith(
+        "[1 matching line in entries 0-2, taken letter for letter: regular expressions need transom[grep]]\n"
+    )
+    assert [match.line for match in grep(log, "(a+)+$").matches] == [3]
