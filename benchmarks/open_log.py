@@ -16,8 +16,8 @@ from pathlib import Path
 from transom.core.edit import Fold
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Assistant, Call, Text, ToolResult, User
-from transom.core.reducer import fold
-from transom.core.tokens import Measure
+from transom.core.reducer import apply
+from transom.core.tokens import FormatCounter
 from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
@@ -49,7 +49,7 @@ def bodies(n: int) -> Iterator[Body]:
 
 def entries(n: int) -> Iterator[Entry]:
     for seq, body in enumerate(bodies(n)):
-        yield Entry(seq=seq, at=1e9 + seq, body=body, tokens=Measure(COUNTER).body(body), counter=COUNTER.name)
+        yield Entry(seq=seq, at=1e9 + seq, body=body, tokens=FormatCounter(COUNTER).body(body), counter=COUNTER.name)
 
 
 def build(path: str, n: int) -> None:
@@ -64,12 +64,12 @@ def build(path: str, n: int) -> None:
             batch = []
     log.append(batch, len(log))
     begun = time.process_time()
-    view = fold(View.empty(log, COUNTER), log.read())
+    view = apply(View.empty(log, COUNTER), log.read())
     folding = time.process_time() - begun
     begun = time.process_time()
     snapshot = freeze(view)
     freezing = time.process_time() - begun
-    log.save_snapshot(view.n, snapshot)
+    log.save_snapshot(view.length, snapshot)
     store.close()
     print(f"{len(log):,} entries, {Path(path).stat().st_size / 1e6:.0f} MB: appended in {appending:.2f} s")
     print(f"folded from the start in {folding:.2f} s, frozen in {freezing:.3f} s to {len(snapshot) / 1e6:.1f} MB")
@@ -84,7 +84,7 @@ def opened(path: str) -> float:
     taken = time.process_time() - begun
     depth, slot = 0, window.slots[0]
     while hasattr(slot, "kids"):
-        depth, slot = depth + 1, slot.kids[0]
+        depth, slot = depth + 1, slot.children[0]
     print(f"opened in {taken:.3f} s: {len(window.slots)} slots, {depth:,} folds deep, digest {window.digest[:8]}")
     store.close()
     return taken
@@ -119,7 +119,7 @@ def main() -> None:
         view = open_view(store.open("long"), COUNTER)
         held, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        print(f"the open view holds {held / 1e6:.1f} MB (peak {peak / 1e6:.1f}) for {view.n:,} entries")
+        print(f"the open view holds {held / 1e6:.1f} MB (peak {peak / 1e6:.1f}) for {view.length:,} entries")
         store.close()
         small_appends(path)
         print(f"opening: {best:.3f} s of CPU (must be under 1)")

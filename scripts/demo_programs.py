@@ -122,7 +122,7 @@ def test_nothing_is_dropped_while_there_is_room():
 
 def test_old_thoughts_go_and_the_newest_two_stay():
     view, done = view_and_plan(thinking(12), 600)
-    thoughtful = [seq for seq in range(view.n) if isinstance(view.fetch(seq).body, Assistant)]
+    thoughtful = [seq for seq in range(view.length) if isinstance(view.fetch(seq).body, Assistant)]
     assert dropped(done) == thoughtful[:-2]
 
 
@@ -147,7 +147,7 @@ for policy in (default, with_thoughts):
     sent = kept = breaks = 0
     for n in range(200):
         window = conv.window()
-        sent, kept = sent + window.tokens, kept + window.kept
+        sent, kept = sent + window.tokens, kept + window.shared_tokens
         breaks += window.breaks is not None
         conv.observe({"role": "assistant", "reasoning_content": f"item {n}: what is known, what is not " * 12,
                       "content": f"item {n} is done"})

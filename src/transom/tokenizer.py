@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from transom.core.tokens import clean
+from transom.core.tokens import replace_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
@@ -70,8 +70,8 @@ class O200k:
             return 0
         encode = _encoding().encode_ordinary
         if len(text) < BLANKS:
-            return len(encode(clean(text)))
-        return sum(len(encode(clean(piece))) for piece in _pieces(text))
+            return len(encode(replace_surrogates(text)))
+        return sum(len(encode(replace_surrogates(piece))) for piece in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -135,7 +135,7 @@ def judge(
                 if step.window.breaks is None:
                     wrong.append(f"{where}: an unnamed break")
             before = now
-            cached.sent(seen, record["messages"], step.window.tokens, step.window.kept)
+            cached.sent(seen, record["messages"], step.window.tokens, step.window.shared_tokens)
             seen["counted"] += tokens or step.window.tokens
         expected = calls_in(record["messages"])
         if called != expected[len(expected) - len(called) :]:  # a system prompt alone is no request everywhere

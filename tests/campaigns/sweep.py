@@ -152,7 +152,7 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
             elif step.window.breaks is not None:
                 wrong.append(f"{where}: a break that is none: {step.window.breaks}")
             previous = sent
-            cached.sent(seen, record["messages"], tokens, step.window.kept)
+            cached.sent(seen, record["messages"], tokens, step.window.shared_tokens)
             started = time.process_time()
         if called != calls_in(record["messages"]):
             wrong.append(f"{record['id']}: calls at {called}, expected {calls_in(record['messages'])}")

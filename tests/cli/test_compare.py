@@ -12,7 +12,7 @@ from chats import chat, write
 from transom.cli.compare import MEASURES, print_table
 from transom.cli.picture import Point, draw, front
 from transom.measure.compare import Compared
-from transom.measure.replay_stats import Tally
+from transom.measure.replay_stats import ReplayStats
 from transom.policies import POLICIES
 
 
@@ -141,7 +141,7 @@ def test_a_row_for_each_policy(run, monkeypatch):
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
-    one = Compared(tally=Tally(calls=calls, refused=calls, questions=1), consecutive=calls)
+    one = Compared(tally=ReplayStats(calls=calls, refused=calls, questions=1), consecutive=calls)
     print_table(dict.fromkeys(POLICIES, one))
     out = capsys.readouterr().out
     heads = [line.removeprefix(" policy").split() for line in out.splitlines() if line.startswith(" policy ")]

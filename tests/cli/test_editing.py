@@ -15,7 +15,7 @@ def demo(run):
 
 
 def edits(run):
-    return json.loads(run("log", "demo", "--json")[1])["edits"]
+    return json.loads(run("edits", "demo", "--json")[1])["edits"]
 
 
 def window(run, *args):
@@ -30,7 +30,7 @@ def test_the_log_of_edits_says_what_holds_and_what_it_saves(run):
     layers = [edit for edit in found if edit["saves"] and edit["kind"] == "fold"]
     assert sum(edit["saves"] for edit in layers) > 5_000
     assert layers[0]["text"].startswith("entries 2–")
-    shown = run("log", "demo")[1].splitlines()
+    shown = run("edits", "demo")[1].splitlines()
     assert shown[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
     assert len(shown) == len(found) + 2
 

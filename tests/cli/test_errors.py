@@ -80,7 +80,7 @@ def test_a_broken_line_is_named(run, folder, line, message):
     found = said(run("replay", "chats.jsonl", "--budget", 4_000, "--questions", "--out", "w.jsonl"))
     assert found.startswith(message) if message.endswith(": ") else found == message
     assert sorted(file.name for file in folder.iterdir()) == [".transom", "chats.jsonl"], "no windows, no half of them"
-    code, out, _ = run("show", "good", "--json")
+    code, out, _ = run("log", "good", "--json")
     assert code == 0, "what came before the broken line is kept"
     assert len(json.loads(out)["entries"]) == 7
 
@@ -155,7 +155,7 @@ def test_the_windows_never_go_where_the_input_is(run, folder):
         (("replay", "chats.jsonl", "--budget", "many"), "'--budget'"),
         (("replay", "chats.jsonl", "--budget", 5, "--wrong"), "No such option"),
         (("expalin", "x"), "No such command"),
-        (("show",), "Missing argument"),
+        (("log",), "Missing argument"),
     ],
 )
 def test_a_command_line_that_cannot_be_read(run, args, word):
@@ -182,11 +182,11 @@ def test_plain_text_in_a_packed_file_without_the_name(run, folder):
 
 
 def test_an_unknown_id_lists_what_is_near(run, folder):
-    assert said(run("show", "x")).startswith("nothing was replayed in this folder yet")
+    assert said(run("log", "x")).startswith("nothing was replayed in this folder yet")
     write("chats.jsonl", *({"id": name, "messages": chat(1)} for name in ("trip-1", "trip-2", "shopping")))
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
     near = "no conversation 'trip-3' in sqlite:///a.db; there is trip-2, trip-1"
-    for command in ("show", "explain"):
+    for command in ("log", "explain"):
         assert said(run(command, "trip-3")) == near
         assert said(run(command, "trip")) == "'trip' is a part of 2 ids: trip-1, trip-2"
         assert run(command, "shop")[0] == 0
@@ -227,7 +227,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(folder):
     assert "a.db: " in found
     assert "what was stored before is intact" in found
     assert not (folder / "w.jsonl").exists()
-    code, out, _ = finish(process("show", "chat 0", "--json"))
+    code, out, _ = finish(process("log", "chat 0", "--json"))
     assert code == 0
     assert len(json.loads(out)["entries"]) > 10
     assert finish(process(*args))[0] == 0
@@ -247,7 +247,7 @@ def test_a_full_disk_behind_stdout(folder):
 def test_a_broken_pipe(folder):
     write("chats.jsonl", {"id": "good", "messages": chat(400, size=1)})
     assert finish(process("replay", "chats.jsonl", "--budget", 60_000))[0] == 0
-    for command in (("show", "good"), ("show", "good", "--json"), ("explain", "good", "--all")):
+    for command in (("log", "good"), ("log", "good", "--json"), ("explain", "good", "--all")):
         reader, writer = os.pipe()
         os.close(reader)
         started = process(*command, stdout=writer)
@@ -266,10 +266,10 @@ def test_closed_streams_take_what_is_said(folder, closed, args, code):
         assert (found, bool(err if closed == 1 else out)) == (code, expected)
         assert not (out if closed == 1 else err)
         assert "Traceback" not in out + err
-    assert code or finish(process("show", "good", "--json"))[0] == 0, "nothing was printed into the store"
+    assert code or finish(process("log", "good", "--json"))[0] == 0, "nothing was printed into the store"
 
 
-@pytest.mark.parametrize("module", ["transom.cli.main", "typer", "transom.cli.replay", "tiktoken"])
+@pytest.mark.parametrize("module", ["transom.cli.run_command", "typer", "transom.cli.replay", "tiktoken"])
 def test_ctrl_c_while_something_is_imported_is_one_line(folder, module):
     write("chats.jsonl", {"id": "good", "messages": chat(1)})
     code = f"""
@@ -313,10 +313,10 @@ def test_who_waits_for_a_lock_is_told_once(capsys, monkeypatch, held, writing):
 def test_a_locked_store_is_waited_for(run, folder):
     write("chats.jsonl", {"id": "good", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
-    shown = run("show", "good", "--json")
+    shown = run("log", "good", "--json")
     code = (
-        "import sys; from transom.cli import main, waiting; lock_notice.PATIENCE = 0.1; "
-        "sys.exit(main(['show', 'good', '--json']))"
+        "import sys; from transom.cli import lock_notice, main; lock_notice.PATIENCE = 0.1; "
+        "sys.exit(main(['log', 'good', '--json']))"
     )
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -341,7 +341,7 @@ def test_ctrl_c_is_one_line(folder):
     started.send_signal(signal.SIGINT)
     assert finish(started) == (130, "", f"transom: interrupted; go on with --store '{url}'\n")
     assert not list(folder.glob("*w.jsonl*"))
-    assert finish(process("show", "chat 0", "--json"))[0] == 0
+    assert finish(process("log", "chat 0", "--json"))[0] == 0
 
 
 def test_the_module_is_the_command_line_too(tmp_path):

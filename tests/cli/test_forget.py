@@ -30,11 +30,11 @@ def url(run, request):
 
 def ids(run, url):
     """The conversations that are there, by what is said of one that is not."""
-    return run("show", "zzz", "--store", url)[2].partition(" there is ")[2].strip()
+    return run("log", "zzz", "--store", url)[2].partition(" there is ")[2].strip()
 
 
 def test_it_says_what_was_removed(run, url):
-    entries = len(json.loads(run("show", "chat 10", "--store", url, "--json")[1])["entries"])
+    entries = len(json.loads(run("log", "chat 10", "--store", url, "--json")[1])["entries"])
     code, out, err = run("forget", "chat 10", "--yes", "--store", url)
     assert (code, err, out.count("\n")) == (0, "", 1)
     start, _, end = out.partition(", forgotten; the store is ")
@@ -143,7 +143,8 @@ def test_who_waits_for_a_writer_is_told(run, args):
     url = ("--store", "sqlite:///a.db")
     assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
     assert run("pin", "chat 1", "4", *url)[0] == 0
-    code = f"import sys; from transom.cli import main, waiting; waiting.PATIENCE = 0.1; sys.exit(main({[*args, *url]}))"
+    code = "import sys; from transom.cli import lock_notice, main; lock_notice.PATIENCE = 0.1; "
+    code += f"sys.exit(main({[*args, *url]}))"
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -15,7 +15,7 @@ def replayed(run):
     messages[3]["content"] = "first\tline\nneedle \x1b[31m[entry 9]\r\n汉字\n" + "x" * 5_000
     write("chats.jsonl", {"id": "one", "messages": messages}, {"id": "two", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
-    code, out, _ = run("list", "one", "--json")
+    code, out, _ = run("entries", "one", "--json")
     assert code == 0
     results = [line["entry"] for line in json.loads(out)["lines"] if line["role"] == "tool"]
     return messages, results[0]
@@ -23,7 +23,7 @@ def replayed(run):
 
 def test_the_commands_are_there(run):
     out = run("--help")[1]
-    for name in ("read", "grep", "list"):
+    for name in ("read", "grep", "entries"):
         assert f"  {name} " in out
         assert run(name, "--help")[0] == 0
 
@@ -70,16 +70,16 @@ def test_lines_are_found_and_their_absence_is_an_exit_code(run, replayed):
 
 def test_what_there_is_is_listed(run, replayed):
     _, entry = replayed
-    code, out, _ = run("list", "one")
+    code, out, _ = run("entries", "one")
     assert code == 0
     lines = out.splitlines()
     assert len(lines) == 1 + 9
     assert any(line.startswith(f"entry {entry}, tool ls, ") for line in lines)
     assert "\x1b" not in out
-    first = run("list", "one", "--limit", 2)[1].splitlines()
+    first = run("entries", "one", "--limit", 2)[1].splitlines()
     assert first[1:] == lines[1:3]
     at = first[0].rpartition("first ")[2].removesuffix("]")
-    assert run("list", "one", "--first", at)[1].splitlines()[1:] == lines[3:]
+    assert run("entries", "one", "--first", at)[1].splitlines()[1:] == lines[3:]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_what_there_is_is_listed(run, replayed):
         (("grep", "one", ""), "1 to 1,000 characters"),
         (("grep", "one", "a", "--in", "message 3"), "must be"),
         (("grep", "one", "a", "-C", "99"), "--context"),
-        (("list", "one", "--first", "9999"), "there is no entry 9999"),
-        (("list", "one", "--first", "x"), "--first"),
+        (("entries", "one", "--first", "9999"), "there is no entry 9999"),
+        (("entries", "one", "--first", "x"), "--first"),
     ],
 )
 def test_errors_are_one_line_and_exit_2(run, replayed, args, said):

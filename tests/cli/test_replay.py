@@ -187,7 +187,7 @@ def test_an_id_that_comes_twice_is_two_conversations(run):
     assert [(line["conversation"], line["at"]) for line in lines("w.jsonl")] == [
         ("same", at) for at in (2, 4, 2, 4, 6, 2, 4)
     ]
-    _, out, _ = run("show", "same (3)", "--json")
+    _, out, _ = run("log", "same (3)", "--json")
     assert json.loads(out)["conversation"] == "same (3)"
 
 
@@ -222,7 +222,7 @@ def test_a_fresh_store_each_time_and_the_last_is_remembered(run, folder):
         assert (folder / ".transom" / "last").read_text() == url
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "jsonl:///logs")[0] == 0
     assert (folder / ".transom" / "last").read_text() == "jsonl:///logs\n"
-    assert run("show", "one")[0] == 0
+    assert run("log", "one")[0] == 0
 
 
 @pytest.mark.parametrize("dialect", ["openai", "mistral", "responses", "anthropic", "gemini"])
@@ -271,13 +271,13 @@ def test_a_store_that_holds_something_else_is_left_alone(run):
     write("other.jsonl", {"id": "one", "messages": chat(4)})
     args = ("--store", "sqlite:///a.db", "--out", "w.jsonl")
     assert run("replay", "chats.jsonl", "--budget", 4_000, *args)[0] == 0
-    before = run("show", "one", "--json"), lines("w.jsonl")
+    before = run("log", "one", "--json"), lines("w.jsonl")
     for other in (("other.jsonl", "--budget", 4_000), ("chats.jsonl", "--budget", 5_000)):
         code, out, err = run("replay", *other, *args)
         assert (code, out) == (2, "")
         assert err.startswith("transom: conversation 'one' is in the store already (")
         assert err.count("\n") == 1
-    assert (run("show", "one", "--json"), lines("w.jsonl")) == before
+    assert (run("log", "one", "--json"), lines("w.jsonl")) == before
 
 
 @pytest.mark.parametrize(

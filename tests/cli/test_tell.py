@@ -122,7 +122,7 @@ def test_explain_says_what_the_edits_of_a_call_save_and_break(run, demo):
 
 def test_explain_says_what_stands_for_what_is_folded(run, demo):
     found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
-    entries = {entry["seq"]: entry for entry in json.loads(run("show", "demo", "--json")[1])["entries"]}
+    entries = {entry["seq"]: entry for entry in json.loads(run("log", "demo", "--json")[1])["entries"]}
     assert found["texts"].keys() == found["folds"].keys()
     assert len(found["texts"]) == 2, "two layers"
     for extra in ((), ("--all",)):
@@ -155,8 +155,8 @@ def test_explain_now_has_no_call(run, demo):
 
 
 def test_show_has_a_line_for_each_entry(run, demo):
-    found = json.loads(run("show", "demo", "--json")[1])
-    out = run("show", "demo")[1].splitlines()
+    found = json.loads(run("log", "demo", "--json")[1])
+    out = run("log", "demo")[1].splitlines()
     assert found["conversation"] == "demo"
     assert [entry["seq"] for entry in found["entries"]] == list(range(len(found["entries"])))
     assert out[0].startswith(f"demo: {len(found['entries'])} entries, ")
@@ -174,7 +174,7 @@ def test_show_knows_entries_of_every_kind(run):
     messages = [*chat(30)[:-1], *unseen]
     write("chats.jsonl", {"id": "one", "messages": messages})
     assert run("replay", "chats.jsonl", "--budget", 2_000)[0] == 0
-    entries = json.loads(run("show", "one", "--json")[1])["entries"]
+    entries = json.loads(run("log", "one", "--json")[1])["entries"]
     assert {entry["kind"] for entry in entries} == {"head", "user", "assistant", "tool", "sent", "fold", "trim"}
     assert [(entry["kind"], entry["state"]) for entry in entries[-2:]] == [
         ("assistant", "dropped"),
@@ -185,7 +185,7 @@ def test_show_knows_entries_of_every_kind(run):
 def test_nothing_a_log_holds_can_touch_the_terminal(run):
     nasty = "\x1b[31mred\x1b[0m \x07 [bold]markup[/] :smile: \ud800 end"
     write("chats.jsonl", {"id": "one \x1b[2J", "messages": [{"role": "user", "content": nasty}, *chat(1)[1:]]})
-    outputs = [run("replay", "chats.jsonl", "--budget", 4_000), run("show", "one"), run("explain", "one", "--all")]
+    outputs = [run("replay", "chats.jsonl", "--budget", 4_000), run("log", "one"), run("explain", "one", "--all")]
     assert [code for code, _, _ in outputs] == [0, 0, 0]
     for _, out, _ in outputs:
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", out)
@@ -216,8 +216,8 @@ def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
     assert run() == (0, out, "")
-    assert all(command in out for command in ("replay", "show", "explain", "demo"))
-    for command in ("replay", "show", "explain", "demo"):
+    assert all(command in out for command in ("replay", "log", "explain", "demo"))
+    for command in ("replay", "log", "explain", "demo"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert "--json" in out

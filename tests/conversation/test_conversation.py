@@ -53,7 +53,7 @@ def test_reopened_it_goes_on_where_it_was(url):
         assert again.window().openai() == last.openai()
         assert again.window().tokens == last.tokens
         again.observe({"role": "assistant", "content": "booked"})
-        assert again.view.sent is None, "the reply answers the request of the process before"
+        assert again.view.in_flight is None, "the reply answers the request of the process before"
         longer = again.window()
     assert longer.openai()[: len(last.openai())] == last.openai()
 
@@ -94,7 +94,7 @@ def test_an_outstanding_window_is_read_off_the_view(url):
             number += 1
             turn(conv, number)
         rows = last.explain()
-    assert last.kept
+    assert last.shared_tokens
     with opened(url) as again:
         first = [again.log[seq].body for seq in range(len(again.log))]
         read = Counted(again.log)
@@ -104,7 +104,7 @@ def test_an_outstanding_window_is_read_off_the_view(url):
         assert again.window() is window
         assert window.explain() == rows
         assert [again.log[seq].body for seq in range(len(again.log))] == first
-    parts = ("head", "digest", "size", "tokens", "limit", "kept", "breaks")
+    parts = ("head_entry", "digest", "size", "tokens", "limit", "shared_tokens", "breaks")
     assert [getattr(window, part) for part in parts] == [getattr(last, part) for part in parts]
     assert window.openai() == last.openai()
 
@@ -167,13 +167,13 @@ def test_tools_left_out_are_those_of_the_last_window(url):
         again.observe({"role": "assistant", "content": "and on"})
         later = again.window()
         assert later.breaks is None
-        assert list(later.head.body.tools) == tools
+        assert list(later.head_entry.body.tools) == tools
         tools[0]["function"]["name"] = "changed by its owner"
-        assert later.head.body.tools[0]["function"]["name"] == "sh"
+        assert later.head_entry.body.tools[0]["function"]["name"] == "sh"
         again.observe({"role": "assistant", "content": "done"})
         without = again.window(tools=[])
         assert (without.breaks.slot, without.breaks.why) == (-1, "head")
-        assert without.head.body.tools == ()
+        assert without.head_entry.body.tools == ()
 
 
 def test_a_long_log_opens_from_its_snapshot(url):

@@ -159,9 +159,9 @@ def test_what_one_provider_counts_says_nothing_of_anothers_tokens(tmp_path):
             prompt = int(conv.window().size.tokens * 0.7)
             content = {"role": "model", "parts": [{"text": "ok"}]}
             conv.observe({"candidates": [{"content": content}], "usageMetadata": {"promptTokenCount": prompt}})
-        assert conv.view.ratio < 0.9
+        assert conv.view.calibration < 0.9
     with Conversation.open(url, "x", budget=20_000, dialect="anthropic") as conv:
-        assert conv.view.ratio == 1.0
+        assert conv.view.calibration == 1.0
 
 
 def test_a_system_message_in_a_list_of_a_dialect_that_has_none_there_is_not_lost():

@@ -6,8 +6,8 @@ import pytest
 
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Call, Head, Instruction, Reasoning, Text, ToolResult, User
-from transom.core.reducer import view_of
-from transom.core.tokens import Size, clean, fact_size, shown_text
+from transom.core.reducer import build_view
+from transom.core.tokens import Size, fact_size, replace_surrogates, trimmed_text
 from transom.testing import Entries, FakeClock, WordCounter, call, hidden, image, result, says, talk, user
 
 
@@ -24,7 +24,7 @@ def test_each_text_is_counted_by_itself_and_every_message_has_an_envelope() -> N
     spoken = 32 + len("abcde") + 1_000 + len("f")  # an image by URL weighs something all the same
     turn = 32 + len("four") + 32 + len("idtool") + len('{"a":1}') + len("thought")
     answer = 32 + len("id") + len("12345678")
-    assert view_of(Entries(log), WordCounter()).total == Size(tokens, head + spoken + turn + answer, 1, 4)
+    assert build_view(Entries(log), WordCounter()).total == Size(tokens, head + spoken + turn + answer, 1, 4)
 
 
 def test_a_name_is_counted_and_fields_we_do_not_know_travel_too() -> None:
@@ -36,12 +36,12 @@ def test_a_name_is_counted_and_fields_we_do_not_know_travel_too() -> None:
 def test_ids_that_must_be_relabelled_are_counted_as_they_are_sent() -> None:
     twice = talk(says("", call("sh", label="a"), call("sh", label="a")), result("x", to="a"), result("y", to="a"))
     once = talk(says("", call("sh", label="a"), call("sh", label="call_0_1")), result("x"), result("y"))
-    assert view_of(Entries(twice), WordCounter()).total == view_of(Entries(once), WordCounter()).total
+    assert build_view(Entries(twice), WordCounter()).total == build_view(Entries(once), WordCounter()).total
 
 
 def test_lone_surrogates_are_replaced_before_they_are_counted_or_sent() -> None:
-    assert clean("a\ud83db\udc00") == "a?b?"
-    assert clean("汉👧") == "汉👧"
+    assert replace_surrogates("a\ud83db\udc00") == "a?b?"
+    assert replace_surrogates("汉👧") == "汉👧"
 
 
 def test_talk_writes_what_was_meant() -> None:
@@ -80,6 +80,6 @@ def test_entries_are_a_log_and_no_list() -> None:
 
 def test_every_stretch_that_a_trim_leaves_out_is_marked():
     text = "one\ntwo\nthree\nfour\n"
-    assert shown_text(text, ((0, 4), (8, 14)), "[gone]\n") == "one\n[gone]\nthree\n…\n"
-    assert shown_text(text, ((4, 8), (14, 17)), "[gone]\n") == "[gone]\ntwo\n…\nfou\n…\n"
-    assert shown_text(text, (), "[gone]") == "[gone]"
+    assert trimmed_text(text, ((0, 4), (8, 14)), "[gone]\n") == "one\n[gone]\nthree\n…\n"
+    assert trimmed_text(text, ((4, 8), (14, 17)), "[gone]\n") == "[gone]\ntwo\n…\nfou\n…\n"
+    assert trimmed_text(text, (), "[gone]") == "[gone]"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Call
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
-from transom.core.unit import Folded, Slot, labels, pinned_in
+from transom.core.unit import Folded, Slot, call_labels, pinned_units_in
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, talk
 
@@ -56,7 +56,7 @@ def one_of_each(log: list[Entry], units: int) -> dict[str, Edit]:
 def steps(log: list[Entry], edit: Edit) -> int:
     """The interpreter's steps for one more entry. To copy a tuple is one step, to look at each of its items is not."""
     longer = talk(edit, after=log)
-    view, count, before = view_of(Entries(log), WordCounter()).on(Entries(longer)), 0, sys.gettrace()
+    view, count, before = build_view(Entries(log), WordCounter()).with_log(Entries(longer)), 0, sys.gettrace()
     assert view.refusal(edit) is None
 
     def step(frame, event, _):
@@ -67,7 +67,7 @@ def steps(log: list[Entry], edit: Edit) -> int:
 
     sys.settrace(step)
     try:
-        fold(view, longer[-1:])
+        apply(view, longer[-1:])
     finally:
         sys.settrace(before)
     return count
@@ -90,12 +90,12 @@ def check(slot: Slot, log: list[Entry], *, shows: bool = True) -> None:
         return
     text = log[slot.seq].body.text
     assert slot.text == (text if shows else "")
-    assert list(map(id, slot.pinned)) == [id(unit) for kid in slot.kids for unit in pinned_in(kid)]
+    assert list(map(id, slot.pinned_units)) == [id(unit) for kid in slot.children for unit in pinned_units_in(kid)]
     size = Size(slot.tokens, MESSAGE_BYTES + text_bytes(text), 0, 1)
-    for unit in slot.pinned:
+    for unit in slot.pinned_units:
         size = size.plus(unit.size) if unit.key not in slot.carries else size
     assert slot.size == size
-    for kid in slot.kids:
+    for kid in slot.children:
         assert isinstance(kid, Folded) or (kid.entries is not None) == bool(kid.pins)
         check(kid, log, shows=False)
 
@@ -106,9 +106,11 @@ def edit_of(view: View, kind: str, a: int, b: int, c: int) -> Edit:
         i = a % len(view.slots)
         j = min(i + b % 5, len(view.slots) - 1)
         first, last = view.slots[i].first, view.slots[j].last
-        return Fold(first=first, last=last, text=f"[{view.n}]", carries=tuple(range(first, last + 1, c)) if c else ())
+        return Fold(
+            first=first, last=last, text=f"[{view.length}]", carries=tuple(range(first, last + 1, c)) if c else ()
+        )
     if kind == "undo":
-        live = [seq for seq in range(view.n) if view.is_live(seq)]
+        live = [seq for seq in range(view.length) if view.is_live(seq)]
         return Undo(edit=live[c % len(live)] if live else 0)
     return Pin(entry=a) if kind == "pin" else cut(a, ("[cut]", "[c]")[b % 2])
 
@@ -121,18 +123,18 @@ def test_what_is_made_by_the_difference_is_what_would_be_made_anew(
     depth: int, acts: list[tuple[str, int, int, int]]
 ) -> None:
     log = under_folds(14, depth)
-    view = view_of(Entries(log), WordCounter())
+    view = build_view(Entries(log), WordCounter())
     for act in acts:
         before = [slot.digest() for slot in view.slots]
         log = talk(Sent(digest="", limit=9, tokens=9, messages=9), edit_of(view, *act), after=log)
-        view = fold(view.on(Entries(log)), log[-2:])
+        view = apply(view.with_log(Entries(log)), log[-2:])
         total = Size(view.counter.request)
         for slot in view.slots:
             check(slot, log)
             total = total.plus(slot.size)
         assert view.total == total
         same = [slot.digest() for slot in view.slots] == before
-        assert (view.broke is None) == same, "a break is told where something looks otherwise"
+        assert (view.first_break is None) == same, "a break is told where something looks otherwise"
 
 
 def test_labels_are_given_in_linear_time() -> None:
@@ -141,7 +143,7 @@ def test_labels_are_given_in_linear_time() -> None:
         times: list[int] = []
         for _ in range(5):
             start = time.process_time_ns()
-            labels(ids, 1)
+            call_labels(ids, 1)
             times.append(time.process_time_ns() - start)
         return min(times)
 

@@ -7,32 +7,34 @@ from math import inf, nan, sqrt
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
-from transom.core.prices import ANTHROPIC, OPENAI, Stretch
+from transom.core.prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.measure.cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 
 
 def test_a_stretch_begins_where_the_prefix_broke_and_adds_up_what_is_carried_beyond_it():
-    stretch = Stretch().then(100, 0, broke=False).then(150, 100, broke=False)
-    assert stretch == Stretch(base=100, new=0, carried=50)
-    stretch = stretch.then(80, 20, broke=True).then(90, 80, broke=False).then(100, 90, broke=False)
-    assert stretch == Stretch(base=80, new=60, carried=30)
+    stretch = SinceBreak().next_request(100, 0, broke=False).next_request(150, 100, broke=False)
+    assert stretch == SinceBreak(first_tokens=100, new_tokens=0, carried=50)
+    stretch = (
+        stretch.next_request(80, 20, broke=True).next_request(90, 80, broke=False).next_request(100, 90, broke=False)
+    )
+    assert stretch == SinceBreak(first_tokens=80, new_tokens=60, carried=30)
 
 
 @pytest.mark.parametrize("growth", [100, 400, 1_000])
 def test_under_steady_growth_the_gap_between_cuts_is_the_cheapest_one(growth):
     """Gaps of n calls cost K/n + read · growth · n/2 a call, which is least at √(2K / (read · growth))."""
     new = 8_000
-    stretch, calls = Stretch(base=10_000, new=new), 0
+    stretch, calls = SinceBreak(first_tokens=10_000, new_tokens=new), 0
     while not stretch.pays(ANTHROPIC, 0):
         calls += 1
-        stretch = stretch.then(10_000 + calls * growth, 0, broke=False)
+        stretch = stretch.next_request(10_000 + calls * growth, 0, broke=False)
     best = sqrt(2 * 1.15 * new / (0.1 * growth))
     assert best - 1 <= calls <= best + 1
 
 
 def test_before_any_cut_one_would_cost_the_whole_window():
-    stretch = Stretch(base=1_000, carried=10_000)
+    stretch = SinceBreak(first_tokens=1_000, carried=10_000)
     assert stretch.pays(ANTHROPIC, 800)
     assert not stretch.pays(ANTHROPIC, 900)
     assert not stretch.pays(Prices(write=2.0), 800)
@@ -58,10 +60,10 @@ def test_prices_have_names_and_a_budget_takes_nothing_else():
         ({"read": True}, "read must be a finite number of at least 0, not True"),
         ({"read": None}, "read must be a finite number of at least 0, not None"),
         ({"read": 1.5}, "read must be at most write, 1.0, not 1.5"),
-        ({"step": 0}, "step must be a whole number of at least 1, not 0"),
-        ({"step": 1.0}, "step must be a whole number of at least 1, not 1.0"),
-        ({"least": -1}, "least must be a whole number of at least 0, not -1"),
-        ({"least": None}, "least must be a whole number of at least 0, not None"),
+        ({"cache_block": 0}, "cache_block must be a whole number of at least 1, not 0"),
+        ({"cache_block": 1.0}, "cache_block must be a whole number of at least 1, not 1.0"),
+        ({"cache_minimum": -1}, "cache_minimum must be a whole number of at least 0, not -1"),
+        ({"cache_minimum": None}, "cache_minimum must be a whole number of at least 0, not None"),
     ],
 )
 def test_what_is_no_price_is_refused(given, why):
@@ -94,7 +96,7 @@ def windows(prices, calls=150):
 
 def test_with_prices_a_window_is_cut_before_it_is_full_and_that_is_cheaper():
     sent = {
-        name: [(window.size.tokens, window.kept) for window in windows(Prices.named(name))]
+        name: [(window.size.tokens, window.shared_tokens) for window in windows(Prices.named(name))]
         for name in (None, "anthropic")
     }
     paid = {name: cost(requests, [], ANTHROPIC).paid for name, requests in sent.items()}

@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Sent
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, call, hidden, image, result, says, talk, user
 
@@ -28,7 +28,7 @@ ODD = Trim(entry=1, part=("args", 0), note="{")
 
 
 def view() -> View:
-    return view_of(Entries(LOG), WordCounter())
+    return build_view(Entries(LOG), WordCounter())
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def view() -> View:
 def test_an_edit_that_does_not_apply_says_why_and_is_inert(edit: Edit, why: str) -> None:
     before = view()
     assert before.refusal(edit) == why
-    after = fold(before.on(Entries(talk(edit, after=LOG))), talk(edit, after=LOG)[-1:])
-    assert (after.total, after.digest(), after.broke) == (before.total, before.digest(), before.broke)
+    after = apply(before.with_log(Entries(talk(edit, after=LOG))), talk(edit, after=LOG)[-1:])
+    assert (after.total, after.digest(), after.first_break) == (before.total, before.digest(), before.first_break)
 
 
 def test_a_unit_that_is_open_is_not_folded() -> None:
     log = talk(LONG, call("sh"), LONG)
     edit = Fold(first=0, last=2, text="[x]")
-    assert view_of(Entries(log), WordCounter()).refusal(edit) == "a unit in it is open"
+    assert build_view(Entries(log), WordCounter()).refusal(edit) == "a unit in it is open"
 
 
 @pytest.mark.parametrize(

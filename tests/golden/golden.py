@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from transom.core.folding import view_of
-
 from transom import texts
 from transom.core.codec import decode, plain
 from transom.core.entry import Entry, Sent
+from transom.core.reducer import build_view
 from transom.core.unit import Folded, Unit
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.testing import Entries, WordCounter
@@ -33,33 +32,33 @@ def read(path: Path) -> list[Entry]:
 def render(log: list[Entry]) -> str:
     """What a log shows when each request leaves, and at its end."""
     stops = [entry.seq for entry in log if isinstance(entry.body, Sent)]
-    return "\n".join(_picture(view_of(Entries(log), WordCounter(), stop)) for stop in [*stops, len(log)])
+    return "\n".join(_picture(build_view(Entries(log), WordCounter(), stop)) for stop in [*stops, len(log)])
 
 
 def _picture(view: View) -> str:
     size = view.total
     sizes = f"{size.tokens} tokens, {size.bytes} bytes, {size.images} images, {size.messages} messages"
-    lines = [f"after {view.n} entries: {sizes}, digest {view.digest()}"]
-    if view.head is not None:
-        lines.append(f"  head: entry {view.head.seq}")
+    lines = [f"after {view.length} entries: {sizes}, digest {view.digest()}"]
+    if view.head_entry is not None:
+        lines.append(f"  head: entry {view.head_entry.seq}")
     for slot in view.slots:
         lines.extend(_folded(slot) if isinstance(slot, Folded) else _unit(slot, "  "))
     for code, reason in ((STRAY, "stray"), (EMPTY, "empty"), (HIDDEN, "hidden")):
-        out = [seq for seq in range(view.n) if view.unit_of[seq] == code]
+        out = [seq for seq in range(view.length) if view.unit_of[seq] == code]
         lines.extend([f"  {reason}: {out}"] if out else [])
-    lines.extend([f"  open: {sorted(view.open)}"] if view.open else [])
+    lines.extend([f"  open: {sorted(view.open_units)}"] if view.open_units else [])
     return "\n".join([*lines, ""])
 
 
 def _folded(slot: Folded) -> list[str]:
-    lines = [f"  fold {slot.seq} of {slot.first}..{slot.last}, {slot.units} units: {plain(slot.text).decode()}"]
-    for unit in slot.shown:
+    lines = [f"  fold {slot.seq} of {slot.first}..{slot.last}, {slot.unit_count} units: {plain(slot.text).decode()}"]
+    for unit in slot.surfaced_units:
         lines.extend(_unit(unit, "    "))
     return lines
 
 
 def _unit(unit: Unit, indent: str) -> list[str]:
-    facts = zip(unit.seqs, unit.shown(), strict=True)
+    facts = zip(unit.seqs, unit.shown_facts(), strict=True)
     return [f"{indent}unit {unit.key}", *(f"{indent}  {seq}: {plain(fact).decode()}" for seq, fact in facts)]
 
 

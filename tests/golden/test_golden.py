@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from transom.core.folding import view_of
 
 from golden import LOGS, TEXTS, read, render, says
 from transom import texts
 from transom.core.codec import encode
 from transom.core.entry import Body, Sent
+from transom.core.reducer import build_view
 from transom.testing import Entries, WordCounter
 
 LINES = [json.loads(line) for line in TEXTS.read_text("utf-8").splitlines()]
@@ -45,7 +45,7 @@ def test_a_stored_log_is_written_as_it_was(path: Path) -> None:
 def test_what_was_sent_can_be_made_again(path: Path) -> None:
     log = read(path)
     sent = [entry for entry in log if isinstance(entry.body, Sent)]
-    made = [view_of(Entries(log), WordCounter(), entry.seq).digest() for entry in sent]
+    made = [build_view(Entries(log), WordCounter(), entry.seq).digest() for entry in sent]
     assert made == [entry.body.digest for entry in sent]
 
 

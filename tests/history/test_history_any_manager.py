@@ -112,8 +112,8 @@ def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(message
     for conv, _ in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
         conv.window()
         view = conv.view
-        for key in (view.first_task, view.newest_user, view.newest):
-            assert key is None or key < 0 or view.visible(key)
+        for key in (view.first_task, view.newest_user, view.newest_unit):
+            assert key is None or key < 0 or view.is_visible(key)
         whole = "".join(str(m.get("content")) + str(m.get("tool_calls")) for m in conv.window().openai())
         for entry in conv.log.read():
             if isinstance(entry.body, Trim) and entry.body.part[0] != "reasoning":

@@ -31,9 +31,9 @@ from transom.core.message import (
     Text,
     ToolResult,
     User,
-    addressed,
+    addressed_parts,
 )
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.core.unit import units_in
 from transom.core.view import View
 from transom.testing.builders import entry, image
@@ -87,7 +87,7 @@ class Teller:
     def say(self, body: Body, *, hidden: bool = False) -> None:
         meta = Meta(include_in_context=False) if hidden else None
         self.log.append(entry(body, self.log, at=float(len(self.log)), counter=COUNTER, meta=meta))
-        self.view = fold(self.view.on(Entries(self.log)), self.log[-1:])
+        self.view = apply(self.view.with_log(Entries(self.log)), self.log[-1:])
 
     def turns(self) -> list[Entry]:
         return [entry for entry in self.log if isinstance(entry.body, Assistant) and entry.body.calls]
@@ -97,12 +97,12 @@ class Teller:
         return [entry for entry in self.log if self.view.slot_of(entry.seq) is not None]
 
     def outstanding(self) -> int | None:
-        return self.view.sent.seq if self.view.sent is not None else None
+        return self.view.in_flight.seq if self.view.in_flight is not None else None
 
 
 def live_edits(view: View) -> list[int]:
     """The seqs of the edits that an `Undo` may take back."""
-    return [seq for seq in range(view.n) if view.refusal(Undo(edit=seq)) is None]
+    return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
 
 
 def _parts(a: int, d: int) -> tuple[Part, ...]:
@@ -166,13 +166,13 @@ def _result(told: Teller, act: Act) -> None:
 
 def _made(told: Teller, act: Act) -> None:
     """Closes calls: all that are open, or one by a place that may be wrong."""
-    places = [(key, index) for key in told.view.open for index in told.view.open_unit(key).missing]
+    places = [(key, index) for key in told.view.open_units for index in told.view.open_unit(key).open_calls]
     if act.a == 9:
         places = [(act.b, act.c)]
     for key, index in places:
-        calls = told.view.open_unit(key).head.calls if key in told.view.open else ()
+        calls = told.view.open_unit(key).head.calls if key in told.view.open_units else ()
         label = calls[index].id if act.d < 8 and index < len(calls) else ""
-        told.say(ToolResult(parts=(Text("[aborted]"),), call=label, place=(key, index), made=True))
+        told.say(ToolResult(parts=(Text("[aborted]"),), call=label, place=(key, index), synthetic=True))
 
 
 def _sent(told: Teller, act: Act) -> None:
@@ -222,7 +222,7 @@ def _trim(told: Teller, act: Act) -> None:
         told.say(Trim(entry=act.a - 1, part=("text", act.b), keep=((0, 1),), note="[cut]"))
         return
     fact = facts[(act.a + act.c) % len(facts)] if act.d % 2 else facts[-1 - act.a % len(facts)]
-    places = list(addressed(fact.body)) or [(("text", 0), Text(""))]
+    places = list(addressed_parts(fact.body)) or [(("text", 0), Text(""))]
     address, part = places[act.b % len(places)]
     if act.d == 14:
         address = (address[0], 7)
@@ -294,5 +294,5 @@ def retold(log: list[Entry]) -> Teller:
     """A teller that goes on after a log."""
     told = Teller()
     told.log = list(log)
-    told.view = fold(View.empty(Entries(log), COUNTER), log)
+    told.view = apply(View.empty(Entries(log), COUNTER), log)
     return told

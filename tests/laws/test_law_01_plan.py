@@ -16,10 +16,10 @@ from transom.core.entry import Entry, Sent
 from transom.core.frame import Frame
 from transom.core.message import Head, Media, Text
 from transom.core.plan import entry_ref, plan
-from transom.core.policy import Aim
+from transom.core.policy import Target
 from transom.core.prices import ANTHROPIC, Prices
-from transom.core.reducer import fold, view_of
-from transom.core.tokens import NOTHING
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import ZERO
 from transom.core.unit import Folded
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named
@@ -53,7 +53,7 @@ ROLLING = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0)
 POLICIES = (
     *(Policy(name="one", pressure=(each,), hard=LADDER, trigger=0.4, target=0.1) for each in BATCHES),
     *NAMED,
-    *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, most=FEW) for policy in NAMED),
+    *(replace(policy, name=f"{policy.name} early", trigger=0.3, target=0.1, own_limits=FEW) for policy in NAMED),
     Policy(name="one digest", pressure=(ROLLING,), hard=LADDER, trigger=0.3, target=0.2),
     Policy(name="stubs", arrival=(Stub(characters=300),), pressure=(Omit(),), hard=LADDER),
     Policy(name="clips", arrival=(Clip(tokens=40),), pressure=(StubStale(keep=50, free=20),), hard=LADDER, trigger=0.5),
@@ -84,9 +84,9 @@ SAYS = st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tes
 
 
 def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy):
-    view = view_of(Entries(log), COUNTER)
-    head = view.head.body if view.head is not None else Head()
-    frame = Frame(head=head, says=says)
+    view = build_view(Entries(log), COUNTER)
+    head = view.head_entry.body if view.head_entry is not None else Head()
+    frame = Frame(head=head, state=says)
     return view, frame, plan(view, frame, budget, policy, at=0.0, kind=Window)
 
 
@@ -121,25 +121,25 @@ def check_plan(log: list[Entry], says: dict[str, str], budget: Budget, policy: P
     shown = [message.get("content") for message in sent]
     for key, word in says.items():
         assert f"[{key}] {word}" in shown
-    after = fold(done.before, done.entries[-1:])
+    after = apply(done.before, done.entries[-1:])
     check_present(after, sent)
     check_reachable(done, sent)
     check_replay(log, done)
-    again = after.on(Entries([*log, *done.entries]))
-    again.sent = None  # as if the plan were there and nothing had left
+    again = after.with_log(Entries([*log, *done.entries]))
+    again.in_flight = None  # as if the plan were there and nothing had left
     assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0, kind=Window).entries] == [Sent]
 
 
 def check_present(view, sent) -> None:
     """Law 10, by what is rendered: verbatim, or text that names the entry."""
     for key in (view.first_task, view.newest_user):
-        if key is None or any(not cut.trim.why for cut in view.unit(key).cuts):
+        if key is None or any(not cut.trim.why for cut in view.unit(key).trims):
             continue  # somebody's own trim shows what it likes
-        slot = view.slots[view.index(key)]
+        slot = view.slots[view.slot_index(key)]
         if isinstance(slot, Folded) and not slot.why and key in slot.carries:
             continue  # and somebody's own fold carries what it says it does
         fact = view.fetch(view.unit(key).seqs[0]).body
-        whole = OPENAI_CHAT.slot(view_of(Entries([entry_of(fact)]), COUNTER).slots[0])[0]
+        whole = OPENAI_CHAT.slot(build_view(Entries([entry_of(fact)]), COUNTER).slots[0])[0]
         texts = "\n".join(str(message.get("content")) for message in sent)
         assert whole in sent or f"entry {key}" in texts, f"entry {key} is neither there nor named"
 
@@ -162,8 +162,8 @@ def check_reachable(done, sent) -> None:
 def check_replay(log: list[Entry], done) -> None:
     """Law 4: the log with the plan folds to the same view, and the digest of its Sent is that of the window."""
     whole = [*log, *done.entries]
-    assert view_of(Entries(whole), COUNTER).digest() == fold(done.before, done.entries[-1:]).digest()
-    assert view_of(Entries(whole), COUNTER, len(whole) - 1).digest() == done.entries[-1].body.digest
+    assert build_view(Entries(whole), COUNTER).digest() == apply(done.before, done.entries[-1:]).digest()
+    assert build_view(Entries(whole), COUNTER, len(whole) - 1).digest() == done.entries[-1].body.digest
 
 
 @given(logs(), logs(), SAYS, BUDGETS, st.sampled_from(POLICIES))
@@ -176,8 +176,8 @@ def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_name
         log = [*first, *done.entries]
         facts = [entry for entry in more if not isinstance(entry.body, (Fold, Trim, Sent, Head))]
         news = [Entry(seq=len(log) + at, at=0.0, body=entry.body, meta=entry.meta) for at, entry in enumerate(facts)]
-        view = fold(view_of(Entries(log), COUNTER), ()).on(Entries([*log, *news]))
-        view = fold(view, news)
+        view = apply(build_view(Entries(log), COUNTER), ()).with_log(Entries([*log, *news]))
+        view = apply(view, news)
         after = plan(view, frame, budget, policy, at=0.0, kind=Window)
     except BudgetImpossible:
         return
@@ -189,23 +189,23 @@ def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_name
 
 @given(LOGS, st.sampled_from(BATCHES), st.booleans())
 def test_what_a_strategy_proposes_shrinks_and_spares_what_it_must(log: list[Entry], strategy, hard: bool) -> None:
-    view = view_of(Entries(log), COUNTER)
-    assume(view.sent is None)  # a plan closes it first
+    view = build_view(Entries(log), COUNTER)
+    assume(view.in_flight is None)  # a plan closes it first
     limit = Budget(context=100).limits()
     must = tuple(key for key in (view.first_task, view.newest_user) if key is not None)
-    aim = Aim(NOTHING, NOTHING, limit, NOTHING, Budget(), view.counter, entry_ref, must, must, view.newest, hard)
-    for edit in strategy(view, aim):
+    target = Target(ZERO, ZERO, limit, ZERO, Budget(), view.counter, entry_ref, must, must, view.newest_unit, hard)
+    for edit in strategy(view, target):
         assert view.refusal(edit) is None
         if isinstance(edit, Trim):
             unit = view.unit(view.unit_of[edit.entry])
-            assert unit.key != view.newest
-            assert not any((unit.pins, unit.missing, view.held(unit)))
-            call = view.tool_of(unit, edit.entry) if edit.part[0] != "args" else None
+            assert unit.key != view.newest_unit
+            assert not any((unit.pins, unit.open_calls, view.user_restored(unit)))
+            call = view.call_of(unit, edit.entry) if edit.part[0] != "args" else None
             assert call is None or call.name not in READ_BACK
         else:
             inside = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
-            assert hard or not any(view.held(slot) for slot in inside)
-            assert not any(edit.first <= key <= edit.last for key in (view.newest, *view.open))
-        after = view_of(Entries([*log, Entry(seq=len(log), at=0.0, body=edit)]), COUNTER).total
+            assert hard or not any(view.user_restored(slot) for slot in inside)
+            assert not any(edit.first <= key <= edit.last for key in (view.newest_unit, *view.open_units))
+        after = build_view(Entries([*log, Entry(seq=len(log), at=0.0, body=edit)]), COUNTER).total
         assert after.bytes < view.total.bytes
         assert after.tokens < view.total.tokens

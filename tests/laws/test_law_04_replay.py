@@ -11,7 +11,7 @@ from portraits import portrait
 from transom.core.codec import decode, encode
 from transom.core.edit import Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.core.view import View
 from transom.testing.fakes import Entries
 
@@ -28,26 +28,26 @@ def test_a_log_survives_storage(log: list[Entry]) -> None:
 def test_the_stored_log_gives_the_live_view(log: list[Entry]) -> None:
     live = View.empty(Entries(log), COUNTER)
     for entry in log:
-        live = fold(live, [entry])
+        live = apply(live, [entry])
     stored = Entries([decode(encode(entry)) for entry in log])
-    assert portrait(view_of(stored, COUNTER)) == portrait(live)
+    assert portrait(build_view(stored, COUNTER)) == portrait(live)
 
 
 @given(logs())
 def test_every_true_digest_can_be_made_again(log: list[Entry]) -> None:
     stored = Entries([decode(encode(entry)) for entry in log])
     said = [entry for entry in log if isinstance(entry.body, Sent) and entry.body.digest != "0" * 32]
-    assert [view_of(stored, COUNTER, sent.seq).digest() for sent in said] == [sent.body.digest for sent in said]
+    assert [build_view(stored, COUNTER, sent.seq).digest() for sent in said] == [sent.body.digest for sent in said]
 
 
 @given(logs(), st.booleans())
 def test_counts_that_are_missing_are_made_by_the_view(log: list[Entry], foreign: bool) -> None:
     bare = [replace(entry, tokens=(7,) if foreign else (), counter="other" if foreign else "") for entry in log]
-    assert portrait(view_of(Entries(bare), COUNTER)) == portrait(view_of(Entries(log), COUNTER))
+    assert portrait(build_view(Entries(bare), COUNTER)) == portrait(build_view(Entries(log), COUNTER))
 
 
 def test_trims_that_point_at_trims_are_inert_however_many() -> None:
     body = [Trim(entry=at, part=("text", 0), note="[cut]") for at in range(1_500)]
     log = [Entry(seq=at, at=0.0, body=trim) for at, trim in enumerate(body)]
     log.append(Entry(seq=len(log), at=0.0, body=Undo(edit=len(log) - 1)))
-    assert portrait(view_of(Entries(log), COUNTER)) == portrait(View.empty(Entries(), COUNTER))
+    assert portrait(build_view(Entries(log), COUNTER)) == portrait(View.empty(Entries(), COUNTER))

@@ -8,7 +8,7 @@ from logs import COUNTER, logs
 from portraits import portrait
 
 from transom.core.entry import Entry
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.stores.snapshot import freeze, thaw
 from transom.testing.fakes import Entries
 
@@ -16,7 +16,7 @@ from transom.testing.fakes import Entries
 @given(logs(), st.integers(0, 40))
 def test_a_frozen_view_goes_on_as_the_live_one(log: list[Entry], upto: int) -> None:
     upto = min(upto, len(log))
-    live = view_of(Entries(log), COUNTER, upto)
+    live = build_view(Entries(log), COUNTER, upto)
     back = thaw(freeze(live), Entries(log), COUNTER)
     assert portrait(back) == portrait(live)
-    assert portrait(fold(back, log[upto:])) == portrait(view_of(Entries(log), COUNTER))
+    assert portrait(apply(back, log[upto:])) == portrait(build_view(Entries(log), COUNTER))

@@ -12,7 +12,7 @@ from oracle import Picture
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Opaque
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.testing.fakes import Entries
 
 
@@ -43,7 +43,7 @@ def test_everything_undone_in_any_order_is_the_bare_view(log: list[Entry], rando
     for seq in edits:
         assert told.view.refusal(Undo(edit=seq)) is None, "a live edit can be undone, covered or not"
         told.say(Undo(edit=seq))
-    bare = view_of(Entries([_unedited(entry) for entry in told.log]), COUNTER)
+    bare = build_view(Entries([_unedited(entry) for entry in told.log]), COUNTER)
     assert looks(portrait(told.view)) == looks(portrait(bare))
 
 

@@ -11,9 +11,9 @@ from portraits import REASONS, portrait
 
 from transom.core.codec import encode
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Opaque, Text, User, addressed
-from transom.core.reducer import fold, view_of
-from transom.core.tokens import clean, text_bytes
+from transom.core.message import Assistant, Fact, Opaque, Text, User, addressed_parts
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import replace_surrogates, text_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries
 
@@ -21,7 +21,7 @@ from transom.testing.fakes import Entries
 @given(logs())
 def test_every_fact_is_in_its_unit_whole_or_reported(log: list[Entry]) -> None:
     before = [encode(entry) for entry in log]
-    view = view_of(Entries(log), COUNTER)
+    view = build_view(Entries(log), COUNTER)
     portrait(view)
     for entry in log:
         if not isinstance(entry.body, Fact):
@@ -36,20 +36,20 @@ def test_every_fact_is_in_its_unit_whole_or_reported(log: list[Entry]) -> None:
 
 @given(logs())
 def test_the_units_that_show_are_whole_turns_in_key_order(log: list[Entry]) -> None:
-    view = view_of(Entries(log), COUNTER)
-    keys = [unit.key for unit in view.units()]
+    view = build_view(Entries(log), COUNTER)
+    keys = [unit.key for unit in view.visible_units()]
     assert keys == sorted(set(keys))
-    assert all(view.visible(key) for key in keys)
+    assert all(view.is_visible(key) for key in keys)
     assert all(a.last < b.first for a, b in pairwise(view.slots))
-    for unit in view.units():
+    for unit in view.visible_units():
         calls = unit.head.calls if isinstance(unit.head, Assistant) else ()
-        assert sorted((*unit.answers, *unit.missing)) == list(range(len(calls)))
+        assert sorted((*unit.answered_calls, *unit.open_calls)) == list(range(len(calls)))
 
 
 @given(logs())
 def test_arguments_that_were_json_stay_json(log: list[Entry]) -> None:
-    for unit in view_of(Entries(log), COUNTER).units():
-        for was, now in zip(unit.facts, unit.shown(), strict=True):
+    for unit in build_view(Entries(log), COUNTER).visible_units():
+        for was, now in zip(unit.facts, unit.shown_facts(), strict=True):
             if isinstance(was, Assistant):
                 for call, shown in zip(was.calls, now.calls, strict=True):
                     assert _is_json(shown.args) or not _is_json(call.args)
@@ -58,21 +58,24 @@ def test_arguments_that_were_json_stay_json(log: list[Entry]) -> None:
 
 @given(logs())
 def test_texts_are_cut_between_characters_and_counted_as_they_are_sent(log: list[Entry]) -> None:
-    for unit in view_of(Entries(log), COUNTER).units():
-        for fact in unit.shown():
-            for _, part in addressed(fact):
+    for unit in build_view(Entries(log), COUNTER).visible_units():
+        for fact in unit.shown_facts():
+            for _, part in addressed_parts(fact):
                 if isinstance(part, Text):
-                    sent = clean(part.text).encode("utf-8")  # raises if a lone surrogate is left
-                    assert (len(sent), clean(sent.decode())) == (text_bytes(part.text), clean(part.text))
+                    sent = replace_surrogates(part.text).encode("utf-8")  # raises if a lone surrogate is left
+                    assert (len(sent), replace_surrogates(sent.decode())) == (
+                        text_bytes(part.text),
+                        replace_surrogates(part.text),
+                    )
 
 
 @given(logs(), acts("fold", "trim", "undo", "reply", "result"), acts("user", "pin", "undo", "fold", "made"))
 def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Act], others: list[Act]) -> None:
-    past = view_of(Entries(log), COUNTER)
+    past = build_view(Entries(log), COUNTER)
     before = portrait(past)
     for future in (tell(some, retold(log)), tell(others, retold(log)), tell(some, retold(log))):
-        extended = fold(past.on(Entries(future)), future[len(log) :])
-        assert portrait(extended) == portrait(view_of(Entries(future), COUNTER))
+        extended = apply(past.with_log(Entries(future)), future[len(log) :])
+        assert portrait(extended) == portrait(build_view(Entries(future), COUNTER))
         assert portrait(past) == before
 
 
@@ -80,29 +83,29 @@ def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Act], o
 def test_views_of_every_length_live_side_by_side(log: list[Entry]) -> None:
     views = [View.empty(Entries(log), COUNTER)]
     for entry in log:
-        views.append(fold(views[-1], [entry]))
+        views.append(apply(views[-1], [entry]))
     for upto, view in enumerate(views):
-        alone = view_of(Entries(log), COUNTER, upto)
+        alone = build_view(Entries(log), COUNTER, upto)
         assert portrait(view) == portrait(alone)
         assert places(view) == places(alone)
 
 
 @given(logs())
 def test_futures_that_begin_otherwise_share_no_places(log: list[Entry]) -> None:
-    past = view_of(Entries(log), COUNTER)
+    past = build_view(Entries(log), COUNTER)
     before = places(past)
     user = User(parts=(Text("and now?"),))
     for unseen in (0, 1, 2):  # entries without a slot, so that the same slot has another key in each future
         bodies = (*[Opaque(raw={"kind": "?"})] * unseen, user, user)
         future = [*log, *(Entry(seq=seq, at=0.0, body=body) for seq, body in enumerate(bodies, len(log)))]
-        extended = fold(past.on(Entries(future)), future[len(log) :])
-        assert places(extended) == places(view_of(Entries(future), COUNTER))
+        extended = apply(past.with_log(Entries(future)), future[len(log) :])
+        assert places(extended) == places(build_view(Entries(future), COUNTER))
     assert places(past) == before
 
 
 def places(view: View) -> list[int]:
     """The slot of every key there is, and of some beyond."""
-    return [view.index(key) for key in range(-1, view.n + 8)]
+    return [view.slot_index(key) for key in range(-1, view.length + 8)]
 
 
 def _is_json(text: str) -> bool:

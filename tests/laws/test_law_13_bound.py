@@ -13,15 +13,15 @@ from transom.core.codec import plain
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Head, Instruction, Text, User
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
 
 
 @given(logs())
 def test_what_precedes_shown_bound_reasoning_hashes_to_its_sent(log: list[Entry]) -> None:
-    view = view_of(Entries(log), COUNTER)
-    running = hashlib.blake2b(plain(view.head.body) if view.head is not None else b"", digest_size=16)
+    view = build_view(Entries(log), COUNTER)
+    running = hashlib.blake2b(plain(view.head_entry.body) if view.head_entry is not None else b"", digest_size=16)
     for piece in portrait(view).pieces:
         for unit in piece.units:
             head = unit.facts[0]
@@ -45,7 +45,7 @@ def told(*, sent: bool = True) -> Teller:
 
 
 def thoughts(teller: Teller) -> list[str]:
-    facts = [fact for unit in teller.view.units() for fact in unit.shown()]
+    facts = [fact for unit in teller.view.visible_units() for fact in unit.shown_facts()]
     return [thought.text for fact in facts if isinstance(fact, Assistant) for thought in fact.reasoning]
 
 
@@ -78,7 +78,7 @@ def test_a_pinned_turn_that_surfaces_out_of_a_fold_has_lost_its_prefix() -> None
         edits = [Pin(entry=2), Fold(first=0, last=3, text="[folded]")]
         for edit in edits if pin_first else reversed(edits):
             teller.say(edit)
-        assert [unit.key for unit in teller.view.units()] == [1]
+        assert [unit.key for unit in teller.view.visible_units()] == [1]
         assert thoughts(teller) == []
         teller.say(Undo(edit=5 if pin_first else 4))
         assert thoughts(teller) == ["bound to what I saw"]
@@ -103,5 +103,5 @@ def test_what_a_fold_saves_does_not_depend_on_how_entries_are_chunked() -> None:
     tight = "x" * 10  # saves bytes only as long as the reasoning shows
     teller.say(Trim(entry=0, part=("text", 0), note="[cut]"))
     teller.say(Fold(first=1, last=1, text=tight))
-    assert portrait(view_of(Entries(teller.log), COUNTER)) == portrait(teller.view)
-    assert [unit.key for unit in teller.view.units()] == [0, 1, 3]
+    assert portrait(build_view(Entries(teller.log), COUNTER)) == portrait(teller.view)
+    assert [unit.key for unit in teller.view.visible_units()] == [0, 1, 3]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.reducer import fold
-from transom.core.tokens import Measure
+from transom.core.reducer import apply
+from transom.core.tokens import FormatCounter
 from transom.core.view import View
 from transom.testing import Entries, MeteredCounter, MeteredLog, WordCounter, call, result, says, talk
 
@@ -23,7 +23,7 @@ def grown(turns: int) -> tuple[View, list[Entry]]:
 
 def more(log: list[Entry], view: View, *items) -> tuple[list[Entry], View]:
     longer = talk(*items, after=log)
-    return longer, fold(view.on(Entries(longer)), longer[len(log) :])
+    return longer, apply(view.with_log(Entries(longer)), longer[len(log) :])
 
 
 def cost(turns: int) -> dict[str, tuple[int, int, int]]:
@@ -44,9 +44,9 @@ def cost(turns: int) -> dict[str, tuple[int, int, int]]:
     ):
         longer = talk(*items, after=log)
         reads, counted = MeteredLog(Entries(longer)), MeteredCounter(WordCounter())
-        metered = view.on(reads)
-        metered.counter = Measure(counted)
-        fold(metered, longer[len(log) :])
+        metered = view.with_log(reads)
+        metered.counter = FormatCounter(counted)
+        apply(metered, longer[len(log) :])
         spent[name] = (reads.reads, counted.texts, counted.characters)
         if isinstance(items[0], (Fold, Trim, Pin, Undo)):
             assert (view.refusal(items[0]) is None) == (name != "refused")

@@ -11,7 +11,7 @@ from portraits import portrait
 
 from oracle import history, picture
 from transom.core.entry import Entry
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.core.view import View
 from transom.testing.fakes import Entries
 
@@ -21,7 +21,7 @@ def test_the_view_equals_the_oracle_after_every_entry(log: list[Entry]) -> None:
     view = View.empty(Entries(log), COUNTER)
     for at, scene in enumerate(history(log, COUNTER)):
         if at:
-            view = fold(view, log[at - 1 : at])
+            view = apply(view, log[at - 1 : at])
         assert portrait(view) == scene.picture(), f"after {at} entries"
 
 
@@ -30,11 +30,11 @@ def test_however_the_entries_are_chunked(log: list[Entry], cuts: set[int]) -> No
     edges = [0, *sorted(cut for cut in cuts if cut < len(log)), len(log)]
     view = View.empty(Entries(log), COUNTER)
     for start, stop in itertools.pairwise(edges):
-        view = fold(view, log[start:stop])
+        view = apply(view, log[start:stop])
     assert portrait(view) == picture(log, COUNTER)
 
 
 @given(logs(), st.integers(0, 40))
 def test_time_travel_is_a_smaller_number(log: list[Entry], upto: int) -> None:
     upto = min(upto, len(log))
-    assert portrait(view_of(Entries(log), COUNTER, upto)) == picture(log[:upto], COUNTER)
+    assert portrait(build_view(Entries(log), COUNTER, upto)) == picture(log[:upto], COUNTER)

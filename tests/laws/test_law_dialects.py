@@ -10,10 +10,10 @@ from logs import logs
 from transom.core.budget import Budget
 from transom.core.entry import Entry
 from transom.core.frame import Frame
-from transom.core.message import Assistant, Head, Text, said
+from transom.core.message import Assistant, Head, Text, own_text
 from transom.core.plan import plan
-from transom.core.reducer import fold, view_of
-from transom.core.tokens import clean
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import replace_surrogates
 from transom.core.unit import Folded
 from transom.core.view import View
 from transom.core.window import Window
@@ -26,24 +26,24 @@ from transom.wire.rendering import drawn
 def closed(log: list[Entry], dialect: str) -> View:
     """The view of a log when a request for this dialect leaves: calls closed, the last word not the model's."""
     spoken = dialect_named(dialect)
-    view = view_of(Entries(log), spoken.measure(WordCounter()))
-    head = view.head.body if view.head is not None else Head()
-    frame = Frame(head=head, nudge=spoken.nudge)
+    view = build_view(Entries(log), spoken.measure(WordCounter()))
+    head = view.head_entry.body if view.head_entry is not None else Head()
+    frame = Frame(head=head, required_user_turn=spoken.nudge)
     done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
-    return fold(done.before, done.entries[-1:])
+    return apply(done.before, done.entries[-1:])
 
 
 def contents(view: View) -> list[str]:
     """What the view says, in order: the texts that show, and the names of the calls."""
     out: list[str] = []
     for slot in view.slots:
-        units = slot.shown if isinstance(slot, Folded) else (slot,)
+        units = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
         out += [slot.text] if isinstance(slot, Folded) else []
         for unit in units:
-            for fact in unit.shown():
-                out += [said(fact), *(part.text for part in fact.parts if isinstance(part, Text))]
+            for fact in unit.shown_facts():
+                out += [own_text(fact), *(part.text for part in fact.parts if isinstance(part, Text))]
                 out += [call.name for call in fact.calls] if isinstance(fact, Assistant) else []
-    return [text for text in (clean(text).strip() for text in out) if text.strip()]
+    return [text for text in (replace_surrogates(text).strip() for text in out) if text.strip()]
 
 
 def strings(value: object) -> list[str]:
@@ -58,7 +58,7 @@ def test_one_log_in_every_dialect(log: list[Entry]) -> None:
     for name in DIALECTS:
         spoken, view = dialect_named(name), closed(log, name)
         messages = drawn(view, spoken)
-        head = view.head.body if view.head is not None else Head()
+        head = view.head_entry.body if view.head_entry is not None else Head()
         request = spoken.request(head, messages)
         if messages:
             assert spoken.violations(request) == [], name

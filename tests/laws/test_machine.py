@@ -20,10 +20,10 @@ from oracle import picture
 from transom import Budget, BudgetImpossible, Conversation
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.frame import Frame
-from transom.core.message import Head, User, addressed, is_empty
+from transom.core.message import Head, User, addressed_parts, is_empty
 from transom.core.plan import plan
 from transom.core.prices import ANTHROPIC, Prices
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
@@ -96,9 +96,9 @@ class Talk(RuleBasedStateMachine):
 
     @rule(word=WORDS, size=SIZES)
     def answer_all(self, word: str, size: int) -> None:
-        for key in tuple(self.conv.view.open):
+        for key in tuple(self.conv.view.open_units):
             unit = self.conv.view.open_unit(key)
-            for index in unit.missing:
+            for index in unit.open_calls:
                 self.conv.tool_result(unit.head.calls[index].id, word * size)
 
     @rule(
@@ -128,10 +128,10 @@ class Talk(RuleBasedStateMachine):
 
     @rule(a=st.integers(0, 30), part=st.integers(0, 5))
     def trim(self, a: int, part: int) -> None:
-        units = list(self.conv.view.units())
+        units = list(self.conv.view.visible_units())
         if units:
             unit = units[a % len(units)]
-            parts = [(entry.seq, address) for entry in unit.entries for address, _ in addressed(entry.body)]
+            parts = [(entry.seq, address) for entry in unit.entries for address, _ in addressed_parts(entry.body)]
             if parts:
                 seq, address = parts[part % len(parts)]
                 self.try_edit(Trim(entry=seq, part=address, note="{}", why="mine"))
@@ -176,22 +176,22 @@ class Talk(RuleBasedStateMachine):
         if self.previous is not None and sent[: len(self.previous)] != self.previous:
             assert window.breaks is not None, "law 3: the break is named"
         view = self.conv.view
-        assert view.head is None or sent[0]["content"] == "Be brief."  # law 10
+        assert view.head_entry is None or sent[0]["content"] == "Be brief."  # law 10
         for key in (view.first_task, view.newest_user):
-            assert key is None or view.present(key)
+            assert key is None or view.is_present(key)
         shown = [message.get("content") for message in sent]
         for key, word in says.items():
             assert f"[{key}] {word}" in shown
-        assert view_of(self.conv.log, COUNTER, view.sent.seq).digest() == window.digest  # law 4
+        assert build_view(self.conv.log, COUNTER, view.in_flight.seq).digest() == window.digest  # law 4
         self.previous = sent
         self.check_idempotent(says)
 
     def check_idempotent(self, says: dict[str, str]) -> None:
         """Law 8: as if the plan stood in the log and the request had not left."""
         view = self.conv.view.branch()
-        view.sent = None
-        head = view.head.body if view.head is not None else Head()
-        frame = Frame(head=head, says=says)
+        view.in_flight = None
+        head = view.head_entry.body if view.head_entry is not None else Head()
+        frame = Frame(head=head, state=says)
         again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0, kind=Window)
         assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
 
@@ -208,7 +208,7 @@ class Talk(RuleBasedStateMachine):
             entry.body for entry in self.conv.log.read() if isinstance(entry.body, User) and not is_empty(entry.body)
         ]
         need = 7 + COUNTER.count(self.system or "") + words + 60 * min(2, len(texts)) + 60
-        assert need * max(1.0, view.ratio) > limit.usable
+        assert need * max(1.0, view.calibration) > limit.usable
 
     @invariant()
     def nothing_acknowledged_is_lost(self) -> None:

@@ -7,11 +7,11 @@ import pytest
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.core.window import Break, Window
 from transom.measure.compare import Compared, Label, Seen, compared
 from transom.measure.grounding import Grounding
-from transom.measure.replay_stats import Tally
+from transom.measure.replay_stats import ReplayStats
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.builders import talk
@@ -48,7 +48,7 @@ def played(budget, policy="passthrough"):
 
 def window(tokens=17, kept=0, broke=False):
     """A window of 3 + 4 + 10 tokens, which says of itself what it is told to."""
-    view = view_of(Entries(talk("x" * 40)), WordCounter())
+    view = build_view(Entries(talk("x" * 40)), WordCounter())
     assert view.total.tokens == 17
     return Window(view, "", tokens, 100, kept, Break(0, 1, "compaction") if broke else None)
 
@@ -60,7 +60,7 @@ def judged(*seen, messages=SPOKEN, budget=100):
 def test_everything_is_sent_and_everything_is_there():
     found = compared(SPOKEN, played(1_000), budget=1_000, counter=WordCounter())
     first, second = 3 + 5 + 9, 3 + 5 + 9 + 8 + 8
-    assert found.tally == Tally(
+    assert found.tally == ReplayStats(
         conversations=1, calls=2, sent=2, tokens=first + second, passthrough=first + second, kept=first, seconds=1.0
     )
     assert found.anthropic.paid == pytest.approx(1.25 * second + 0.1 * first)
@@ -72,7 +72,7 @@ def test_everything_is_sent_and_everything_is_there():
 
 def test_refused_calls_are_counted_as_such_and_nowhere_else():
     found = compared(SPOKEN, played(20), budget=20, counter=WordCounter())
-    assert found.tally == Tally(
+    assert found.tally == ReplayStats(
         conversations=1, calls=2, sent=1, refused=1, tokens=17, passthrough=17, kept=0, seconds=1.0
     )
     assert found.grounding == Grounding(needed=1, present=1, wide=1), "what the refused one needed is not asked"

@@ -30,7 +30,7 @@ def test_the_steps(kept, read):
 
 
 def test_a_request_too_short_to_be_cached_is_not_written_either():
-    prices = Prices(write=1.25, read=0.1, least=1_000)
+    prices = Prices(write=1.25, read=0.1, cache_minimum=1_000)
     assert prices.of((999, 999)) == 999
     assert prices.of((1_000, 0)) == 1_250
 

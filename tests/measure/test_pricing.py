@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom import Budget, Conversation
 from transom.core.edit import Fold, Trim
-from transom.measure.edit_costs import Priced
+from transom.measure.edit_costs import EditCost
 from transom.testing.fakes import FakeClock, WordCounter
 
 
@@ -31,8 +31,8 @@ def test_an_edit_saves_what_it_takes_out_and_breaks_what_was_sent_behind_it():
     cut = slots[4].size.tokens - conv.view.slots[3].size.tokens
     assert min(gone, cut) > 20
     assert conv.priced(at=-1) == [
-        Priced(entry=fold, saves=gone, breaks=sent - front),
-        Priced(entry=trim, saves=cut, breaks=0),
+        EditCost(entry=fold, saves=gone, breaks=sent - front),
+        EditCost(entry=trim, saves=cut, breaks=0),
     ], "behind the first difference nothing more breaks"
     assert conv.priced(at=1) == []
 
@@ -44,8 +44,8 @@ def test_the_next_windows_edits_are_priced_before_they_are_made():
         conv.window()
         conv.observe({"role": "assistant", "content": "value_1 " + "plain " * 40})
         conv.user("more")
-    planned, n = conv.priced(), conv.view.n
-    assert conv.view.n == n
+    planned, n = conv.priced(), conv.view.length
+    assert conv.view.length == n
     assert sum(one.breaks for one in planned) > 0
     assert sum(one.saves for one in planned) > 50
     conv.window()

@@ -7,7 +7,7 @@ import sys
 from transom import Conversation
 from transom.core.edit import Fold, Pin
 from transom.core.message import Assistant, Reasoning, Text
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.core.unit import Folded
 from transom.measure.explain import explain
 from transom.testing import Entries, WordCounter, call, result, says, talk, user
@@ -16,7 +16,7 @@ LONG = "word " * 40
 
 
 def view(*items):
-    return view_of(Entries(talk(*items)), WordCounter())
+    return build_view(Entries(talk(*items)), WordCounter())
 
 
 def told(*items):

@@ -126,7 +126,7 @@ def test_the_names_there_are():
         ({"trigger": -1}, "trigger must be a share"),
         ({"target": float("nan")}, "target must be a share"),
         ({"target": "x"}, "target must be a share"),
-        ({"most": 5}, "most must be a Budget"),
+        ({"own_limits": 5}, "own_limits must be a Budget"),
     ],
 )
 def test_a_policy_of_ones_own_is_looked_at_before_it_is_used(fields, said):

@@ -9,7 +9,7 @@ from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.core.edit import Fold
 from transom.core.frame import Frame
 from transom.core.plan import plan
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
@@ -64,7 +64,7 @@ def test_a_quiet_turn_adds_and_changes_nothing():
     assert second.openai()[:2] == first.openai()
     assert second.openai()[2:] == [asks("c1"), {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
     assert second.breaks is None
-    assert second.kept == first.tokens
+    assert second.shared_tokens == first.tokens
 
 
 def test_one_deep_cut_then_quiet():
@@ -269,10 +269,10 @@ def test_planning_again_gives_only_sent():
         assert window.tokens <= 400
     conv.observe({"role": "assistant", "content": words(100)})
     conv.user(words(30))
-    frame = Frame(head=conv.view.head.body)
+    frame = Frame(head=conv.view.head_entry.body)
     once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
-    undone = fold(once.before, once.entries[-1:])
-    undone.sent = None  # as if the plan were there and nothing had left
+    undone = apply(once.before, once.entries[-1:])
+    undone.in_flight = None  # as if the plan were there and nothing had left
     again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
     assert len(again.entries) == 1
 
@@ -294,7 +294,7 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
     assert contents(conv.dry_run())[2] == ("user", "[entries left out]")
     conv.undo()
     assert [role for role, _ in contents(conv.dry_run())][2] == "assistant"
-    assert conv.view.held(conv.view.slots[1])
+    assert conv.view.user_restored(conv.view.slots[1])
     with pytest.raises(InvalidEdit, match="no live edit"):
         conv.undo(seq)
 
@@ -335,7 +335,7 @@ def test_usage_calibrates_the_limit():
         }
         conv.observe(reply)
         conv.tool_result(f"c{number}", words(20))
-    assert conv.view.ratio > 1.9
+    assert conv.view.calibration > 1.9
     assert window.size.tokens < 220, "twice as dear, half as much"
 
 

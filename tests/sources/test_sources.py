@@ -167,7 +167,7 @@ def test_tool_results_are_stored_as_role_tool_with_their_call_id_and_survive_reo
 def test_llm_failures_are_stored_with_their_partial_output_and_included_in_the_next_request():
     conv = opened()
     conv.user("go")
-    sent = conv.window().view.n
+    sent = conv.window().view.length
     conv.append(Failure(failure="timeout", text="I was about", shown="LLM_ERROR timeout: I was about", answers=sent))
     conv.user("continue")
     shown = messages(conv)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from places import Place
+from transom.conversation.conversation import Conversation
 
 from transom.core.budget import Budget
 from transom.core.edit import Pin
 from transom.core.message import Text, User
-from transom.drive.conversation import Conversation
 from transom.errors import StoreUnavailable, UnknownLog
 from transom.policies import policy_named
 from transom.stores import JsonlStore, SqliteStore
@@ -236,7 +236,7 @@ def test_a_conversation_whose_log_is_forgotten_says_so_once(
     for act in (lambda: conversation.user("more"), conversation.window, lambda: conversation.edit(Pin(entry=0))):
         with pytest.raises(UnknownLog, match="no longer in the store"):
             act()
-    monkeypatch.setattr("transom.drive.conversation.SNAPSHOT_AT", snapshot_at)
+    monkeypatch.setattr("transom.conversation.conversation.SNAPSHOT_AT", snapshot_at)
     conversation.close()
     assert store.names() == []
 

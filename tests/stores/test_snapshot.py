@@ -26,8 +26,8 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.reducer import fold, view_of
-from transom.core.tokens import Measure
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import FormatCounter
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
@@ -43,16 +43,16 @@ def portrait(view: View) -> dict[str, Any]:
     """Every field of a view as plain values, the chain by what it says; but where it is kept, and a cache."""
     fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in {"log", "counter", "memo"}}
     fields["slots"] = [_slot(slot) for slot in view.slots]
-    fields["open"] = list(view.open)
-    fields["notes"], fields["made"] = list(view.notes.items()), list(view.made.items())
-    fields["chain"] = (view.digest(), view.chain.binds, view.chain.stale)
+    fields["open_units"] = list(view.open_units)
+    fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.synthetic_results.items())
+    fields["prefix_digest"] = (view.digest(), view.prefix_digest.has_signed, view.prefix_digest.signatures_unchecked)
     fields["window"] = _window(view)
     return fields
 
 
 def _slot(slot: Slot) -> tuple[Any, ...]:
-    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "known"}
-    for name in {"kids", "pinned"} & set(fields):
+    fields = {name: getattr(slot, name) for name in slot.__struct_fields__ if name != "cached_digest"}
+    for name in {"children", "pinned_units"} & set(fields):
         fields[name] = [_slot(kid) for kid in fields[name]]
     return type(slot), fields
 
@@ -80,10 +80,10 @@ class Story:
     def add(self, body: Body) -> None:
         seq, hidden = len(self.entries), self.chance.random() < 0.03
         counted = self.chance.random() < 0.7 and not isinstance(body, Trim)
-        tokens, name = (Measure(COUNTER).body(body), COUNTER.name) if counted else ((), "")
+        tokens, name = (FormatCounter(COUNTER).body(body), COUNTER.name) if counted else ((), "")
         meta = Meta(include_in_context=False) if hidden else None
         self.entries.append(Entry(seq=seq, at=float(seq), body=body, tokens=tokens, counter=name, meta=meta))
-        self.view = fold(self.view.on(Entries(self.entries)), self.entries[-1:])
+        self.view = apply(self.view.with_log(Entries(self.entries)), self.entries[-1:])
 
     def text(self, words: int = 12) -> str:
         tail = "\ud83d" if self.strange and self.chance.random() < 0.2 else ""
@@ -103,7 +103,7 @@ def empty(story: Story) -> list[Body]:
 
 
 def turn(story: Story) -> list[Body]:
-    sent, bound = story.view.sent, story.chance.random() < 0.5
+    sent, bound = story.view.in_flight, story.chance.random() < 0.5
     labels = story.chance.choice([(), ("a",), ("a", "b"), ("a", "a"), ("", "")])
     calls = tuple(Call(label, "tool", '{"x": "' + story.text(5)[:30].strip("\ud83d") + '"}') for label in labels)
     thoughts = (Reasoning(story.text(6), bound=bound),) if story.chance.random() < 0.5 else ()
@@ -116,12 +116,12 @@ def result(story: Story) -> list[Body]:
 
 
 def close(story: Story) -> list[Body]:
-    for key in story.view.open:
+    for key in story.view.open_units:
         unit = story.view.open_unit(key)
         turn = unit.head
         assert isinstance(turn, Assistant)
-        index = unit.missing[0]
-        return [ToolResult(call=turn.calls[index].id, place=(key, index), made=True, parts=(Text("[aborted]"),))]
+        index = unit.open_calls[0]
+        return [ToolResult(call=turn.calls[index].id, place=(key, index), synthetic=True, parts=(Text("[aborted]"),))]
     return []
 
 
@@ -131,13 +131,15 @@ def sent(story: Story) -> list[Body]:
 
 
 def failed(story: Story) -> list[Body]:
-    answers = None if story.view.sent is None else story.view.sent.seq
+    answers = None if story.view.in_flight is None else story.view.in_flight.seq
     return [Failure(failure="interrupted", shown=story.chance.choice(["", "[no answer]"]), answers=answers)]
 
 
 def note(story: Story) -> list[Body]:
     key = story.chance.choice(["mode", "goal", ""])
-    return [Note(key=key, text=story.text(3), refs=tuple(seq for seq, _ in story.view.late[:1]) if not key else ())]
+    return [
+        Note(key=key, text=story.text(3), refs=tuple(seq for seq, _ in story.view.late_results[:1]) if not key else ())
+    ]
 
 
 def head(story: Story) -> list[Body]:
@@ -185,7 +187,7 @@ def test_thawed_is_the_view_that_was_frozen(seed: int) -> None:
     story = told(seed)
     log = Entries(story.entries)
     thawed = thaw(freeze(story.view), log, COUNTER)
-    assert portrait(thawed) == portrait(story.view) == portrait(view_of(log, COUNTER))
+    assert portrait(thawed) == portrait(story.view) == portrait(build_view(log, COUNTER))
     assert thawed.log is log
     assert freeze(thawed) == freeze(story.view)
 
@@ -193,34 +195,35 @@ def test_thawed_is_the_view_that_was_frozen(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_folded_onto_it_is_the_same(seed: int) -> None:
     story = told(seed)
-    data, n = freeze(story.view), story.view.n
+    data, n = freeze(story.view), story.view.length
     story.grow(40)
     thawed = thaw(data, Entries(story.entries), COUNTER)
-    assert portrait(fold(thawed, story.entries[n:])) == portrait(story.view)
+    assert portrait(apply(thawed, story.entries[n:])) == portrait(story.view)
 
 
 def test_the_stories_hold_what_a_view_can_hold() -> None:
     views = [told(seed).view for seed in SEEDS]
     units = [unit for view in views for slot in view.slots for unit in _all(slot)]
     folds = [slot for view in views for slot in view.slots if isinstance(slot, Folded)]
-    fields = ["head", "sent", "sent_tokens", "stretch", "open", "notes", "made", "late", "dead", "stable", "broke"]
+    fields = ["head_entry", "in_flight", "sent_tokens", "since_break", "open_units", "notes"]
+    fields += ["synthetic_results", "late_results", "undone", "shared_slots", "first_break"]
     assert [name for name in fields if not any(getattr(view, name) for view in views)] == []
-    assert any(view.chain.binds for view in views)
-    assert any(view.ratio == 1.0 for view in views)
-    assert any(isinstance(kid, Folded) and kid.shown for slot in folds for kid in slot.kids)
-    for name in ("cuts", "pins", "bound", "voided", "missing", "answers"):
+    assert any(view.prefix_digest.has_signed for view in views)
+    assert any(view.calibration == 1.0 for view in views)
+    assert any(isinstance(kid, Folded) and kid.surfaced_units for slot in folds for kid in slot.children)
+    for name in ("trims", "pins", "signed_prefix", "signature_stale", "open_calls", "answered_calls"):
         assert any(getattr(unit, name) for unit in units if isinstance(unit, Unit)), name
     assert {freeze(view)[31:32] == b"{" for view in views} == {True, False}, "with and without lone surrogates"
 
 
 def _all(slot: Slot) -> list[Unit]:
-    return [slot] if isinstance(slot, Unit) else [unit for kid in slot.kids for unit in _all(kid)]
+    return [slot] if isinstance(slot, Unit) else [unit for kid in slot.children for unit in _all(kid)]
 
 
 def test_calibration_survives() -> None:
     view = told(1).view
-    view.ratio = 1.37
-    assert thaw(freeze(view), view.log, COUNTER).ratio == 1.37
+    view.calibration = 1.37
+    assert thaw(freeze(view), view.log, COUNTER).calibration == 1.37
 
 
 def test_an_empty_view() -> None:
@@ -239,7 +242,7 @@ def _longer(entries: Sequence[Entry], at: int) -> list[Entry]:
 
 def test_what_does_not_belong_together_is_refused() -> None:
     entries = user_entries(0, 5)
-    data = freeze(view_of(Entries(entries), COUNTER))
+    data = freeze(build_view(Entries(entries), COUNTER))
     for wrong in (b"", b"x", data[:-1], data[:20], b"transom view 9" + data[14:], data[:40] + b"\xff" + data[41:]):
         with pytest.raises(ValueError, match="damaged"):
             thaw(wrong, Entries(entries), COUNTER)
@@ -257,7 +260,7 @@ def test_what_does_not_belong_together_is_refused() -> None:
 
 def test_a_head_must_still_be_one() -> None:
     entries = entries_of([Head(tools=({"a": 1},)), User(parts=(Text("hello"),))])
-    data = freeze(view_of(Entries(entries), COUNTER))
+    data = freeze(build_view(Entries(entries), COUNTER))
     with pytest.raises(ValueError, match="entry 0 is not what it was"):
         thaw(data, Entries([*user_entries(0, 1), entries[1]]), COUNTER)
 
@@ -267,11 +270,11 @@ def test_folds_nest_without_bound() -> None:
     for seq in range(1, 6_000, 2):
         bodies += [User(parts=(Text("more " * 50),)), Fold(first=0, last=seq, text=f"[to {seq}]")]
     log = Entries(entries_of(bodies))
-    view = view_of(log, COUNTER)
+    view = build_view(log, COUNTER)
     thawed = thaw(freeze(view), log, COUNTER)
     depth, slot = 0, thawed.slots[0]
     while isinstance(slot, Folded):
-        depth, slot = depth + 1, slot.kids[0]
+        depth, slot = depth + 1, slot.children[0]
     assert depth == 3_000
     assert (thawed.digest(), freeze(thawed)) == (view.digest(), freeze(view))
     assert thawed.unit_of == view.unit_of
@@ -282,7 +285,7 @@ def test_every_store_opens_a_view(place: Place, seed: int) -> None:
     story = told(seed)
     log = place.open().open("trip")
     log.append(story.entries, 0)
-    log.save_snapshot(story.view.n, freeze(story.view.on(log)))
+    log.save_snapshot(story.view.length, freeze(story.view.with_log(log)))
     story.grow(20)
     log.append(story.entries[len(log) :], len(log))
     opened = open_view(place.open().open("trip"), COUNTER)

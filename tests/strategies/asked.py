@@ -9,9 +9,9 @@ from transom.core.edit import Edit
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Text
 from transom.core.plan import entry_ref
-from transom.core.policy import Aim
-from transom.core.reducer import view_of
-from transom.core.tokens import NOTHING
+from transom.core.policy import Target
+from transom.core.reducer import build_view
+from transom.core.tokens import ZERO
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.testing import Entries, WordCounter
@@ -23,21 +23,21 @@ def seen(log: Iterable[Entry], *edits: Edit) -> View:
     """The view of a log with these edits behind it."""
     log = list(log)
     log += [Entry(seq=len(log) + at, at=0.0, body=edit) for at, edit in enumerate(edits)]
-    return view_of(Entries(log), WORDS)
+    return build_view(Entries(log), WORDS)
 
 
-def aimed(view: View, *, context: int = 1_000, hard: bool = False) -> Aim:
+def aimed(view: View, *, context: int = 1_000, hard: bool = False) -> Target:
     """As a plan would aim under pressure, with nothing kept but what must be."""
     budget = Budget(context=context)
     limit = budget.limits()
     must = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
-    return Aim(NOTHING, NOTHING, limit, NOTHING, budget, view.counter, entry_ref, must, must, view.newest, hard)
+    return Target(ZERO, ZERO, limit, ZERO, budget, view.counter, entry_ref, must, must, view.newest_unit, hard)
 
 
-def asked(strategy, log: list[Entry], *edits: Edit, **aim) -> dict[int, str]:
+def asked(strategy, log: list[Entry], *edits: Edit, **target) -> dict[int, str]:
     """By entry, what a strategy shows in place of a text or arguments."""
     view = seen(log, *edits)
-    changed = list(strategy(view, aimed(view, **aim)))
+    changed = list(strategy(view, aimed(view, **target)))
     after = seen(log, *edits, *changed)
     return {edit.entry: _shown(after, edit) for edit in changed}
 
@@ -45,7 +45,7 @@ def asked(strategy, log: list[Entry], *edits: Edit, **aim) -> dict[int, str]:
 def _shown(view: View, edit: Edit) -> str:
     unit = view.unit(view.unit_of[edit.entry])
     assert isinstance(unit, Unit)
-    fact = unit.shown()[unit.seqs.index(edit.entry)]
+    fact = unit.shown_facts()[unit.seqs.index(edit.entry)]
     kind, index = edit.part
     part = fact.calls[index] if kind == "args" and isinstance(fact, Assistant) else fact.parts[index]
     assert isinstance(part, (Text, Call))

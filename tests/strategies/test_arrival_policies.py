@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transom import Budget, Conversation, Policy, texts
 from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
-from transom.core.tokens import trimmed
+from transom.core.tokens import apply_trim
 from transom.errors import InvalidSetting
 from transom.policies.plain import LADDER
 from transom.strategies.arrival import TOKEN_BYTES, Clip, Stub
@@ -44,7 +44,7 @@ def shown(clip, *parts):
     entry = ran(conv, *parts)
     conv.window()
     unit = conv.view.unit(conv.view.unit_of[entry])
-    return unit.shown()[1].parts
+    return unit.shown_facts()[1].parts
 
 
 def text_of(clip, text):
@@ -195,4 +195,4 @@ def test_a_read_back_that_does_not_fit_is_still_made_to_fit():
     assert window.tokens <= 1_000
     trims = [seen.body for seen in conv.log.read() if isinstance(seen.body, Trim) and seen.body.entry == entry]
     assert [trim.why for trim in trims] == ["elide"]
-    assert len(trimmed(Text(ROWS), trims[0]).text) < len(ROWS)
+    assert len(apply_trim(Text(ROWS), trims[0]).text) < len(ROWS)

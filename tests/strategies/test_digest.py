@@ -177,7 +177,9 @@ def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypa
             before = list(seen)
             window = turn(conv, number, f"result_{number} " + filler(number))
             if prepared:
-                assert all(seq >= conv.view.n - 5 for seq in seen[len(before) :]), "only the plan's own turn is new"
+                assert all(seq >= conv.view.length - 5 for seq in seen[len(before) :]), (
+                    "only the plan's own turn is new"
+                )
                 conv.prepare()
             yield window.openai()
 
@@ -329,7 +331,7 @@ def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
 
 
 def _anew(view: View) -> View:
-    other = view.on(view.log)
+    other = view.with_log(view.log)
     other.memo = {}
     return other
 

@@ -160,7 +160,7 @@ def test_an_edit_taken_back_at_once_breaks_nothing():
     conv.edit(Undo(edit=fold))
     after = conv.window()
     assert after.breaks is None
-    assert after.kept == before.size.tokens
+    assert after.shared_tokens == before.size.tokens
     assert after.openai()[:3] == before.openai()
 
 

@@ -20,9 +20,9 @@ LONG = "so much was said here " * 20
 def folds(strategy, log, *edits, hard=False, kept=(), context=1_000):
     """The ranges a strategy folds."""
     view = seen(log, *edits)
-    aim = aimed(view, context=context, hard=hard)
-    aim = replace(aim, kept=(*aim.kept, *kept))
-    found = list(strategy(view, aim))
+    target = aimed(view, context=context, hard=hard)
+    target = replace(target, protected=(*target.protected, *kept))
+    found = list(strategy(view, target))
     assert all(view.refusal(fold) is None for fold in found)
     assert all(fold.text.startswith(f"[entry {fold.first}") for fold in found)
     return [(fold.first, fold.last) for fold in found]

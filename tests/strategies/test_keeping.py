@@ -94,7 +94,7 @@ def test_a_stale_pin_of_a_user_message_goes_at_the_next_break():
         work(conv, number)
     kept = [text for text in contents(conv.window()) if text.startswith("wish")]
     folded = conv.view.slots[1]
-    assert len(folded.shown) <= 3, "older ones were let go"
+    assert len(folded.surfaced_units) <= 3, "older ones were let go"
     assert len(kept) < 20
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.core.message import Text, ToolResult
-from transom.core.tokens import shown_text
+from transom.core.tokens import trimmed_text
 from transom.strategies.stubs import ending, outcome, stubbed, told, tool_words
 from transom.strategies.truncation import Spot, text_spots
 from transom.testing import call, result, talk
@@ -25,7 +25,7 @@ def stub(text, tool="sh", preview=60):
     (spot,) = text_spots(view, unit, of_results=True)
     trim = stubbed(view, unit, aimed(view), spot, preview, "stub")
     assert view.refusal(trim) is None
-    shown = shown_text(text, trim.keep, trim.note)
+    shown = trimmed_text(text, trim.keep, trim.note)
     assert WORDS.count(shown) <= preview + WORDS.count(trim.note)
     return shown
 
@@ -136,6 +136,6 @@ def test_what_is_told_fits_its_room_whatever_the_lines(before, after, cap, lines
     tokens = WORDS.count(text)
     spans = [(at, at + size) for at, size in lines]
     keep, note = told(Spot(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans)
-    assert WORDS.count(shown_text(text, keep, note)) <= max(cap, WORDS.count("[entry 0]"))
+    assert WORDS.count(trimmed_text(text, keep, note)) <= max(cap, WORDS.count("[entry 0]"))
     assert all(a < b <= len(text) for a, b in keep)
     assert all(first[1] < second[0] for first, second in pairwise(keep))

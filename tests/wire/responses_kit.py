@@ -46,7 +46,7 @@ def request_of(conversation, dialect=RESPONSES, window=None) -> dict:
     """What a window is sent as; by default, that of what the log shows now, with nothing closed."""
     if window is None:
         bare = assemble(conversation.view, 10**7, Window)
-        top = [] if bare.head is not None else dialect.head(conversation.head)
+        top = [] if bare.head_entry is not None else dialect.head(conversation.head)
         return dialect.request(conversation.head, dialect.joined([*top, *bare.messages(dialect)]))
     return dialect.request(conversation.head, window.messages(dialect))
 

@@ -12,7 +12,7 @@ from windows import Letters
 
 from transom.conversation.window import Window
 from transom.core.edit import Fold, Pin, Trim
-from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed
+from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed_parts
 from transom.core.unit import Folded
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage
@@ -203,7 +203,7 @@ NOTES = ("[cut]", "", " ", "{}")
 
 def edited(talk, kind, a, b, c) -> None:
     """An edit that small numbers point at, if it applies."""
-    slots, facts = talk.view.slots, [seq for seq in range(talk.view.n) if talk.view.slot_of(seq) is not None]
+    slots, facts = talk.view.slots, [seq for seq in range(talk.view.length) if talk.view.slot_of(seq) is not None]
     if not facts:
         return
     seq = facts[a % len(facts)]
@@ -212,7 +212,7 @@ def edited(talk, kind, a, b, c) -> None:
             first, last = slots[a % len(slots)], slots[min(a % len(slots) + b, len(slots) - 1)]
             talk.edit(Fold(first=first.first, last=last.last, text=("[folded]", "  ", "[\ud83d]")[c % 3]))
         elif kind == "trim":
-            places = [address for address, _ in addressed(talk.view.fetch(seq).body)]
+            places = [address for address, _ in addressed_parts(talk.view.fetch(seq).body)]
             if places:
                 keep = ((0, 1),) if places[b % len(places)][0] == "text" and c > 5 else ()
                 talk.edit(Trim(entry=seq, part=places[b % len(places)], keep=keep, note=NOTES[c % len(NOTES)]))
@@ -226,7 +226,7 @@ def ends_unseen(view) -> bool:
     """Where the plan does not see that a window ends in the model's words: behind a fold stands a pinned turn, or an
     edit has put words in the place of what the provider's tools did."""
     last = view.slots[-1] if view.slots else None
-    return isinstance(last, Folded) or (last is not None and any(cut.trim.part[0] == "other" for cut in last.cuts))
+    return isinstance(last, Folded) or (last is not None and any(cut.trim.part[0] == "other" for cut in last.trims))
 
 
 @given(STRETCHES, st.lists(OWN, max_size=4), EDITS, st.booleans())

@@ -85,7 +85,7 @@ def test_reasoning_is_bound_where_the_model_binds_it():
 
 def test_what_came_apart_stays_apart():
     facts = read(said(text("1")), said(text("2")), turn(text("3")), turn(text("4")), {**said(), "content": "5"}, said())
-    assert [fact.apart for _, fact in facts] == [False, True, False, True, False, True]
+    assert [fact.separate for _, fact in facts] == [False, True, False, True, False, True]
 
 
 def test_a_turn_that_goes_on_in_the_next_message_is_one():
@@ -94,7 +94,7 @@ def test_a_turn_that_goes_on_in_the_next_message_is_one():
     assert [(at, type(fact)) for at, fact in facts] == [(0, Assistant), (2, ToolResult), (2, ToolResult)]
     assert facts[0][1].order == "pc|c"
     facts = read(turn(SERVER), turn(FOUND, text()), turn(text()))
-    assert [(at, fact.apart) for at, fact in facts] == [(0, False), (2, True)]
+    assert [(at, fact.separate) for at, fact in facts] == [(0, False), (2, True)]
     facts = read(turn(use()), {**turn(), "content": "so"}, turn(use("b")))
     assert facts[0][1].order == "c|p|c"
 
@@ -109,7 +109,7 @@ def test_a_system_message_in_the_middle_is_an_instruction():
     facts = read({"role": "system", "content": "brief"}, {"role": "system", "content": [text(**MARK)]})
     assert [fact for _, fact in facts] == [
         Instruction(parts=(Text("brief"),), dialect="anthropic"),
-        Instruction(parts=(Text("x", MARK),), shape="parts", dialect="anthropic", apart=True),
+        Instruction(parts=(Text("x", MARK),), shape="parts", dialect="anthropic", separate=True),
     ]
 
 

@@ -89,7 +89,7 @@ def read(contents, **settings) -> Conversation:
 def request_of(conversation, window=None) -> dict:
     """What a window sends; without one, what the view shows, with nothing closed or said."""
     window = window or assemble(conversation.view, 10**7, Window)
-    head = window.head.body if window.head is not None else conversation.head
+    head = window.head_entry.body if window.head_entry is not None else conversation.head
     return conversation.dialect.request(head, window.messages(conversation.dialect))
 
 

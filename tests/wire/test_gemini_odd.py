@@ -18,7 +18,7 @@ from transom.core.entry import Entry
 from transom.core.frame import Frame
 from transom.core.message import Failure, Handoff, Instruction, Note, Recalled, Text, ToolResult
 from transom.core.plan import plan
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
@@ -151,8 +151,8 @@ def test_within_a_budget_or_refused(facts, context):
 
 @given(logs())
 def test_any_log_with_any_edits_makes_a_valid_window(log):
-    view = view_of(Entries(log), GEMINI.measure(COUNTER))
-    policy, frame = policy_named("passthrough"), Frame(nudge=GEMINI.nudge)
+    view = build_view(Entries(log), GEMINI.measure(COUNTER))
+    policy, frame = policy_named("passthrough"), Frame(required_user_turn=GEMINI.nudge)
     window = plan(view, frame, Budget(context=10**7), policy, at=0.0, kind=Window).window
     assert_sound(talk(dialect=STRICT), window)
 
@@ -256,7 +256,7 @@ def test_what_is_valid_comes_out_as_it_came(first, runs, last):
     contents = json.loads(json.dumps(contents, ensure_ascii=False).replace("\ud800", "?"))
     assert GEMINI.violations({"contents": contents}) == []
     conversation = read(contents, counter=COUNTER)
-    assert not conversation.view.open
+    assert not conversation.view.open_units
     assert request_of(conversation) == {"contents": contents}
     assert (
         request_tokens({"contents": contents}, COUNTER)

@@ -136,11 +136,11 @@ def test_a_turn_and_its_answers_are_said_as_by_the_many_steps(calls, answers, te
 
 def test_a_trimmed_answer_is_said_as_by_the_many_steps():
     view = viewed(*map(parse, [REGULAR[-1], REGULAR[2]]), Trim(entry=1, part=("text", 0), keep=((0, 1),), note="-"))
-    assert [part.text for part in view.slots[0].shown()[1].parts] == ["o-"]
+    assert [part.text for part in view.slots[0].shown_facts()[1].parts] == ["o-"]
     assert check_units(view)
 
 
-MADE = ToolResult(made=True, place=(0, 0), call="other", parts=(Text("out"),))
+MADE = ToolResult(synthetic=True, place=(0, 0), call="other", parts=(Text("out"),))
 BY_HAND = {
     "two texts": [User(parts=(Text("a"), Text("b")))],
     "a text with more to it": [User(parts=(Text("a", {"cache": 1}),))],

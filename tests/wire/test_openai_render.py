@@ -22,7 +22,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.texts import ABORTED
 from transom.wire.openai import OPENAI_CHAT, Violation, parse, violations
 
@@ -150,7 +150,7 @@ def test_open_calls_are_closed_by_facts_and_not_by_rendering():
     messages = [turn(call("a"), call("b")), {"role": "user", "content": "wait"}, answer("b")]
     view = viewed(*map(parse, messages))
     assert violations(rendered(view)) == [Violation("C1", 0, "no answer to a")]
-    closed = fold(view, entries(closures(view), view.n))
+    closed = apply(view, entries(closures(view), view.length))
     assert rendered(closed) == [messages[0], messages[2], made("a"), messages[1]]
     assert violations(rendered(closed)) == []
 
@@ -300,7 +300,7 @@ def test_where_the_core_counts_what_came_and_not_what_is_sent(messages, more):
 
 
 def edited(view, *edits):
-    new = fold(view, entries(edits, view.n))
+    new = apply(view, entries(edits, view.length))
     assert new.total.tokens == request_tokens(rendered(new), Letters())
     return rendered(new)
 

@@ -120,7 +120,7 @@ def check(conversation):
     strict = DEEPSEEK_RESPONSES.request(talk.head, assemble(talk.view, 10**7, Window).messages(DEEPSEEK_RESPONSES))
     assert DEEPSEEK_RESPONSES.violations(strict) == []
     shown = json.dumps(sent)
-    for unit in window.view.units():
+    for unit in window.view.visible_units():
         for fact in unit.facts:
             for part in fact.parts:
                 assert not isinstance(part, Text) or json.dumps(part.text)[1:-1] in shown

@@ -13,9 +13,9 @@ from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.frame import Frame
-from transom.core.message import Head, Reasoning, addressed
+from transom.core.message import Head, Reasoning, addressed_parts
 from transom.core.plan import plan
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit
 from transom.policies import policy_named
@@ -108,8 +108,8 @@ EDITS = st.lists(st.tuples(st.sampled_from("tttrrfpu"), *[st.integers(0, 15)] * 
 def edit(conversation, kind, a, b, c):
     """One edit of some place; one that does not apply is no edit."""
     view = conversation.view
-    facts = [seq for seq in range(view.n) if view.slot_of(seq) is not None]
-    parted = [seq for seq in facts if list(addressed(view.fetch(seq).body))]
+    facts = [seq for seq in range(view.length) if view.slot_of(seq) is not None]
+    parted = [seq for seq in facts if list(addressed_parts(view.fetch(seq).body))]
     with suppress(InvalidEdit):
         if kind == "u":
             conversation.undo()
@@ -121,7 +121,7 @@ def edit(conversation, kind, a, b, c):
             conversation.edit(Fold(first=view.slots[first].first, last=view.slots[last].last, text="[folded]"))
         elif kind in "tr" and parted:
             entry = parted[a % len(parted)]
-            places = list(addressed(view.fetch(entry).body))
+            places = list(addressed_parts(view.fetch(entry).body))
             if kind == "r":
                 places = [place for place in places if isinstance(place[1], Reasoning)] or places
             address, _ = places[b % len(places)]
@@ -169,8 +169,8 @@ def test_every_window_that_was_cut_is_valid_and_counted(items, chat, at, context
 
 @given(logs())
 def test_every_log_of_the_laws_is_valid_in_this_dialect(log):
-    view = view_of(log, RESPONSES.measure(WordCounter()))
-    head = view.head.body if view.head is not None else Head()
+    view = build_view(log, RESPONSES.measure(WordCounter()))
+    head = view.head_entry.body if view.head_entry is not None else Head()
     budget, policy = Budget(context=10**7), policy_named("passthrough")
     window = plan(view, Frame(head=head), budget, policy, at=0.0, kind=Window).window
     sent = RESPONSES.request(head, window.messages(RESPONSES))
@@ -187,7 +187,7 @@ def test_what_breaks_no_rule_comes_out_as_it_came(items):
     between: they stand together behind their turn."""
     request = {"input": items}
     conversation = read(request)
-    shown = all(conversation.view.slot_of(seq) is not None for seq in range(conversation.view.n))
+    shown = all(conversation.view.slot_of(seq) is not None for seq in range(conversation.view.length))
     grouped = list(conversation.view.unit_of) == sorted(conversation.view.unit_of)
     if shown and grouped and RESPONSES.violations(request) == []:
         assert same(request_of(conversation), request)

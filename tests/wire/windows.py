@@ -10,8 +10,8 @@ from pathlib import Path
 
 from transom.core.entry import Entry
 from transom.core.message import Head, Instruction, Text, ToolResult
-from transom.core.reducer import fold, view_of
-from transom.core.unit import labels
+from transom.core.reducer import apply, build_view
+from transom.core.unit import call_labels
 from transom.core.view import View
 from transom.texts import ABORTED
 from transom.tokenizer import o200k
@@ -33,7 +33,7 @@ def entries(bodies: Iterable, first: int = 0) -> list[Entry]:
 
 def viewed(*bodies, counter=None) -> View:
     """The view of a log that holds these."""
-    return view_of(entries(bodies), counter or Letters())
+    return build_view(entries(bodies), counter or Letters())
 
 
 def imported(messages: list[dict], tools: Iterable[dict] = (), counter=None) -> View:
@@ -41,25 +41,25 @@ def imported(messages: list[dict], tools: Iterable[dict] = (), counter=None) -> 
     facts = [parse(message, f"messages[{i}]") for i, message in enumerate(messages)]
     lead = tuple(takewhile(lambda fact: isinstance(fact, Instruction), facts))
     log = entries([Head(messages=lead, tools=tuple(tools)), *facts[len(lead) :]])
-    view = view_of(log, counter or o200k())
+    view = build_view(log, counter or o200k())
     closing = entries(closures(view), len(log))
     log.extend(closing)
-    return fold(view, closing)
+    return apply(view, closing)
 
 
 def closures(view: View) -> Iterator[ToolResult]:
     """Rule 3: a made result for each open call, at its place, under the label it has on the wire."""
-    for key in view.open:
+    for key in view.open_units:
         unit = view.open_unit(key)
         calls = unit.head.calls
-        for index in unit.missing:
-            label = labels(calls, key)[index]
-            yield ToolResult(made=True, place=(key, index), parts=(Text(ABORTED),), call=label)
+        for index in unit.open_calls:
+            label = call_labels(calls, key)[index]
+            yield ToolResult(synthetic=True, place=(key, index), parts=(Text(ABORTED),), call=label)
 
 
 def rendered(view: View) -> list[dict]:
     """What the provider would get."""
-    head = OPENAI_CHAT.head(view.head.body) if view.head is not None else []
+    head = OPENAI_CHAT.head(view.head_entry.body) if view.head_entry is not None else []
     return head + [message for slot in view.slots for message in OPENAI_CHAT.slot(slot)]
 
 

@@ -21,6 +21,6 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     try:
         open_streams()
-        return import_module("transom.cli.main").told(args)
+        return import_module("transom.cli.run_command").run_command(args)
     except KeyboardInterrupt as stop:
         return say("; ".join(["interrupted", *getattr(stop, "__notes__", ())]), INTERRUPTED)

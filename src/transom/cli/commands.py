@@ -8,7 +8,7 @@ from transom.cli import options as o
 from transom.cli.app import command
 
 
-@command("replaying", "Play recorded conversations again, judge every window.")
+@command("replay", "Play recorded conversations again, judge every window.")
 class Replay(Struct, frozen=True, kw_only=True):
     """Play recorded conversations again, with a window before each model call.
 
@@ -28,7 +28,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     chart: o.Chart = None
 
 
-@command("comparing", "Play recorded conversations again under several policies.")
+@command("compare", "Play recorded conversations again under several policies.")
 class Compare(Struct, frozen=True, kw_only=True):
     """Play recorded conversations again under several policies, and put side by side what comes of each.
 
@@ -51,8 +51,8 @@ class Compare(Struct, frozen=True, kw_only=True):
     jobs: o.Jobs = None
 
 
-@command("showing", "The log of a conversation, an entry a line.")
-class Show(Struct, frozen=True, kw_only=True):
+@command("log", "The log of a conversation, an entry a line.")
+class Log(Struct, frozen=True, kw_only=True):
     """The log of a conversation, an entry a line: what happened, what was decided, what was sent."""
 
     id: o.Id
@@ -60,7 +60,7 @@ class Show(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("explaining", "Why a call saw what it saw.")
+@command("explain", "Why a call saw what it saw.")
 class Explain(Struct, frozen=True, kw_only=True):
     """Why a call saw what it saw: what was kept, shortened, folded or dropped, and the reason."""
 
@@ -71,7 +71,7 @@ class Explain(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("demonstrating", "Replay an agent session whose tools really ran; start here.")
+@command("demo", "Replay an agent session whose tools really ran; start here.")
 class Demo(Struct, frozen=True, kw_only=True):
     """Replay the session that ships with Transom, and look at one of its windows.
 
@@ -83,8 +83,8 @@ class Demo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("editing", "What was decided about a conversation: folds, trims, pins, undos.")
-class Log(Struct, frozen=True, kw_only=True):
+@command("edits", "What was decided about a conversation: folds, trims, pins, undos.")
+class Edits(Struct, frozen=True, kw_only=True):
     """What was decided about a conversation, an edit a line: whether it holds still, and the tokens it saves."""
 
     id: o.Id
@@ -92,7 +92,7 @@ class Log(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("editing", "Keep an entry in every window from now on.")
+@command("edits", "Keep an entry in every window from now on.")
 class Pin(Struct, frozen=True, kw_only=True):
     """Keep an entry, with what belongs to it, in every window from now on. `undo` takes it back."""
 
@@ -104,7 +104,7 @@ class Pin(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("editing", "Take back a fold, a trim or a pin.")
+@command("edits", "Take back a fold, a trim or a pin.")
 class Undo(Struct, frozen=True, kw_only=True):
     """Take back a fold, a trim or a pin: what it hid shows again, and stays so as long as the limit allows."""
 
@@ -116,7 +116,7 @@ class Undo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("forgetting", "Remove a conversation for good.")
+@command("forget", "Remove a conversation for good.")
 class Forget(Struct, frozen=True, kw_only=True):
     """Remove a conversation from its store for good, large bodies too that no other one there holds. Asks first.
 
@@ -129,7 +129,7 @@ class Forget(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("editing", "The window the next call would see; nothing is logged.")
+@command("edits", "The window the next call would see; nothing is logged.")
 class Window(Struct, frozen=True, kw_only=True):
     """The window the next call would see under this budget, policy and prices. A dry run: the log stays as it is.
 
@@ -145,7 +145,7 @@ class Window(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("reading", "What a marker stands for: entry 412.")
+@command("readback", "What a marker stands for: entry 412.")
 class Read(Struct, frozen=True, kw_only=True):
     """What an entry of a log holds, or several, whole: what a marker in a window stands for.
 
@@ -161,7 +161,7 @@ class Read(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("reading", "Find lines in a conversation.")
+@command("readback", "Find lines in a conversation.")
 class Grep(Struct, frozen=True, kw_only=True):
     """The lines of a whole log that match, also where no window shows them any more. Exit code 1 if none does."""
 
@@ -175,8 +175,8 @@ class Grep(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("reading", "What there is to read in a conversation.", "list")
-class Listing(Struct, frozen=True, kw_only=True):
+@command("readback", "What there is to read in a conversation.")
+class Entries(Struct, frozen=True, kw_only=True):
     """What there is to read in a log, a line an entry. The whole log, decisions included, is what `show` shows."""
 
     id: o.Id

@@ -22,7 +22,7 @@ EXCERPT = 14
 
 NEXT = (
     ("explain demo --at -1", "the last call"),
-    ("show demo", "the log, an entry a line"),
+    ("log demo", "the log, an entry a line"),
     ("replay chats.jsonl --budget 32000", "your own conversations"),
     ("replay --help", "windows to a file, policies, stores"),
 )

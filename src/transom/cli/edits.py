@@ -1,4 +1,4 @@
-"""`transom log`, `pin`, `undo` and `window`: what was decided, a decision of one's own, and what would come of it."""
+"""`transom edits`, `pin`, `undo` and `window`: what was decided, a decision of one's own, and what would come of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.prices import Prices
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.core.view import View
 from transom.policies import policy_named
 from transom.stores import StoredLog, open_view
@@ -32,10 +32,10 @@ class Decision(Struct, frozen=True, kw_only=True):
     saves: int = 0
 
 
-def run(wanted: asked.Log | asked.Pin | asked.Undo | asked.Window) -> int:
+def run(wanted: asked.Edits | asked.Pin | asked.Undo | asked.Window) -> int:
     """Do what was asked for."""
     with found_log(wanted.store, wanted.id, writing=isinstance(wanted, asked.Pin | asked.Undo)) as log:
-        if isinstance(wanted, asked.Log):
+        if isinstance(wanted, asked.Edits):
             _tell_decisions(log, wanted)
         elif isinstance(wanted, asked.Window):
             _tell_window(log, wanted)
@@ -44,7 +44,7 @@ def run(wanted: asked.Log | asked.Pin | asked.Undo | asked.Window) -> int:
     return 0
 
 
-def _tell_decisions(log: StoredLog, wanted: asked.Log) -> None:
+def _tell_decisions(log: StoredLog, wanted: asked.Edits) -> None:
     """Every edit of a log, in order."""
     view = open_view(log, measure_of(log, o200k()))
     edits = (Fold, Trim, Pin, Undo)
@@ -66,7 +66,7 @@ def _decision(view: View, seq: int, edit: Edit) -> Decision:
     live = isinstance(edit, Undo) or view.is_live(seq)
     saves = 0
     if live and isinstance(edit, (Fold, Trim)):
-        bare = fold(view, (view.entry(Undo(edit=seq), 0.0),))  # a branch nobody keeps
+        bare = apply(view, (view.entry(Undo(edit=seq), 0.0),))  # a branch nobody keeps
         saves = bare.total.tokens - view.total.tokens
     return Decision(seq=seq, kind=kind_of(edit), live=live, text=words(edit), saves=saves)
 

@@ -14,13 +14,13 @@ from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
-from transom.core.reducer import view_of
+from transom.core.reducer import build_view
 from transom.core.unit import Folded
 from transom.core.window import Break, Window, assemble
-from transom.measure.call_numbers import call_number, requests
-from transom.measure.edit_costs import Priced, priced_since
-from transom.measure.explain import Row, explain
-from transom.measure.missing_names import Loss, losses
+from transom.measure.call_numbers import call_number, sent_requests
+from transom.measure.edit_costs import EditCost, edit_costs_since
+from transom.measure.explain import Explanation, explain
+from transom.measure.missing_names import MissingNames, missing_names
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
@@ -52,9 +52,9 @@ class Explained(Struct, frozen=True, kw_only=True):
     head: int
     folds: dict[int, int]
     texts: dict[int, str]
-    losses: dict[int, Loss]
-    priced: list[Priced]
-    rows: list[Row]
+    losses: dict[int, MissingNames]
+    priced: list[EditCost]
+    rows: list[Explanation]
 
 
 def run(wanted: Explain) -> int:
@@ -70,18 +70,20 @@ def run(wanted: Explain) -> int:
 
 def explained(log: StoredLog, at: int | None) -> Explained:
     """The window of call `at` (from 1, or from the last if negative), or as it stands now."""
-    calls = requests(log)
+    calls = sent_requests(log)
     if at is None:
         call, seq, view = None, -1, open_view(log, measure_of(log, o200k()))
         last = calls[-1].body if calls else None
     else:
         call = call_number(at, len(calls), log.name)
         seq, last = calls[call - 1].seq, calls[call - 1].body
-        view = view_of(log, measure_of(log, o200k()), seq)
+        view = build_view(log, measure_of(log, o200k()), seq)
     limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit, Window)
     folds = [slot for slot in view.slots if isinstance(slot, Folded)]
-    head = window.head.tokens[0] if window.head is not None and isinstance(window.head.body, Head) else 0
+    head = (
+        window.head_entry.tokens[0] if window.head_entry is not None and isinstance(window.head_entry.body, Head) else 0
+    )
     return Explained(
         conversation=log.name,
         call=call,
@@ -89,13 +91,13 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         reply=None if call is None else _reply(log, seq),
         limit=limit,
         tokens=window.tokens,
-        kept=window.kept,
+        kept=window.shared_tokens,
         breaks=window.breaks,
         head=head,
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
-        losses=losses(view),
-        priced=priced_since(log, view.counter, view.n),
+        losses=missing_names(view),
+        priced=edit_costs_since(log, view.counter, view.length),
         rows=explain(view),
     )
 
@@ -137,14 +139,14 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
         put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
 
-def _lost(loss: Loss) -> str:
+def _lost(loss: MissingNames) -> str:
     """What a fold's units named that stands nowhere any more, each with the entry to go to."""
     named = ", ".join(f"{one_line(name)} ({entry})" for name, entry in loss.gone)
     gone = f", not {named}" if named else ""
     return f"{loss.kept:,} of its {loss.names:,} names stand in this window{gone}"
 
 
-def worth(edits: Sequence[Priced]) -> str:
+def worth(edits: Sequence[EditCost]) -> str:
     """What edits come to together."""
     saves, breaks = sum(edit.saves for edit in edits), sum(edit.breaks for edit in edits)
     cached = f"{breaks:,} of the cached prefix" if breaks else "nothing"
@@ -163,7 +165,7 @@ def _print_header(console: Console, found: Explained) -> None:
         put_whole(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
 
 
-def _print_bar(console: Console, rows: list[Row]) -> None:
+def _print_bar(console: Console, rows: list[Explanation]) -> None:
     """The whole log from left to right, each cell in the state of the entry that fills it, by tokens."""
     total = sum(row.tokens for row in rows)
     width = min(console.width, 100)
@@ -189,13 +191,13 @@ def _print_totals(console: Console, found: Explained) -> None:
     put_whole(console, *legend, (head, "dim"))
 
 
-def _runs(rows: list[Row]) -> list[list[Row]]:
+def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
     """Neighbours folded alike by the same edit stand together, everything else by itself."""
     alike = groupby(rows, key=lambda row: (row.edits, row.why) if row.state == "folded" else row.entry)
     return [list(run) for _, run in alike]
 
 
-def _print_run(console: Console, wide: bool, run: list[Row], text_tokens: int) -> None:
+def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens: int) -> None:
     """A row, or neighbours folded alike, with the tokens of the fold's text if that is named here.
 
     Where there is little room the reason has a line of its own, and the text is left out.

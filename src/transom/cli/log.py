@@ -1,10 +1,10 @@
-"""`transom show`: the log of a conversation, an entry a line."""
+"""`transom log`: the log of a conversation, an entry a line."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from transom.cli.commands import Show
+from transom.cli.commands import Log
 from transom.cli.locate import found_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, put, put_json, terminal
@@ -12,7 +12,7 @@ from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.view import View
-from transom.measure.explain import Row, explain
+from transom.measure.explain import Explanation, explain
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
@@ -31,7 +31,7 @@ class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: int | None = None
 
 
-def run(wanted: Show) -> int:
+def run(wanted: Log) -> int:
     """Print the log."""
     with found_log(wanted.store, wanted.id) as log:
         lines = lines_of(log)
@@ -49,7 +49,7 @@ def lines_of(log: StoredLog) -> list[Line]:
     return [_line(view, view.counted(entry), rows.get(entry.seq)) for entry in log.read()]
 
 
-def _line(view: View, entry: Entry, row: Row | None) -> Line:
+def _line(view: View, entry: Entry, row: Explanation | None) -> Line:
     body = entry.body
     if row is None:
         state = "" if not isinstance(body, (Fold, Trim, Pin)) else "live" if view.is_live(entry.seq) else "not live"
@@ -83,7 +83,9 @@ def words(body: Body) -> str:
         case Undo():
             return f"of entry {body.edit}" + (f", {body.why}" if body.why else "")
         case Sent():
-            return f"{body.tokens:,} tokens in {body.messages:,} messages, {body.kept:,} as before" + _broke(body)
+            return f"{body.tokens:,} tokens in {body.messages:,} messages, {body.shared_tokens:,} as before" + _broke(
+                body
+            )
         case Head():
             return f"{len(body.messages)} instructions, {len(body.tools)} tools"
         case _:

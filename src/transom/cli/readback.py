@@ -7,7 +7,7 @@ import sys
 from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
-from transom.cli.commands import Grep, Listing, Read
+from transom.cli.commands import Entries, Grep, Read
 from transom.cli.locate import found_log
 from transom.cli.terminal import put_json
 from transom.readback import Found, grep, list_entries, read
@@ -18,7 +18,7 @@ NO_BOUND = 1 << 60
 """No bound: a person sees what comes and can stop it."""
 
 
-def run(wanted: Read | Grep | Listing) -> int:
+def run(wanted: Read | Grep | Entries) -> int:
     """Print what was asked for; people see also what is kept out of every window. Exit code 1 if a pattern is not
     found."""
     with found_log(wanted.store, wanted.id) as log:
@@ -30,7 +30,7 @@ def run(wanted: Read | Grep | Listing) -> int:
     return 1 if isinstance(found, Found) and not found.matches else 0
 
 
-def _found(log: StoredLog, wanted: Read | Grep | Listing) -> Struct:
+def _found(log: StoredLog, wanted: Read | Grep | Entries) -> Struct:
     options = {key: value for key, value in asdict(wanted).items() if key not in {"id", "store", "json"}}
     options |= {"room": NO_BOUND, "hidden": True}
     if isinstance(wanted, Read):

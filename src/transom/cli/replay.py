@@ -23,7 +23,7 @@ from transom.core.message import Assistant
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
-from transom.measure.replay_stats import Needs, Tally, needs_of, newest_fold, tally_of
+from transom.measure.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.policies import policy_named
 from transom.stores import Store, open_store
 from transom.tokenizer import o200k
@@ -89,12 +89,12 @@ class _Playing:
         self.problems: list[str] = []
         o200k().count("loaded before anything is timed")
 
-    def file(self, path: Path, done: int) -> Tally:
+    def file(self, path: Path, done: int) -> ReplayStats:
         """Every conversation of a file; `done` files came before it."""
         played = records(path, questions=self._wanted.questions)
-        return reduce(Tally.plus, (self._record(record, done) for record in played), Tally())
+        return reduce(ReplayStats.plus, (self._record(record, done) for record in played), ReplayStats())
 
-    def _record(self, record: Record, done: int) -> Tally:
+    def _record(self, record: Record, done: int) -> ReplayStats:
         head, facts = split(record.messages, record.where)
         conversation = Conversation(
             self._store.open(self._name(record.id)),
@@ -104,19 +104,19 @@ class _Playing:
             system=head,
             dialect=self._dialect,
         )
-        total, tokens, newest = Tally(conversations=1), list[int | None](), -1
+        total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
         for step, request, seconds in timed(conversation, facts, record.questions):
             if self._out is not None:
                 self._out.write(line_of(record.id, step, request))
             self._bar.at((done + _reached(record, step)) / len(self._wanted.files), record.where)
-            total = total.plus(self._judged(record, step, request, newest)).plus(Tally(seconds=seconds))
+            total = total.plus(self._judged(record, step, request, newest)).plus(ReplayStats(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
         conversation.close()
         self._drawn(Course(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
-        return total.plus(Tally(skipped=turns - total.calls))
+        return total.plus(ReplayStats(skipped=turns - total.calls))
 
     def _name(self, title: str) -> str:
         """Where the log is kept: ids come twice, in one file or in several."""
@@ -127,21 +127,21 @@ class _Playing:
         self._names.add(name)
         return name
 
-    def _judged(self, record: Record, step: Step, request: dict[str, Any], newest: int) -> Tally:
+    def _judged(self, record: Record, step: Step, request: dict[str, Any], newest: int) -> ReplayStats:
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
                 self.needs = needs if self.needs is None else self.needs.and_of(needs)
-            return Tally(calls=step.question is None, questions=step.question is not None, refused=1)
+            return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
         broken = self._dialect.violations(request)
         over = step.window.tokens > self._wanted.budget
         if (broken or over) and len(self.problems) < PROBLEMS:
             why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
             self.problems.append(f"{record.where}, {record.id} at {step.at}: {why}")
-        bad = Tally(invalid=int(bool(broken)), over=int(over))
+        bad = ReplayStats(invalid=int(bool(broken)), over=int(over))
         if step.question is not None:
-            return bad.plus(Tally(questions=1))
-        return bad.plus(tally_of(step.window, newest_before=newest))
+            return bad.plus(ReplayStats(questions=1))
+        return bad.plus(replay_stats(step.window, newest_before=newest))
 
     def _drawn(self, course: Course) -> None:
         if self._wanted.chart is None:

@@ -20,7 +20,7 @@ from transom.cli.locate import command
 from transom.cli.streams import one_line
 from transom.cli.terminal import put, put_json, put_whole, terminal
 from transom.core.tokens import REQUEST_TOKENS
-from transom.measure.replay_stats import Needs, Span, Tally
+from transom.measure.replay_stats import Needs, ReplayStats, Span
 
 T = TypeVar("T")
 Column = tuple[str, str, Callable[[T], str]]
@@ -31,7 +31,7 @@ def figure(number: float | None, form: str) -> str:
     return "–" if number is None else format(number, form)
 
 
-COLUMNS: tuple[Column[Tally], ...] = (
+COLUMNS: tuple[Column[ReplayStats], ...] = (
     ("conversations", "conver-\nsations", lambda tally: f"{tally.conversations:,}"),
     ("calls", "calls", lambda tally: f"{tally.calls:,}"),
     ("invalid", "invalid", lambda tally: f"{tally.invalid:,}"),
@@ -46,7 +46,7 @@ COLUMNS: tuple[Column[Tally], ...] = (
     ("compactions", "compac-\ntions", lambda tally: f"{tally.compactions:,}"),
     ("ms per call", "ms per\ncall", lambda tally: figure(tally.ms_per_call, ".2f")),
 )
-QUESTIONS: Column[Tally] = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
+QUESTIONS: Column[ReplayStats] = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
 ALL = "all files"
 
 WRONG = 1
@@ -66,7 +66,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     budget: int
     policy: str
     store: str
-    files: tuple[tuple[str, Tally], ...]
+    files: tuple[tuple[str, ReplayStats], ...]
     course: Course | None = None
     needs: Needs | None = None
     problems: tuple[str, ...] = ()
@@ -79,9 +79,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return WRONG if wrong else 0
 
     @property
-    def total(self) -> Tally:
+    def total(self) -> ReplayStats:
         """Everything together."""
-        return reduce(Tally.plus, (tally for _, tally in self.files), Tally())
+        return reduce(ReplayStats.plus, (tally for _, tally in self.files), ReplayStats())
 
 
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
@@ -156,7 +156,7 @@ def print_json(outcome: Outcome, *, aside: bool = False) -> None:
     )
 
 
-def numbers(tally: Tally) -> dict[str, Any]:
+def numbers(tally: ReplayStats) -> dict[str, Any]:
     """A tally for programs: its counts, and the shares that follow from them."""
     shares = {"sent_share": tally.sent_share, "cached_share": tally.cached_share, "ms_per_call": tally.ms_per_call}
     return {**asdict(tally), **shares}
@@ -178,7 +178,7 @@ def fits(console: Console, wide: Table) -> bool:
     return Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
 
 
-def _tall(columns: Sequence[Column[Tally]], name: str, tally: Tally) -> Table:
+def _tall(columns: Sequence[Column[ReplayStats]], name: str, tally: ReplayStats) -> Table:
     """One tally, a figure a line, for where a row has no room."""
     heads = Heading(name, overflow="fold"), Heading(justify="right")
     out = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)

@@ -17,17 +17,17 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.frame import Frame
-from transom.core.log import Ahead
+from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
-from transom.core.reducer import fold, view_of
+from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable, UnknownLog
-from transom.measure.call_numbers import call_number, requests
-from transom.measure.edit_costs import Priced, priced, priced_since
-from transom.measure.explain import Row, explain
+from transom.measure.call_numbers import call_number, sent_requests
+from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
+from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.readback import answer, bound
 from transom.stores import Store, StoredLog, open_store, open_view
@@ -80,8 +80,8 @@ class Conversation:
         self._clock, self._ref = clock, ref
         self._folded = open_view(log, dialect.measure(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
-        self._mark(self._folded.n)
-        self._frame = Frame(head=self._first_head(system), nudge=dialect.nudge)
+        self._mark(self._folded.length)
+        self._frame = Frame(head=self._first_head(system), required_user_turn=dialect.nudge)
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
         self._closed = False
@@ -189,13 +189,13 @@ class Conversation:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
         entries, view = self._edited(self.view, validate.edit(edit))
-        return view.on(Ahead(view.log, entries))
+        return view.with_log(PendingLog(view.log, entries))
 
     def newest_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
         self._must_be_open()
         view = self.view
-        for seq in range(view.n - 1, -1, -1):
+        for seq in range(view.length - 1, -1, -1):
             body = view.fetch(seq).body
             if isinstance(body, (Fold, Trim, Pin)) and view.refusal(Undo(edit=seq)) is None:
                 return seq
@@ -214,7 +214,7 @@ class Conversation:
         for tools or words that are none.
         """
         frame, view = self._framed(tools, says), self.view
-        if view.sent is not None:
+        if view.in_flight is not None:
             self._catch_up()
             if (again := self._outstanding(frame)) is not None:
                 return again
@@ -238,27 +238,27 @@ class Conversation:
         asked_again = self._outstanding(frame) if view is None else None
         return asked_again or self._plan(view or self.view, frame).window
 
-    def explain(self, at: int | None = None) -> list[Row]:
+    def explain(self, at: int | None = None) -> list[Explanation]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
         self._must_be_open()
         return explain(self.view if at is None else self.view_at(at))
 
-    def priced(self, at: int | None = None) -> list[Priced]:
+    def priced(self, at: int | None = None) -> list[EditCost]:
         """What each edit saves in every request and breaks of the cached prefix: those that the next window would bring
         with it, or those made for call number `at`. Raises InvalidSetting if there is none."""
         self._must_be_open()
         if at is not None:
-            calls = requests(self.log)
+            calls = sent_requests(self.log)
             stop = calls[call_number(at, len(calls), self.log.name) - 1].seq
-            return priced_since(self.log, self.view.counter, stop)
-        return list(priced(self.view, self._plan(self.view, self._frame).entries))
+            return edit_costs_since(self.log, self.view.counter, stop)
+        return list(edit_costs(self.view, self._plan(self.view, self._frame).entries))
 
     def view_at(self, call: int) -> View:
         """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
         self._must_be_open()
-        calls = requests(self.log)
+        calls = sent_requests(self.log)
         number = call_number(call, len(calls), self.log.name)
-        return view_of(self.log, self.view.counter, calls[number - 1].seq)
+        return build_view(self.log, self.view.counter, calls[number - 1].seq)
 
     @property
     def head(self) -> Head:
@@ -269,13 +269,13 @@ class Conversation:
     def view(self) -> View:
         """What the log shows now."""
         if self._ahead:
-            self._folded, self._ahead = fold(self._folded, self._ahead), []
+            self._folded, self._ahead = apply(self._folded, self._ahead), []
         return self._folded
 
     @property
     def usage(self) -> WindowUsage:
         """How full the window is now."""
-        used, budget = round(self.view.total.tokens * self.view.ratio), self.budget.usable
+        used, budget = round(self.view.total.tokens * self.view.calibration), self.budget.usable
         share = used / budget
         status = "normal" if share < 0.6 else "warning" if share < self.policy.trigger else "compacting"
         return WindowUsage(
@@ -291,7 +291,7 @@ class Conversation:
             return
         self._closed = True
         try:
-            if self.view.n >= SNAPSHOT_AT and self.view.n > self._saved:
+            if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
                 self._snapshot()
         finally:
             if self._store is not None:
@@ -308,7 +308,7 @@ class Conversation:
     def _log(self, fact: Fact, meta: Meta | None = None) -> int:
         self._must_be_open()
         body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
-        n, measure = self._folded.n + len(self._ahead), self._folded.counter
+        n, measure = self._folded.length + len(self._ahead), self._folded.counter
         tokens = measure.body(body)
         entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
         try:
@@ -324,14 +324,14 @@ class Conversation:
     def _placed(self, turn: Assistant) -> Assistant:
         """A turn of the model is told which request it answers."""
         last = self._ahead[-1] if self._ahead else None
-        sent = last if last is not None and isinstance(last.body, Sent) else self.view.sent
+        sent = last if last is not None and isinstance(last.body, Sent) else self.view.in_flight
         return turn if sent is None else replace(turn, answers=sent.seq)
 
     def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
         if (why := view.refusal(edit)) is not None:
             raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
         entry = view.entry(edit, self._clock())
-        return (entry,), fold(view, (entry,))
+        return (entry,), apply(view, (entry,))
 
     def _must_be_open(self) -> None:
         if self._closed:
@@ -349,27 +349,27 @@ class Conversation:
         except Conflict:
             self._catch_up()
             return False
-        self._folded, self._ahead = view, list(entries[view.n - first :])
+        self._folded, self._ahead = view, list(entries[view.length - first :])
         if entries[-1].seq + 1 >= self._snapshot_at:
             self._snapshot()
         return True
 
     def _catch_up(self) -> None:
         """Look for what other writers appended."""
-        if self.log.refresh() > self.view.n:
-            self._folded = fold(self.view, self.log.read(self.view.n))
+        if self.log.refresh() > self.view.length:
+            self._folded = apply(self.view, self.log.read(self.view.length))
 
     def _snapshot(self) -> None:
         """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
-        self._mark(self.view.n)
+        self._mark(self.view.length)
         with suppress(StoreUnavailable, UnknownLog):
-            self.log.save_snapshot(self.view.n, freeze(self.view))
+            self.log.save_snapshot(self.view.length, freeze(self.view))
 
     def _mark(self, saved: int) -> None:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
-        logged = self.view.front
+        logged = self.view.head
         if system is None:
             return logged
         messages = tuple(self.dialect.system(str.__str__(system)) if isinstance(system, str) else system)
@@ -378,7 +378,7 @@ class Conversation:
 
     def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
         self._must_be_open()
-        if tools is None and says is None and not self.states and not self._frame.says:
+        if tools is None and says is None and not self.states and not self._frame.state:
             return self._frame
         head = self._frame.head
         if tools is not None and (wanted := validate.schemas(tools, head.tools)) is not head.tools:
@@ -386,13 +386,13 @@ class Conversation:
         words = {} if says is None else validate.words(says)
         if self.states:
             words = {**validate.words({key: word for key, state in self.states.items() if (word := state())}), **words}
-        return replace(self._frame, head=head, says=words)
+        return replace(self._frame, head=head, state=words)
 
     def _outstanding(self, frame: Frame) -> Window | None:
         """The window of a request in flight, if nothing has happened since and nothing else is validate."""
-        sent = self.view.sent
-        if sent is None or sent.seq != self.view.n - 1 or not settled(self.view, frame, self.budget):
+        sent = self.view.in_flight
+        if sent is None or sent.seq != self.view.length - 1 or not settled(self.view, frame, self.budget):
             return None
         if self._window is None or self._window[0] != sent.seq:
-            self._window = sent.seq, Window.sent(self.view)
+            self._window = sent.seq, Window.of_request_in_flight(self.view)
         return self._window[1]

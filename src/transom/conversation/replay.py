@@ -16,9 +16,9 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.window import Window
 from transom.core.codec import plain
 from transom.core.entry import Entry, Meta, Sent
-from transom.core.log import Ahead
+from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidSetting
@@ -140,7 +140,7 @@ class _Past:
 
     def _fold(self) -> None:
         assert self._next is not None
-        self._view = fold(self._view, (self._next,))
+        self._view = apply(self._view, (self._next,))
         self._next = next(self._stored, None)
 
 
@@ -165,11 +165,11 @@ def _is_source(entry: Entry) -> bool:
 def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw] | None) -> Step:
     """The window for a question, on a branch that nobody keeps."""
     ahead: list[Entry] = []
-    branch = view.on(Ahead(view.log, ahead))
+    branch = view.with_log(PendingLog(view.log, ahead))
     entry = branch.entry(User(parts=(Text(question.text),)), 0.0)
     ahead.append(entry)
     try:
-        window = conversation.dry_run(tools=tools, view=fold(branch, (entry,)))
+        window = conversation.dry_run(tools=tools, view=apply(branch, (entry,)))
     except BudgetImpossible as refused:
         return Step(at=question.asked_at, refused=refused, question=question.index)
     return Step(at=question.asked_at, window=window, question=question.index)

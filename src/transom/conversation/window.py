@@ -6,7 +6,7 @@ from typing import Any
 
 from transom.core import window as core
 from transom.core.unit import Folded
-from transom.measure.explain import Row, explain
+from transom.measure.explain import Explanation, explain
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.openai import OPENAI_CHAT
@@ -38,7 +38,7 @@ class Window(core.Window, frozen=True, eq=False):
 
         folds = [at for at, slot in enumerate(self.slots) if isinstance(slot, Folded)]
         before = drawn_upto(self.view, dialect_named("anthropic"), folds[-1] + 1) if folds else 0
-        marked = breakpoints({**request, "tools": list(self.view.front.tools)}, [-1, *([before - 1] if before else [])])
+        marked = breakpoints({**request, "tools": list(self.view.head.tools)}, [-1, *([before - 1] if before else [])])
         return {key: value for key, value in marked.items() if key != "tools"}
 
     def responses(self) -> dict[str, Any]:
@@ -57,8 +57,8 @@ class Window(core.Window, frozen=True, eq=False):
         InvalidSetting for an unknown dialect.
         """
         spoken = dialect_named(dialect)
-        return spoken.request(self.view.front, self.messages(spoken))
+        return spoken.request(self.view.head, self.messages(spoken))
 
-    def explain(self) -> list[Row]:
+    def explain(self) -> list[Explanation]:
         """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after."""
         return explain(self.view)

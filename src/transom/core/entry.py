@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import (
@@ -32,7 +32,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     limit: int
     tokens: int
     messages: int
-    kept: int = 0
+    shared_tokens: int = field(default=0, name="kept")
     breaks: tuple[int, int, str] | None = None
 
 

@@ -18,5 +18,5 @@ class Frame(Struct, frozen=True, kw_only=True):
     """
 
     head: Head = Head()
-    says: Mapping[str, str] = _NOTHING_SAID
-    nudge: Callable[[Assistant], str] | None = None
+    state: Mapping[str, str] = _NOTHING_SAID
+    required_user_turn: Callable[[Assistant], str] | None = None

@@ -18,7 +18,7 @@ class Log(Protocol):
     def __getitem__(self, seq: int, /) -> Entry: ...
 
 
-class Ahead(Struct, frozen=True, eq=False):
+class PendingLog(Struct, frozen=True, eq=False):
     """A log with entries of a plan that are not in it yet."""
 
     log: Log
@@ -34,6 +34,6 @@ class Ahead(Struct, frozen=True, eq=False):
 
 def stored(log: Log) -> int:
     """How many entries a log holds beside those of a plan."""
-    while isinstance(log, Ahead):
+    while isinstance(log, PendingLog):
         log = log.log
     return len(log)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Raw = dict[str, Any]
 Shape = Literal["text", "parts", "null", "absent"]
@@ -78,7 +78,7 @@ class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     shape: Shape = "text"
     extra: Raw | None = None
     dialect: str = ""
-    apart: bool = False
+    separate: bool = field(default=False, name="apart")
 
 
 class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="user"):
@@ -114,7 +114,7 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
     call: str = ""
     failed: bool = False
     place: tuple[int, int] | None = None
-    made: bool = False
+    synthetic: bool = field(default=False, name="made")
     legacy: bool = False
 
 
@@ -168,7 +168,7 @@ Address = tuple[str, int]
 Addressed = Text | Media | Other | Call | Reasoning
 
 
-def addressed(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
+def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
     """Every part of a fact with its address, in one fixed order (counts are stored in it)."""
     seen = {"text": 0, "image": 0, "file": 0, "other": 0}
     for part in fact.parts:
@@ -185,14 +185,14 @@ def parts_of(fact: Fact) -> tuple[Addressed, ...]:
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
 
 
-def said(fact: Fact) -> str:
+def own_text(fact: Fact) -> str:
     """The text a fact of our own says (note, recalled, handoff, failure); empty for the others."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
 
 
-def texts_in(raw: object) -> Iterator[str]:
+def strings_in(raw: object) -> Iterator[str]:
     """The strings inside a part of unknown kind, its type label left out."""
     stack: list[object] = [raw]
     while stack:
@@ -223,4 +223,4 @@ def is_empty(fact: Fact) -> bool:
             return False
     elif isinstance(fact, ToolResult):
         return False
-    return not said(fact)
+    return not own_text(fact)

@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.edit import Edit, Trim
-from transom.core.tokens import NOTHING, Size, TokenCounter
+from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 
-ANY = Budget(context=UNLIMITED)
+NO_LIMITS = Budget(context=UNLIMITED)
 """No limits."""
 
 
-class Aim(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """What a strategy is asked for: bring `view.total` within `goal` (raw size, all included).
 
     `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
@@ -31,31 +31,31 @@ class Aim(Struct, frozen=True):
     """
 
     goal: Size
-    deep: Size
+    deep_goal: Size
     limit: Size
-    fixed: Size
+    fixed_size: Size
     budget: Budget
     counter: TokenCounter
-    ref: Callable[[int], str]
+    reference: Callable[[int], str]
     required: tuple[int, ...] = ()
-    kept: frozenset[int] = frozenset()
-    newest: int = -1
+    protected: frozenset[int] = frozenset()
+    newest_unit: int = -1
     hard: bool = False
-    words: Size = NOTHING
+    due_notes: Size = ZERO
 
-    def pressure(self, view: View, saved: Size = NOTHING) -> float:
+    def pressure(self, view: View, saved: Size = ZERO) -> float:
         """The fullest of the rooms, words to be said included, once so much is saved."""
-        return pressure(view.total.plus(self.words).minus(saved), self.fixed, self.limit)
+        return pressure(view.total.plus(self.due_notes).minus(saved), self.fixed_size, self.limit)
 
-    def met(self, view: View) -> bool:
+    def is_met(self, view: View) -> bool:
         """Nothing left to do."""
         return fits(view.total, self.goal)
 
 
-Strategy = Callable[[View, Aim], Iterator[Edit]]
+Strategy = Callable[[View, Target], Iterator[Edit]]
 
 
-class Kept(NamedTuple):
+class KeptUnit(NamedTuple):
     """The key of a unit that a compaction pins out of its folds, why, and the trim that makes it small enough."""
 
     key: int
@@ -63,7 +63,7 @@ class Kept(NamedTuple):
     trim: Trim | None = None
 
 
-Keeper = Callable[[View, Aim], Iterator[Kept]]
+Keeper = Callable[[View, Target], Iterator[KeptUnit]]
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     hard: tuple[Strategy, ...] = ()
     trigger: float = 0.95
     target: float = 0.6
-    most: Budget = ANY
+    own_limits: Budget = NO_LIMITS
 
     def prepare(self, view: View, budget: Budget) -> None:
         """What a plan would have to look at first, done now by the strategies that have a method for it, `prepare(view,

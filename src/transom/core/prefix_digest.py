@@ -17,23 +17,23 @@ from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class Chain(Struct, eq=False):
+class PrefixDigest(Struct, eq=False):
     """The hash of the head and the first `count` slots. `stale`: something before bound reasoning may have changed."""
 
     count: int = 0
-    binds: bool = False
-    stale: bool = False
+    has_signed: bool = False
+    signatures_unchecked: bool = False
     _hash: Any = None
 
-    def cut(self, at: int, *, prefix: bool = True) -> None:
+    def truncate(self, at: int, *, prefix: bool = True) -> None:
         """The slot at this index (-1: the head) has changed; `prefix`: slots that follow it saw the old one."""
         if at < self.count:
             self._hash, self.count = None, 0
-        self.stale = self.stale or (prefix and self.binds)
+        self.signatures_unchecked = self.signatures_unchecked or (prefix and self.has_signed)
 
     def bind(self) -> None:
         """A unit with bound reasoning has come: from now on changes before it matter."""
-        self.binds = self.stale = True
+        self.has_signed = self.signatures_unchecked = True
 
     def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
         """The hash over all of it; remembered, so that the next one costs only what is new."""

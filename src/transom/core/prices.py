@@ -22,8 +22,8 @@ class Prices(Struct, frozen=True, kw_only=True):
     fresh: float = 1.0
     write: float = 1.0
     read: float = 0.1
-    step: int = 1
-    least: int = 0
+    cache_block: int = 1
+    cache_minimum: int = 0
 
     def __post_init__(self) -> None:
         for name in ("fresh", "write", "read"):
@@ -32,7 +32,7 @@ class Prices(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {value!r}")
         if self.read > self.write:
             raise InvalidSetting(f"prices: read must be at most write, {self.write!r}, not {self.read!r}")
-        for name, least in (("step", 1), ("least", 0)):
+        for name, least in (("cache_block", 1), ("cache_minimum", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise InvalidSetting(f"prices: {name} must be a whole number of at least {least}, not {value!r}")
@@ -49,30 +49,30 @@ class Prices(Struct, frozen=True, kw_only=True):
     def of(self, request: Request) -> float:
         """What one request costs."""
         sent, kept = request
-        if sent < self.least:
+        if sent < self.cache_minimum:
             return self.fresh * sent
-        cached = kept // self.step * self.step if kept >= self.least else 0
+        cached = kept // self.cache_block * self.cache_block if kept >= self.cache_minimum else 0
         return self.write * (sent - cached) + self.read * cached
 
 
 ANTHROPIC = Prices(write=1.25)
-OPENAI = Prices(step=128, least=1024)
+OPENAI = Prices(cache_block=128, cache_minimum=1024)
 PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 
-class Stretch(Struct, frozen=True, gc=False):
+class SinceBreak(Struct, frozen=True, gc=False):
     """The requests since one last broke the prefix: the tokens of that one, how many of them were new, and what the
     later ones carried beyond them, added up. Before any break everything is new."""
 
-    base: int = 0
-    new: int = 0
+    first_tokens: int = 0
+    new_tokens: int = 0
     carried: int = 0
 
-    def then(self, tokens: int, kept: int, *, broke: bool) -> Stretch:
+    def next_request(self, tokens: int, kept: int, *, broke: bool) -> SinceBreak:
         """With the next request."""
-        if broke or not self.base:
-            return Stretch(tokens, tokens - kept if broke else 0)
-        return Stretch(self.base, self.new, self.carried + tokens - self.base)
+        if broke or not self.first_tokens:
+            return SinceBreak(tokens, tokens - kept if broke else 0)
+        return SinceBreak(self.first_tokens, self.new_tokens, self.carried + tokens - self.first_tokens)
 
     def pays(self, prices: Prices, tokens: int) -> bool:
         """Whether reading what a cut would have spared has by now cost what a cut costs: that of a window of so many
@@ -81,4 +81,4 @@ class Stretch(Struct, frozen=True, gc=False):
         Under steady growth g this is the cheapest gap between cuts, √(2 · cost / (g · read)) calls; it needs no
         forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
         """
-        return prices.read * self.carried >= (prices.write - prices.read) * (self.new or tokens)
+        return prices.read * self.carried >= (prices.write - prices.read) * (self.new_tokens or tokens)

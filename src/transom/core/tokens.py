@@ -25,9 +25,9 @@ from transom.core.message import (
     Reasoning,
     Text,
     ToolResult,
+    own_text,
     parts_of,
-    said,
-    texts_in,
+    strings_in,
 )
 from transom.texts import UNNAMED, gap
 
@@ -69,7 +69,7 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
         a, b = self, other
         return Size(a.tokens - b.tokens, a.bytes - b.bytes, a.images - b.images, a.messages - b.messages)
 
-    def swapped(self, old: Size, new: Size) -> Size:
+    def replaced(self, old: Size, new: Size) -> Size:
         """With `new` in the place of `old`."""
         a, b, c = self, new, old
         size, images = a.bytes + b.bytes - c.bytes, a.images + b.images - c.images
@@ -79,10 +79,10 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
         return iter((self.tokens, self.bytes, self.images, self.messages))
 
 
-NOTHING = Size()
+ZERO = Size()
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text as it may be counted and sent: lone surrogates replaced."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -98,11 +98,11 @@ def part_bytes(part: Addressed) -> int:
         return text_bytes(part.text)
     if isinstance(part, Call):
         return text_bytes(part.args)
-    size = sum(text_bytes(text) for text in texts_in(part.raw))
+    size = sum(text_bytes(text) for text in strings_in(part.raw))
     return max(size, MEDIA_BYTES) if isinstance(part, Media) else size
 
 
-def shown_text(text: str, keep: Sequence[Span], note: str) -> str:
+def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
     """The spans of `text` in order, the note in the place of the first stretch that is gone, a mark in every other."""
     if not keep:
         return note
@@ -116,16 +116,16 @@ def shown_text(text: str, keep: Sequence[Span], note: str) -> str:
     return "".join(pieces)
 
 
-def trimmed(part: Addressed, trim: Trim) -> Addressed | None:
+def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
     """The part as the trim shows it: shorter text, a placeholder text for media, None for dropped reasoning."""
     if isinstance(part, Text):
-        return Text(shown_text(part.text, trim.keep, trim.note), part.extra)
+        return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
     if isinstance(part, Call):
         return Call(part.id, part.name, trim.note, part.extra, part.legacy)
     return None if isinstance(part, Reasoning) else Text(trim.note)
 
 
-class Measure:
+class FormatCounter:
     """How a dialect counts: what texts, parts and messages cost, given a tokenizer. This one is OpenAI chat's.
 
     `name` goes with every stored count: counts of another name are made again. `dialect`: whose facts are its own.
@@ -160,7 +160,7 @@ class Measure:
             return self.count(part.args)
         if isinstance(part, Media):
             return MEDIA_TOKENS
-        return sum(map(self.count, texts_in(part.raw)))
+        return sum(map(self.count, strings_in(part.raw)))
 
     def envelope(self, fact: Fact) -> int:
         """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
@@ -170,13 +170,13 @@ class Measure:
                 tokens += count(call.id) + count(call.name or UNNAMED)
         elif isinstance(fact, ToolResult):
             tokens += count(fact.call)
-        elif own := said(fact):
+        elif own := own_text(fact):
             tokens += count(own)
         if fact.extra:
             name = fact.extra.get("name")
             tokens += count(name) if isinstance(name, str) else 0
             for key in SENT_EXTRAS:
-                tokens += sum(map(count, texts_in(fact.extra.get(key))))
+                tokens += sum(map(count, strings_in(fact.extra.get(key))))
         return tokens
 
     def tools(self, tools: Sequence[Raw]) -> int:
@@ -206,5 +206,5 @@ def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
         for thought in fact.reasoning:
             size += text_bytes(thought.text)
     else:
-        size += text_bytes(fact.call if isinstance(fact, ToolResult) else said(fact))
+        size += text_bytes(fact.call if isinstance(fact, ToolResult) else own_text(fact))
     return Size(sum(tokens), size, images, 1)

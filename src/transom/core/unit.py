@@ -19,8 +19,8 @@ from msgspec.structs import force_setattr, replace
 from transom.core.codec import plain
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
-from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed
-from transom.core.tokens import NOTHING, Size, clean, fact_size, part_bytes, trimmed
+from transom.core.message import Address, Assistant, Fact, Reasoning, ToolResult, addressed_parts
+from transom.core.tokens import ZERO, Size, apply_trim, fact_size, part_bytes, replace_surrogates
 
 Place = tuple[int, Address]
 """A part of a conversation: the entry's seq and the part's address in it."""
@@ -28,7 +28,7 @@ Place = tuple[int, Address]
 _body = attrgetter("body")
 
 
-class Cut(Struct, frozen=True, gc=False):
+class AppliedTrim(Struct, frozen=True, gc=False):
     """A live trim: its seq, the trim, the shown tokens, and the shown bytes that decide which of several wins."""
 
     seq: int
@@ -54,20 +54,20 @@ class Unit(Struct, frozen=True, gc=False, eq=False):
 
     key: int
     seqs: tuple[int, ...]
-    whole: Size
+    untrimmed_size: Size
     """Size without any trim."""
     size: Size
     """Size as shown."""
     entries: tuple[Entry, ...] | None = None
-    missing: tuple[int, ...] = ()
-    answers: tuple[int, ...] = ()
+    open_calls: tuple[int, ...] = ()
+    answered_calls: tuple[int, ...] = ()
     """Which call each of `seqs[1:]` answers."""
-    cuts: tuple[Cut, ...] = ()
+    trims: tuple[AppliedTrim, ...] = ()
     pins: tuple[int, ...] = ()
-    bound: str = ""
+    signed_prefix: str = ""
     """The digest its bound reasoning was made on, if it has any."""
-    voided: bool = False
-    known: bytes | None = None
+    signature_stale: bool = False
+    cached_digest: bytes | None = None
 
     @property
     def first(self) -> int:
@@ -91,26 +91,26 @@ class Unit(Struct, frozen=True, gc=False, eq=False):
         assert entries, "a stowed unit has no entries: ask the view"
         return tuple(map(_body, entries))
 
-    def winning(self) -> dict[Place, Cut]:
+    def effective_trims(self) -> dict[Place, AppliedTrim]:
         """The cut that shows, for each part that has any."""
-        best: dict[Place, Cut] = {}
-        for cut in self.cuts:
+        best: dict[Place, AppliedTrim] = {}
+        for cut in self.trims:
             other = best.get(cut.place)
             if other is None or cut.rank < other.rank:
                 best[cut.place] = cut
         return best
 
-    def shown(self) -> tuple[Fact, ...]:
+    def shown_facts(self) -> tuple[Fact, ...]:
         """Its facts as the window shows them."""
-        best = self.winning() if self.cuts else None
-        if not best and not self.voided:
+        best = self.effective_trims() if self.trims else None
+        if not best and not self.signature_stale:
             return self.facts
         assert self.entries is not None
-        return tuple(_shown(entry, best or {}, self.voided) for entry in self.entries)
+        return tuple(_shown(entry, best or {}, self.signature_stale) for entry in self.entries)
 
     def digest(self) -> bytes:
         """A hash of what it shows, the same in every process and version."""
-        return self.known or _remember(self, b"\n".join(map(plain, self.shown())))
+        return self.cached_digest or _remember(self, b"\n".join(map(plain, self.shown_facts())))
 
 
 class Folded(Struct, frozen=True, gc=False, eq=False):
@@ -125,23 +125,25 @@ class Folded(Struct, frozen=True, gc=False, eq=False):
     text: str
     why: str
     tokens: int
-    kids: tuple[Unit | Folded, ...]
-    pinned: tuple[Unit, ...]
+    children: tuple[Unit | Folded, ...]
+    pinned_units: tuple[Unit, ...]
     size: Size
-    whole: Size
+    untrimmed_size: Size
     """Size of everything it covers, without any edit."""
-    units: int
+    unit_count: int
     carries: tuple[int, ...] = ()
-    known: bytes | None = None
+    cached_digest: bytes | None = None
 
     @property
-    def shown(self) -> tuple[Unit, ...]:
+    def surfaced_units(self) -> tuple[Unit, ...]:
         """The pinned units that surface behind its text, in key order."""
-        return surfacing(self.pinned, self.carries)
+        return surfaced(self.pinned_units, self.carries)
 
     def digest(self) -> bytes:
         """As `Unit.digest`."""
-        return self.known or _remember(self, b"\n".join([plain(self.text), *(unit.digest() for unit in self.shown)]))
+        return self.cached_digest or _remember(
+            self, b"\n".join([plain(self.text), *(unit.digest() for unit in self.surfaced_units)])
+        )
 
 
 Slot = Unit | Folded
@@ -150,23 +152,23 @@ Slot = Unit | Folded
 def _remember(slot: Slot, content: bytes) -> bytes:
     """Hash what a slot shows, once: it is a value, so it stays true."""
     known = hashlib.blake2b(content, digest_size=16).digest()
-    force_setattr(slot, "known", known)
+    force_setattr(slot, "cached_digest", known)
     return known
 
 
-def _shown(entry: Entry, best: dict[Place, Cut], voided: bool) -> Fact:
+def _shown(entry: Entry, best: dict[Place, AppliedTrim], voided: bool) -> Fact:
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {
-        address: trimmed(part, best[entry.seq, address].trim)
-        for address, part in addressed(fact)
+        address: apply_trim(part, best[entry.seq, address].trim)
+        for address, part in addressed_parts(fact)
         if (entry.seq, address) in best
     }
     if isinstance(fact, Assistant) and voided:
         changed.update({("reasoning", i): None for i, thought in enumerate(fact.reasoning) if thought.bound})
     if not changed:
         return fact
-    parts = {address: changed.get(address, part) for address, part in addressed(fact)}
+    parts = {address: changed.get(address, part) for address, part in addressed_parts(fact)}
     content = tuple(part for (kind, _), part in parts.items() if kind not in {"args", "reasoning"})
     if not isinstance(fact, Assistant):
         return replace(fact, parts=content)
@@ -191,60 +193,60 @@ def new_unit(key: int, entry: Entry, bound: str = "") -> Unit:
     return Unit(key, (entry.seq,), size, size, (entry,), missing, (), (), (), bound)
 
 
-def answered(unit: Unit, index: int, entry: Entry, extra: Size = NOTHING) -> Unit:
+def with_answer(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Unit:
     """The unit with one more answer. `extra`: what a relabelled id adds to the size on the wire."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens)
-    if extra is not NOTHING:
+    if extra is not ZERO:
         more = more.plus(extra)
-    whole = unit.whole.plus(more)
+    whole = unit.untrimmed_size.plus(more)
     return replace(
         unit,
         seqs=(*unit.seqs, entry.seq),
-        whole=whole,
-        size=whole if unit.size is unit.whole else unit.size.plus(more),
+        untrimmed_size=whole,
+        size=whole if unit.size is unit.untrimmed_size else unit.size.plus(more),
         entries=(*unit.entries, entry),
-        missing=tuple([i for i in unit.missing if i != index]),
-        answers=(*unit.answers, index),
-        known=None,
+        open_calls=tuple([i for i in unit.open_calls if i != index]),
+        answered_calls=(*unit.answered_calls, index),
+        cached_digest=None,
     )
 
 
-def resized(unit: Unit, entries: tuple[Entry, ...]) -> Unit:
+def with_shown_size(unit: Unit, entries: tuple[Entry, ...]) -> Unit:
     """The unit with its shown size made again after its cuts changed. `entries` are its own, fetched if stowed."""
-    size = unit.whole
-    best = unit.winning()
+    size = unit.untrimmed_size
+    best = unit.effective_trims()
     for entry in entries:
         fact = entry.body
         assert isinstance(fact, Fact)
-        for position, (address, part) in enumerate(addressed(fact), start=1):
+        for position, (address, part) in enumerate(addressed_parts(fact), start=1):
             if (cut := best.get((entry.seq, address))) is not None:
                 was = Size(entry.tokens[position], part_bytes(part), int(address[0] == "image"), 0)
                 size = size.minus(was).plus(Size(cut.tokens, cut.bytes, 0, 0))
-            elif unit.voided and isinstance(part, Reasoning) and part.bound:
+            elif unit.signature_stale and isinstance(part, Reasoning) and part.bound:
                 size = size.minus(Size(entry.tokens[position], part_bytes(part), 0, 0))
-    return replace(unit, size=size, known=None)
+    return replace(unit, size=size, cached_digest=None)
 
 
-def part_of(entry: Entry, address: Address) -> tuple[Any, int] | None:
+def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
     """The part at an address with its stored tokens, or None if there is no such part."""
     fact = entry.body
     if isinstance(fact, Fact):
-        for position, (at, part) in enumerate(addressed(fact), start=1):
+        for position, (at, part) in enumerate(addressed_parts(fact), start=1):
             if at == tuple(address):
                 return part, entry.tokens[position]
     return None
 
 
-def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
+def make_folded(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size) -> Folded:
     """A fold standing for `kids`."""
-    whole, units = NOTHING, 0
+    whole, units = ZERO, 0
     for kid in kids:
-        whole = whole.plus(kid.whole)
-        units += kid.units if isinstance(kid, Folded) else 1
-    kids = tuple(stow(_behind(kid)) for kid in kids)
-    pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
+        whole = whole.plus(kid.untrimmed_size)
+        units += kid.unit_count if isinstance(kid, Folded) else 1
+    kids = tuple(unload(_behind(kid)) for kid in kids)
+    pinned = tuple(unit for kid in kids for unit in pinned_units_in(kid))
     size = text_size.plus(_surfaced(pinned, fold.carries))
     return Folded(
         fold.first,
@@ -262,52 +264,52 @@ def fold_over(entry: Entry, kids: tuple[Slot, ...], fold: Fold, text_size: Size)
     )
 
 
-def refilled(path: list[tuple[Folded, int]], was: Slot, new: tuple[Slot, ...]) -> Slot:
+def replace_in_folds(path: list[tuple[Folded, int]], was: Slot, new: tuple[Slot, ...]) -> Slot:
     """The slot where the path begins, with `new` in place of `was` where it leads. Both stand for the same units: the
     folds on the way differ by what these pin, and that is all that is counted again."""
-    gone, come = pinned_in(was), tuple([unit for slot in new for unit in pinned_in(slot)])
+    gone, come = pinned_units_in(was), tuple([unit for slot in new for unit in pinned_units_in(slot)])
     for folded, i in reversed(path):
-        kids = (*folded.kids[:i], *map(stow, new), *folded.kids[i + 1 :])
-        at = bisect_left(folded.pinned, was.first, key=attrgetter("key"))
-        pinned = (*folded.pinned[:at], *come, *folded.pinned[at + len(gone) :])
+        kids = (*folded.children[:i], *map(unload, new), *folded.children[i + 1 :])
+        at = bisect_left(folded.pinned_units, was.first, key=attrgetter("key"))
+        pinned = (*folded.pinned_units[:at], *come, *folded.pinned_units[at + len(gone) :])
         size = folded.size.minus(_surfaced(gone, folded.carries)).plus(_surfaced(come, folded.carries))
-        new = (replace(folded, kids=kids, pinned=pinned, size=size, known=None),)
+        new = (replace(folded, children=kids, pinned_units=pinned, size=size, cached_digest=None),)
     return new[0]
 
 
 def _surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
     """The size of those that surface."""
-    size = NOTHING
-    for unit in surfacing(pinned, carries):
+    size = ZERO
+    for unit in surfaced(pinned, carries):
         size = size.plus(unit.size)
     return size
 
 
 def _behind(slot: Slot) -> Slot:
     """A slot as it stands behind a fold's text: its bound reasoning was made on another prefix (law 13)."""
-    if not isinstance(slot, Unit) or not slot.bound or slot.voided:
+    if not isinstance(slot, Unit) or not slot.signed_prefix or slot.signature_stale:
         return slot
     assert slot.entries is not None
-    return resized(replace(slot, voided=True), slot.entries)
+    return with_shown_size(replace(slot, signature_stale=True), slot.entries)
 
 
-def pinned_in(slot: Slot) -> tuple[Unit, ...]:
+def pinned_units_in(slot: Slot) -> tuple[Unit, ...]:
     """The pinned units in a slot: what would still show if it were folded."""
     if isinstance(slot, Folded):
-        return slot.pinned
+        return slot.pinned_units
     return (slot,) if slot.pins else ()
 
 
-def surfacing(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
+def surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
     """Those that no excerpt stands for."""
     return tuple([unit for unit in pinned if unit.key not in carries]) if carries else pinned
 
 
-def stow(slot: Slot) -> Slot:
+def unload(slot: Slot) -> Slot:
     """A slot as its fold holds it: without its entries, unless it is pinned, and without its text."""
     if isinstance(slot, Unit):
-        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, known=None)
-    return replace(slot, text="", known=None) if slot.text else slot
+        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_digest=None)
+    return replace(slot, text="", cached_digest=None) if slot.text else slot
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
@@ -319,14 +321,14 @@ def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
         if isinstance(top, Unit):
             yield top
         else:
-            stack.extend(reversed(top.kids[bisect_left(top.kids, least, key=attrgetter("last")) :]))
+            stack.extend(reversed(top.children[bisect_left(top.children, least, key=attrgetter("last")) :]))
 
 
-def labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
+def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
     """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # nearly always
-    ids = [clean(call.id) for call in calls]
+    ids = [replace_surrogates(call.id) for call in calls]
     given, taken, out = set(ids), {""}, list[str]()
     for index, (call, label) in enumerate(zip(calls, ids, strict=True)):
         out.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in taken else label)

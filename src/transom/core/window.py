@@ -30,14 +30,14 @@ class Window(Struct, frozen=True, eq=False):
     digest: str
     tokens: int
     limit: int
-    kept: int
+    shared_tokens: int
     """Tokens of the leading slots it shares with the window before."""
     breaks: Break | None = None
 
     @property
-    def head(self) -> Entry | None:
+    def head_entry(self) -> Entry | None:
         """What stands before the slots."""
-        return self.view.head
+        return self.view.head_entry
 
     @property
     def slots(self) -> Sequence[Slot]:
@@ -50,13 +50,15 @@ class Window(Struct, frozen=True, eq=False):
         return self.view.total
 
     @classmethod
-    def sent(cls, view: View) -> Self:
+    def of_request_in_flight(cls, view: View) -> Self:
         """The window of the request in flight of a view: it is what the view shows."""
-        assert view.sent is not None
-        sent = view.sent.body
+        assert view.in_flight is not None
+        sent = view.in_flight.body
         assert isinstance(sent, Sent)
         broke = None if sent.breaks is None else Break(*sent.breaks)
-        return cls(view, sent.digest, round(view.total.tokens * view.ratio), sent.limit, sent.kept, broke)
+        return cls(
+            view, sent.digest, round(view.total.tokens * view.calibration), sent.limit, sent.shared_tokens, broke
+        )
 
 
 W = TypeVar("W", bound=Window)
@@ -64,14 +66,21 @@ W = TypeVar("W", bound=Window)
 
 def assemble(view: View, limit: int, kind: type[W]) -> W:
     """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
-    stable, broke = view.stable, Break(*view.broke) if view.broke is not None else None
+    stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless it was taken back again: then the whole window before is still in front
-        same = (at for at, digest in prefixes(view.head, view.slots) if digest == view.sent_digest)
+        same = (at for at, digest in prefixes(view.head_entry, view.slots) if digest == view.sent_digest)
         stable, broke = next(((at, None) for at in same), (stable, broke))
-    return kind(view, view.digest(), round(view.total.tokens * view.ratio), limit, in_front(view, stable), broke)
+    return kind(
+        view,
+        view.digest(),
+        round(view.total.tokens * view.calibration),
+        limit,
+        shared_prefix_tokens(view, stable),
+        broke,
+    )
 
 
-def in_front(view: View, stable: int) -> int:
+def shared_prefix_tokens(view: View, stable: int) -> int:
     """Raw tokens of a view that stand in front of its first difference, slot `stable`, from the window sent last."""
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0

@@ -13,7 +13,7 @@ from transom.conversation.fit import fit
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.message import Raw
-from transom.core.policy import Aim, Policy
+from transom.core.policy import Policy, Target
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.history.diff import Difference, shown
@@ -43,14 +43,14 @@ class ManagedStrategy(Struct, frozen=True):
     session: SessionProtocol | None = None
     told: Callable[[str], None] = _warn
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         given = shown(view)
         session = Session() if self.session is None else self.session
         result = cast("object", self.manager.curate([one.message for one in given], session=session))
         if not isinstance(result, (list, tuple)):
             self.told(f"a manager must return a list of messages, not {type(result).__name__}")
             return
-        found = Difference(view, aim, given, cast("Sequence[object]", result), strategy_name(self.manager))
+        found = Difference(view, target, given, cast("Sequence[object]", result), strategy_name(self.manager))
         edits = [*found.trims(), *found.folds()]
         for what in dict.fromkeys(found.ignored):
             self.told(what)

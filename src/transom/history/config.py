@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit
-from transom.core.policy import Aim, Policy, Strategy
+from transom.core.policy import Policy, Strategy, Target
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
@@ -84,20 +84,20 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         steps: tuple[Strategy, ...] = (self.compact, self.cut) if self.compaction_enabled else (self.cut,)
         return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=ENOUGH * trigger)
 
-    def compact(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def compact(self, view: View, target: Target) -> Iterator[Edit]:
         """A strategy: large results before the preserved messages show as a reference."""
         for slot in view.slots[: self._preserved(view)]:
-            if isinstance(slot, Unit) and not slot.pins and not view.held(slot):
+            if isinstance(slot, Unit) and not slot.pins and not view.user_restored(slot):
                 for spots in results_of(view, slot):
                     if sum(spot.shown for spot in spots) > max(self.compaction_token_threshold, 4 * PREVIEW):
-                        yield from (stubbed(view, slot, aim, spot, PREVIEW, "compaction") for spot in spots)
+                        yield from (stubbed(view, slot, target, spot, PREVIEW, "compaction") for spot in spots)
 
-    def cut(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def cut(self, view: View, target: Target) -> Iterator[Edit]:
         """A strategy: what is before the preserved tokens, the preserved messages and the newest turn is left out."""
         tokens = list(accumulate(slot.size.tokens for slot in reversed(view.slots)))
-        newest = bisect_right(tokens, aim.budget.share(self.max_preserved_tokens, TAIL))
-        stop = min(len(view.slots) - newest, self._preserved(view), view.index(view.newest))
-        return (left_out(view, aim, run) for run in runs(view, lambda at: at < stop))
+        newest = bisect_right(tokens, target.budget.share(self.max_preserved_tokens, TAIL))
+        stop = min(len(view.slots) - newest, self._preserved(view), view.slot_index(view.newest_unit))
+        return (left_out(view, target, run) for run in runs(view, lambda at: at < stop))
 
     def _preserved(self, view: View) -> int:
         """The slot from which on the preserved messages stand, whole turns taken."""

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core import message as m
 from transom.core.edit import Fold, Span, Trim
-from transom.core.policy import Aim
-from transom.core.tokens import part_bytes, trimmed
+from transom.core.policy import Target
+from transom.core.tokens import apply_trim, part_bytes
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage
@@ -53,9 +53,9 @@ class Given(Struct, frozen=True):
 
 def shown(view: View) -> list[Given]:
     """The messages a view shows, head first."""
-    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(view.front))]
+    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(view.head))]
     for at, slot in enumerate(view.slots):
-        folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.shown)
+        folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.surfaced_units)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
         out += [_given(said, seq, at, unit) for said, (seq, unit) in zip(OPENAI_CHAT.slot(slot), owners, strict=True)]
     return out
@@ -74,7 +74,7 @@ def runs(view: View, goes: Callable[[int], bool]) -> Iterator[list[Slot]]:
     def stays(slot: Slot) -> bool:
         return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in {view.first_task, view.newest_user})
 
-    for going, at in groupby(range(len(view.slots)), lambda at: goes(at) and not view.held(view.slots[at])):
+    for going, at in groupby(range(len(view.slots)), lambda at: goes(at) and not view.user_restored(view.slots[at])):
         run = [view.slots[index] for index in at] if going else []
         inner = [index for index, slot in enumerate(run) if not stays(slot)]
         if any(isinstance(run[index], Unit) for index in inner):
@@ -85,8 +85,8 @@ class Difference:
     """The edits that lead from what a view shows to the list that a manager made of it; `ignored` says what of it they
     do not do. Total: whatever the list holds, the edits are sound."""
 
-    def __init__(self, view: View, aim: Aim, given: list[Given], result: Sequence[object], why: str) -> None:
-        self.view, self.aim, self.given, self.why = view, aim, given, why
+    def __init__(self, view: View, target: Target, given: list[Given], result: Sequence[object], why: str) -> None:
+        self.view, self.target, self.given, self.why = view, target, given, why
         self.facts = [_read(item) for item in result]
         self.source = _sources(given, result, self.facts)
         self.ignored: list[str] = []
@@ -99,7 +99,7 @@ class Difference:
         now = {at: self.facts[index] for index, at in self.source.items()}
         standing = {unit.key for at in now if (unit := self.given[at].unit) is not None}
         for at, one in enumerate(self.given):
-            ref, there = self.aim.ref(one.entry), at in now
+            ref, there = self.target.reference(one.entry), at in now
             fact = now[at] if there else replace(one.fact, parts=())  # a result then shows its reference alone
             if (there and fact == one.fact) or not (there or one.slot < 0 or (one.unit and one.unit.key in standing)):
                 continue
@@ -114,12 +114,12 @@ class Difference:
 
     def _shorter(self, one: Given, unit: Unit, now: m.Fact, ref: str) -> Iterator[Trim]:
         """The trims that lead from a message as it shows to the message as it should, where these show less."""
-        fact, cuts = self.view.fetch(one.entry).body, unit.winning()
+        fact, cuts = self.view.fetch(one.entry).body, unit.effective_trims()
         assert isinstance(fact, m.Fact)
         for address, part, new in self._changes(fact, one.fact, now, ref):
             keep, note = _form(part, new, ref)
             trim = Trim(entry=one.entry, part=address, keep=keep, note=note, why=self.why)
-            form, cut = trimmed(part, trim), cuts.get((one.entry, address))
+            form, cut = apply_trim(part, trim), cuts.get((one.entry, address))
             if cut is not None and (form is None or part_bytes(form) >= cut.bytes):
                 continue  # it was cut so before
             if (refused := self.view.refusal(trim)) is None:
@@ -128,7 +128,7 @@ class Difference:
                 self.ignored.append(f"{ref}: {address[0]}[{address[1]}] stays as it was: {refused}")
 
     def _changes(self, fact: m.Fact, was: m.Fact, now: m.Fact, ref: str) -> Iterator[Change]:
-        places = m.addressed(fact)
+        places = m.addressed_parts(fact)
         for name, called in (("parts", "parts"), ("calls", "calls"), ("reasoning", "thoughts")):
             whole, old, new = (getattr(each, name, ()) for each in (fact, was, now))
             here, left = list(islice(places, len(whole))), _aligned(old, new)
@@ -144,16 +144,16 @@ class Difference:
     def folds(self) -> Iterator[Fold]:
         """A fold for every run of slots of which nothing is left, with the words that stand in its place, if any."""
         slots = {index: self.given[at].slot for index, at in self.source.items()}
-        there = {*slots.values(), self.view.index(self.view.newest)}
+        there = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
         lost = len(self.facts) - len(slots)
         for run in runs(self.view, lambda at: at not in there):
-            start, where = self.view.index(run[0].first), span(self.view, self.aim, run)
+            start, where = self.view.slot_index(run[0].first), span(self.view, self.target, run)
             first = max((index for index, slot in slots.items() if slot < start), default=-1)
             stop = min((index for index, slot in slots.items() if slot > start), default=len(self.facts))
             new = [self.facts[index] for index in range(first + 1, stop) if index not in slots]
             said = [text for fact in new if (text := _text(fact))]
             lost -= len(said)
-            fold = replace(left_out(self.view, self.aim, run), why=self.why)
+            fold = replace(left_out(self.view, self.target, run), why=self.why)
             told = replace(fold, text="\n".join([*said, texts.bare(where)]))
             if said and self.view.refusal(told) is None:
                 fold = told

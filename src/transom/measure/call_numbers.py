@@ -7,7 +7,7 @@ from transom.errors import InvalidSetting
 from transom.stores import StoredLog
 
 
-def requests(log: StoredLog) -> list[Entry]:
+def sent_requests(log: StoredLog) -> list[Entry]:
     """Every `Sent` of a log, in order: call number n is the one at n − 1."""
     return [entry for entry in log.read() if isinstance(entry.body, Sent)]
 

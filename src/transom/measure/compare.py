@@ -12,7 +12,7 @@ from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.window import Window
 from transom.measure.cost import Cost, cost, share
 from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
-from transom.measure.replay_stats import Tally, newest_fold, tally_of
+from transom.measure.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.wire.openai import OPENAI_CHAT
 
 
@@ -44,7 +44,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     `evidence`: shares of usable evidence, added up over the questions.
     """
 
-    tally: Tally = Tally()
+    tally: ReplayStats = ReplayStats()
     anthropic: Cost = Cost()
     openai: Cost = Cost()
     consecutive: int = 0
@@ -80,12 +80,12 @@ def tokens_of(message: Raw, counter: TokenCounter) -> int:
 
 def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
     """One conversation: every window that was `seen` for it, in order, in a budget of so many tokens."""
-    judge, total = _Judge(messages, budget, counter), Compared(tally=Tally(conversations=1))
+    judge, total = _Judge(messages, budget, counter), Compared(tally=ReplayStats(conversations=1))
     for one in seen:
         total = total.plus(judge.judged(one))
     turns = sum(message.get("role") == "assistant" for message in messages)
     anthropic, openai = (cost(judge.sent, judge.whole, prices) for prices in (ANTHROPIC, OPENAI))
-    skipped = Tally(skipped=turns - total.tally.calls)
+    skipped = ReplayStats(skipped=turns - total.tally.calls)
     return total.plus(Compared(tally=skipped, anthropic=anthropic, openai=openai))
 
 
@@ -103,9 +103,9 @@ class _Judge:
         """One window, but for what it costs."""
         calls, window = int(one.label is None), one.window
         if window is None:
-            return Compared(tally=Tally(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
+            return Compared(tally=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
         invalid, over = bool(OPENAI_CHAT.violations(one.request)), window.tokens > self._budget
-        checked = Tally(invalid=int(invalid), over=int(over), questions=1 - calls, seconds=one.seconds)
+        checked = ReplayStats(invalid=int(invalid), over=int(over), questions=1 - calls, seconds=one.seconds)
         texts = [text for message in one.request["messages"] for text in texts_of(message)]
         if one.label is None:
             return self._call(one.at, window, texts).plus(Compared(tally=checked))
@@ -116,7 +116,7 @@ class _Judge:
         for message in self._messages[self._read : at]:
             self._tokens += tokens_of(message, self._counter)
             self._history.add(message, self._tokens)
-        tally = tally_of(window, newest_before=self._newest)
+        tally = replay_stats(window, newest_before=self._newest)
         consecutive = int(bool(tally.breaks) and self._broke)
         self._read, self._broke = at, bool(tally.breaks)
         self._newest = max(self._newest, newest_fold(window))

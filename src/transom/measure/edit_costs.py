@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.log import Ahead, Log, stored
-from transom.core.reducer import fold, view_of
+from transom.core.log import Log, PendingLog, stored
+from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
-from transom.core.window import in_front
+from transom.core.window import shared_prefix_tokens
 
 
-class Priced(Struct, frozen=True, kw_only=True):
+class EditCost(Struct, frozen=True, kw_only=True):
     """An edit. `saves`: raw tokens of each request, fewer than without it (below 0 if it adds some). `breaks`: sent
     tokens that stood in front of the first difference, and no longer do; 0 where the prefix was broken already, or
     never sent."""
@@ -26,19 +26,19 @@ class Priced(Struct, frozen=True, kw_only=True):
     breaks: int
 
 
-def priced(view: View, entries: Sequence[Entry]) -> Iterator[Priced]:
+def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
     """The edits among the entries that follow a view, whether its log has them yet or not."""
     if entries and entries[0].seq >= stored(view.log):
-        view = view.on(Ahead(view.log, entries))
+        view = view.with_log(PendingLog(view.log, entries))
     for entry in entries:
-        before, view = view, fold(view, (entry,))
+        before, view = view, apply(view, (entry,))
         if isinstance(entry.body, (Fold, Trim, Pin, Undo)):
             saves = before.total.tokens - view.total.tokens
-            breaks = in_front(before, before.stable) - in_front(view, view.stable)
-            yield Priced(entry=entry.seq, saves=saves, breaks=breaks)
+            breaks = shared_prefix_tokens(before, before.shared_slots) - shared_prefix_tokens(view, view.shared_slots)
+            yield EditCost(entry=entry.seq, saves=saves, breaks=breaks)
 
 
-def priced_since(log: Log, counter: TokenCounter, stop: int) -> list[Priced]:
+def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
     """The edits of a log behind the last request before `stop`, up to there."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
-    return list(priced(view_of(log, counter, start), [log[seq] for seq in range(start, stop)]))
+    return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed, role_of, said
-from transom.core.unit import Folded, Slot, Unit, labels, units_in
+from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed_parts, own_text, role_of
+from transom.core.unit import Folded, Slot, Unit, call_labels, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 
 State = Literal["kept", "shortened", "folded", "dropped"]
@@ -26,7 +26,7 @@ MOVED = "came later, and stands behind its call"
 VOIDED = "signed reasoning hidden, since what precedes it has changed"
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class Explanation(Struct, frozen=True, kw_only=True):
     """One fact: its state, the reason, the entries of the edits behind it, and its tokens whole and as shown."""
 
     entry: int
@@ -39,13 +39,13 @@ class Row(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def explain(view: View) -> list[Row]:
+def explain(view: View) -> list[Explanation]:
     """A row for each fact of the log, in order. Costs the log, not the window."""
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
-    shown = {unit.key for unit in view.units()}
+    shown = {unit.key for unit in view.visible_units()}
     return [
         _row(view, entry, places.get(view.unit_of[seq]), shown)
-        for seq in range(view.n)
+        for seq in range(view.length)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
 
@@ -54,7 +54,7 @@ Place = tuple[Slot, Unit]
 """A unit, and the visible slot that stands for it."""
 
 
-def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Row:
+def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Explanation:
     fact = entry.body
     assert isinstance(fact, Fact)
     named = 0 if place is None else _named(view, entry, place[1])
@@ -64,7 +64,7 @@ def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int])
         state, why, edits, tokens = "folded", _covered(place[0], place[1].key), (place[0].seq,), 0
     else:
         state, why, edits, tokens = _visible(view, entry, place[1])
-    return Row(
+    return Explanation(
         entry=entry.seq,
         role=role_of(fact),
         state=state,
@@ -83,7 +83,7 @@ def _covered(fold: Folded, key: int) -> str:
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
     """An entry of a unit that shows: what its cuts and a changed prefix leave of it."""
-    cuts = [cut for (owner, _), cut in unit.winning().items() if owner == entry.seq]
+    cuts = [cut for (owner, _), cut in unit.effective_trims().items() if owner == entry.seq]
     pins = [view.fetch(pin).body for pin in unit.pins]
     void = _void(entry, unit)
     reasons = [*(_why(cut.trim) for cut in cuts), *([VOIDED] if void else []), *map(_why, pins)]
@@ -97,7 +97,7 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
     """What was put right so that the request is valid."""
     fact = entry.body
     if isinstance(fact, Assistant):
-        names = labels(fact.calls, unit.key)
+        names = call_labels(fact.calls, unit.key)
         new = [name for name, call in zip(names, fact.calls, strict=True) if name != call.id and not call.legacy]
         return [f"calls without an id of their own named {', '.join(new)}"] if new else []
     if not isinstance(fact, ToolResult):
@@ -105,24 +105,24 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
     before = unit.seqs[unit.seqs.index(entry.seq) - 1]
     between = {view.unit_of[at] for at in range(before + 1, entry.seq)}
     moved = any(key >= 0 and key != unit.key for key in between)
-    return [*([MADE] if fact.made else []), *([MOVED] if moved and not fact.made else [])]
+    return [*([MADE] if fact.synthetic else []), *([MOVED] if moved and not fact.synthetic else [])]
 
 
 def _named(view: View, entry: Entry, unit: Unit) -> int:
     """What new names for a turn's calls add to it and to their answers, told of the turn."""
     if entry.seq != unit.seqs[0]:
         return 0
-    return unit.whole.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
+    return unit.untrimmed_size.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
 
 
 def _void(entry: Entry, unit: Unit) -> int:
     """Tokens of bound reasoning that is hidden since its prefix has changed, and that no trim has taken."""
-    if not unit.voided or not isinstance(entry.body, Assistant):
+    if not unit.signature_stale or not isinstance(entry.body, Assistant):
         return 0
-    cut = unit.winning()
+    cut = unit.effective_trims()
     return sum(
         entry.tokens[position]
-        for position, (address, part) in enumerate(addressed(entry.body), start=1)
+        for position, (address, part) in enumerate(addressed_parts(entry.body), start=1)
         if isinstance(part, Reasoning) and part.bound and (entry.seq, address) not in cut
     )
 
@@ -135,7 +135,7 @@ def _why(edit: object) -> str:
 
 def preview(fact: Fact, length: int = 80) -> str:
     """Its first words, or its calls, on one line."""
-    text = said(fact) or " ".join(part.text for part in fact.parts if isinstance(part, Text))
+    text = own_text(fact) or " ".join(part.text for part in fact.parts if isinstance(part, Text))
     if isinstance(fact, Assistant) and fact.calls:
         text += " → " + ", ".join(f"{call.name}({call.args[:40]})" for call in fact.calls)
     line = " ".join(text[: 4 * length].split())

@@ -18,7 +18,7 @@ FEW = 8
 """Names that are told of those gone: the weightiest."""
 
 
-class Loss(Struct, frozen=True, kw_only=True):
+class MissingNames(Struct, frozen=True, kw_only=True):
     """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others,
     each with the last entry of the fold in which it was found.
 
@@ -30,10 +30,10 @@ class Loss(Struct, frozen=True, kw_only=True):
     gone: tuple[tuple[str, int], ...]
 
 
-def losses(view: View) -> dict[int, Loss]:
+def missing_names(view: View) -> dict[int, MissingNames]:
     """A report for each fold that shows, by its entry. Costs the log, not the window."""
-    index = Index(reach=view.n * (1 << 30))
-    for seq in range(view.n):
+    index = Index(reach=view.length * (1 << 30))
+    for seq in range(view.length):
         index.add(view.fetch(seq))
     stands = standing(view)
     shown = {name for one in stands for name in names_shown(index, view, one)}
@@ -44,14 +44,16 @@ def losses(view: View) -> dict[int, Loss]:
 
 def _thoughts(unit: Unit) -> Iterator[str]:
     """What is sent of a turn's reasoning: no digest counts on it, but it stands there."""
-    for fact in unit.shown():
+    for fact in unit.shown_facts():
         if isinstance(fact, Assistant):
             yield from (thought.text for thought in fact.reasoning)
 
 
-def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> Loss:
+def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNames:
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
     names = {name: seq for seq in seqs for one in index.entries[seq].passages for name in one.names}
     gone = [name for name in names if name not in shown and not occurrences(name, texts)]
     gone.sort(key=lambda name: (-index.weight(name), name))
-    return Loss(names=len(names), kept=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW]))
+    return MissingNames(
+        names=len(names), kept=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW])
+    )

@@ -15,7 +15,7 @@ Span = tuple[int, int]
 """The least and the most of something."""
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class ReplayStats(Struct, frozen=True, kw_only=True):
     """Counts of calls and questions, sums of tokens over the calls that were sent, and CPU seconds of building.
 
     `invalid`, `over` and `refused` count questions too; the sums do not, since a question is asked on the side.
@@ -40,10 +40,10 @@ class Tally(Struct, frozen=True, kw_only=True):
     compactions: int = 0
     seconds: float = 0.0
 
-    def plus(self, other: Tally) -> Tally:
+    def plus(self, other: ReplayStats) -> ReplayStats:
         """Both together."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
-        return Tally(**dict(zip(Tally.__struct_fields__, sums, strict=True)))
+        return ReplayStats(**dict(zip(ReplayStats.__struct_fields__, sums, strict=True)))
 
     @property
     def cached_share(self) -> float | None:
@@ -85,9 +85,9 @@ def _wider(one: Span, other: Span) -> Span:
 
 def unedited(window: Window) -> int:
     """Tokens the window would have without any edit: everything so far."""
-    head = window.head
+    head = window.head_entry
     size = 0 if head is None or not isinstance(head.body, Head) else head_size(head.body, head.tokens[0]).tokens
-    return REQUEST_TOKENS + size + sum(slot.whole.tokens for slot in window.slots)
+    return REQUEST_TOKENS + size + sum(slot.untrimmed_size.tokens for slot in window.slots)
 
 
 def newest_fold(window: Window) -> int:
@@ -95,14 +95,14 @@ def newest_fold(window: Window) -> int:
     return max((slot.seq for slot in window.slots if isinstance(slot, Folded)), default=-1)
 
 
-def tally_of(window: Window, *, newest_before: int = -1) -> Tally:
+def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
     """One call's window; `newest_before` is the youngest fold of the windows before it."""
-    return Tally(
+    return ReplayStats(
         calls=1,
         sent=1,
         tokens=window.size.tokens,
         passthrough=unedited(window),
-        kept=window.kept,
+        kept=window.shared_tokens,
         breaks=int(window.breaks is not None),
         compactions=int(newest_fold(window) > newest_before),
     )

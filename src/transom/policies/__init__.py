@@ -40,8 +40,8 @@ def _checked(policy: Policy) -> Policy:
     for name in ("trigger", "target"):
         if not isinstance(fields[name], (int, float)) or not fields[name] >= 0:
             raise InvalidSetting(f"policy: {name} must be a share of the room, 0 or more, not {fields[name]!r}")
-    if not isinstance(fields["most"], Budget):
-        raise InvalidSetting(f"policy: most must be a Budget, not {fields['most']!r}")
+    if not isinstance(fields["own_limits"], Budget):
+        raise InvalidSetting(f"policy: own_limits must be a Budget, not {fields['own_limits']!r}")
     return policy
 
 

@@ -46,7 +46,7 @@ WEAKINCENTIVES = Policy(
     hard=LADDER,
     trigger=1.0,
     target=0.75,
-    most=Budget(context=UNLIMITED, max_messages=20),
+    own_limits=Budget(context=UNLIMITED, max_messages=20),
 )
 """weakincentives (`SlidingWindowManager`, `ToolResultTruncator`): 20 messages with the head's, results of 2,000 bytes.
 
@@ -60,7 +60,7 @@ AGENTICLOOP = Policy(
     pressure=(MEDIA, Rolling()),
     hard=FULL,
     trigger=1.0,
-    most=Budget(context=60_000, max_messages=100),
+    own_limits=Budget(context=60_000, max_messages=100),
 )
 """AgenticLoop (its compaction RFC): results over 5,000 tokens (× 1.2) cut half and half on arrival; at 60,000 tokens,
 100 messages or a full window all becomes one summary beside the user's messages, newest first within 20,000 tokens, and
@@ -78,7 +78,7 @@ CREWAGENT = Policy(
     hard=LADDER,
     trigger=0.8,
     target=0.5,
-    most=Budget(context=128_000, max_messages=100),
+    own_limits=Budget(context=128_000, max_messages=100),
 )
 """The crew agent (its unified-context design): results over 7,000 characters are stored, with a reference; at 80% of
 128,000 tokens or 80 messages, down to half or less: the 10 newest turns, within a quarter of the room, and those that
@@ -106,7 +106,7 @@ OPENHANDS = Policy(
     pressure=(MEDIA, Rolling(first=3, tail=UNLIMITED, tail_share=0.5, last=35)),
     hard=FULL,
     trigger=1.0,
-    most=Budget(context=UNLIMITED, max_messages=80),
+    own_limits=Budget(context=UNLIMITED, max_messages=80),
 )
 """OpenHands (`LLMSummarizingCondenser(max_size=80, keep_first=4)`): at 80 events, or when the window is full, the
 middle becomes one summary; the first 4 (the task and 3 messages) and the newest stay, so that half of the 80 remain.
@@ -167,7 +167,7 @@ AIDER = Policy(
     hard=FULL,
     trigger=0.25,
     target=0.1,
-    most=Budget(context=32_768),
+    own_limits=Budget(context=32_768),
 )
 """aider (`ChatSummary`, `max_chat_history_tokens`): the turn at work, from the newest user message on, stays whole;
 once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), up to half of

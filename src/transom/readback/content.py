@@ -15,7 +15,7 @@ from transom.core.edit import Fold
 from transom.core.entry import Body, Entry
 from transom.core.log import Log
 from transom.core.message import Address
-from transom.core.tokens import SENT_EXTRAS, clean, part_bytes
+from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.references import Reference
 
@@ -48,9 +48,9 @@ class Source(NamedTuple):
             raise InvalidSetting(f"there is no {self.reference}: it has {there[:400] or 'no parts'}")
         first = found[0]
         if len(found) == 1 and first.text is not None and (part or not first.part or first.part[0] == "text"):
-            return clean(first.text)
+            return replace_surrogates(first.text)
         lines = (f"[{piece.title}]" if piece.text is None else f"[{piece.title}]\n{piece.text}" for piece in found)
-        return clean("\n".join(lines))
+        return replace_surrogates("\n".join(lines))
 
 
 def sources(log: Log, wanted: Reference, *, hidden: bool) -> Iterator[Source]:
@@ -76,12 +76,12 @@ def pieces(body: Body) -> Iterator[Piece]:
         for message in body.messages:
             yield from (Piece(None, message.role, piece.text) for piece in pieces(message) if piece.text)
     elif isinstance(body, m.Fact):
-        for address, part in m.addressed(body):
+        for address, part in m.addressed_parts(body):
             yield _piece(address, part)
-        if own := m.said(body) or getattr(body, "text", ""):
+        if own := m.own_text(body) or getattr(body, "text", ""):
             yield Piece(None, m.role_of(body), own)
         for key in SENT_EXTRAS:
-            for text in m.texts_in((body.extra or {}).get(key)):
+            for text in m.strings_in((body.extra or {}).get(key)):
                 yield Piece(None, key, text)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from transom.core.tokens import clean
+from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidSetting
 
 LONGEST = 1_000
@@ -41,7 +41,7 @@ class Hit(NamedTuple):
 
 def compiled(pattern: str) -> Pattern:
     """The pattern, ready to find. Raises InvalidSetting, in one line, for one that is none or is too large."""
-    source = clean(pattern)
+    source = replace_surrogates(pattern)
     if not source or len(source) > LONGEST:
         raise InvalidSetting(f"a pattern has 1 to {LONGEST:,} characters, not {len(source):,}")
     if "\n" in source:

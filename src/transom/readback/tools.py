@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
-from transom.core.tokens import clean
+from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.content import escaped
 from transom.readback.entry_list import ENTRIES, list_entries
@@ -130,7 +130,7 @@ def _asked(kind: type[Asked], arguments: object) -> Asked:
     """Numbers may come as texts, what is not meant as null, and no arguments at all as nothing: models do all three."""
     given: Any = arguments
     if isinstance(given, str):
-        given = msgspec.json.decode(clean(given)) if given.strip() else {}
+        given = msgspec.json.decode(replace_surrogates(given)) if given.strip() else {}
     if isinstance(given, dict):
         given = {key: value for key, value in cast("dict[Any, Any]", given).items() if value is not None}
     return msgspec.convert({} if given is None else given, kind, strict=False)

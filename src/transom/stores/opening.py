@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.core.reducer import fold
+from transom.core.reducer import apply
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.stores.base import StoredLog
@@ -17,4 +17,4 @@ def open_view(log: StoredLog, counter: TokenCounter) -> View:
             view = thaw(saved[1], log, counter)
         except ValueError:
             view = View.empty(log, counter)
-    return fold(view, log.read(view.n))
+    return apply(view, log.read(view.length))

@@ -25,12 +25,12 @@ from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
-from transom.core.prices import Stretch
-from transom.core.tokens import NOTHING, Size, TokenCounter, fact_size
-from transom.core.unit import Cut, Folded, Slot, Unit, pinned_in
+from transom.core.prices import SinceBreak
+from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
+from transom.core.unit import AppliedTrim, Folded, Slot, Unit, pinned_units_in
 from transom.core.view import View
 
-_MAGIC = b"transom view 2\n"
+_MAGIC = b"transom view 3\n"
 _SUM = 16
 
 
@@ -40,14 +40,14 @@ class _Leaf(Struct, frozen=True, array_like=True, tag=0, gc=False):
 
     key: int
     seqs: tuple[int, ...]
-    whole: Size
+    untrimmed_size: Size
     size: Size | None
-    missing: tuple[int, ...]
-    answers: tuple[int, ...]
-    cuts: tuple[Cut, ...]
+    open_calls: tuple[int, ...]
+    answered_calls: tuple[int, ...]
+    trims: tuple[AppliedTrim, ...]
     pins: tuple[int, ...]
-    bound: str
-    voided: bool
+    signed_prefix: str
+    signature_stale: bool
     facts: Size | None
 
 
@@ -60,32 +60,32 @@ class _Node(Struct, frozen=True, array_like=True, tag=1, gc=False):
     text: str
     why: str
     tokens: int
-    kids: int
+    children: int
     size: Size
-    whole: Size
-    units: int
+    untrimmed_size: Size
+    unit_count: int
     carries: tuple[int, ...]
 
 
 class _Same(Struct, frozen=True, kw_only=True):
     """What stands in the snapshot as it stands in the view."""
 
-    n: int
+    length: int
     total: Size
     head_size: Size
     sent_tokens: int
     sent_digest: str
-    stretch: Stretch
+    since_break: SinceBreak
     first_task: int | None
     newest_user: int | None
-    newest: int
+    newest_unit: int
     notes: dict[str, tuple[int, str]]
-    made: dict[str, tuple[int, int]]
-    late: tuple[tuple[int, tuple[int, int]], ...]
-    dead: tuple[tuple[int, Fold | Trim], ...]
-    stable: int
-    broke: tuple[int, int, str] | None
-    ratio: float
+    synthetic_results: dict[str, tuple[int, int]]
+    late_results: tuple[tuple[int, tuple[int, int]], ...]
+    undone: tuple[tuple[int, Fold | Trim], ...]
+    shared_slots: int
+    first_break: tuple[int, int, str] | None
+    calibration: float
 
 
 class _State(_Same, frozen=True, kw_only=True):
@@ -95,10 +95,10 @@ class _State(_Same, frozen=True, kw_only=True):
     last: str
     slots: list[_Leaf | _Node]
     unit_of: bytes
-    head: int | None
-    sent: int | None
-    open: list[int]
-    binds: bool
+    head_entry: int | None
+    in_flight: int | None
+    open_units: list[int]
+    has_signed: bool
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -109,13 +109,13 @@ def freeze(view: View) -> bytes:
     """The view as bytes that `thaw` understands; the entries themselves stay in the log."""
     state = _State(
         counter=view.counter.name,
-        last=_fingerprint(view.log, view.n),
+        last=_fingerprint(view.log, view.length),
         slots=_flat(view.slots),
-        unit_of=_little(view.unit_of[: view.n]).tobytes(),
-        head=None if view.head is None else view.head.seq,
-        sent=None if view.sent is None else view.sent.seq,
-        open=list(view.open),
-        binds=view.chain.binds,
+        unit_of=_little(view.unit_of[: view.length]).tobytes(),
+        head_entry=None if view.head_entry is None else view.head_entry.seq,
+        in_flight=None if view.in_flight is None else view.in_flight.seq,
+        open_units=list(view.open_units),
+        has_signed=view.prefix_digest.has_signed,
         **{name: getattr(view, name) for name in _Same.__struct_fields__},
     )
     try:
@@ -130,9 +130,9 @@ def thaw(data: bytes, log: Log, counter: TokenCounter) -> View:
     state = _read(data)
     if state.counter != counter.name:
         raise ValueError(f"counted by {state.counter}, not {counter.name}")
-    if len(log) < state.n:
-        raise ValueError(f"made of {state.n} entries, the log has {len(log)}")
-    if _fingerprint(log, state.n) != state.last:
+    if len(log) < state.length:
+        raise ValueError(f"made of {state.length} entries, the log has {len(log)}")
+    if _fingerprint(log, state.length) != state.last:
         raise ValueError("made of another log")
     view = View.empty(log, counter)
     for name in _Same.__struct_fields__:
@@ -142,10 +142,10 @@ def thaw(data: bytes, log: Log, counter: TokenCounter) -> View:
     view.unit_of = _little(view.unit_of)
     view.slots = _grown(view, state.slots)
     view.keys = [slot.first for slot in view.slots]
-    view.head = _trace(view, state.head, Head)
-    view.sent = _trace(view, state.sent, Sent)
-    view.open = dict.fromkeys(state.open)
-    view.chain.binds = state.binds
+    view.head_entry = _trace(view, state.head_entry, Head)
+    view.in_flight = _trace(view, state.in_flight, Sent)
+    view.open_units = dict.fromkeys(state.open_units)
+    view.prefix_digest.has_signed = state.has_signed
     return view
 
 
@@ -184,15 +184,15 @@ def _flat(slots: Sequence[Slot]) -> list[_Leaf | _Node]:
         if isinstance(slot, Unit):
             out.append(_leaf(slot))
         else:
-            out.append(_Node(kids=len(slot.kids), **_fields(slot, "kids", "pinned", "known")))
-            stack.extend(slot.kids)
+            out.append(_Node(children=len(slot.children), **_fields(slot, "children", "pinned_units", "cached_digest")))
+            stack.extend(slot.children)
     out.reverse()
     return out
 
 
 def _leaf(unit: Unit) -> _Leaf:
-    fields = _fields(unit, "entries", "known")
-    if unit.size == unit.whole:
+    fields = _fields(unit, "entries", "cached_digest")
+    if unit.size == unit.untrimmed_size:
         fields["size"] = None
     return _Leaf(facts=None if unit.entries is None else _size_of(unit.entries), **fields)
 
@@ -203,10 +203,10 @@ def _grown(view: View, flat: Sequence[_Leaf | _Node]) -> list[Slot]:
         if isinstance(item, _Leaf):
             slots.append(_unit(view, item))
         else:
-            kids = tuple(slots[-item.kids :])
-            del slots[-item.kids :]
-            pinned = tuple(unit for kid in kids for unit in pinned_in(kid))
-            slots.append(Folded(kids=kids, pinned=pinned, **_fields(item, "kids")))
+            kids = tuple(slots[-item.children :])
+            del slots[-item.children :]
+            pinned = tuple(unit for kid in kids for unit in pinned_units_in(kid))
+            slots.append(Folded(children=kids, pinned_units=pinned, **_fields(item, "children")))
     return slots
 
 
@@ -219,15 +219,15 @@ def _unit(view: View, leaf: _Leaf) -> Unit:
     return Unit(  # field by field, since most of an opening is spent here
         key=leaf.key,
         seqs=leaf.seqs,
-        whole=leaf.whole,
-        size=leaf.whole if leaf.size is None else leaf.size,
+        untrimmed_size=leaf.untrimmed_size,
+        size=leaf.untrimmed_size if leaf.size is None else leaf.size,
         entries=entries,
-        missing=leaf.missing,
-        answers=leaf.answers,
-        cuts=leaf.cuts,
+        open_calls=leaf.open_calls,
+        answered_calls=leaf.answered_calls,
+        trims=leaf.trims,
         pins=leaf.pins,
-        bound=leaf.bound,
-        voided=leaf.voided,
+        signed_prefix=leaf.signed_prefix,
+        signature_stale=leaf.signature_stale,
     )
 
 
@@ -241,7 +241,7 @@ def _fields(value: Struct, *without: str) -> dict[str, Any]:
 
 def _size_of(entries: Iterable[Entry]) -> Size:
     """What the facts of a unit measure by themselves, before labels and edits: tells whether they are the same."""
-    size = NOTHING
+    size = ZERO
     for entry in entries:
         fact = entry.body if isinstance(entry.body, Fact) else None
         if fact is None:

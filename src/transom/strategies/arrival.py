@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.edit import Edit, Trim
-from transom.core.policy import Aim
+from transom.core.policy import Target
 from transom.core.tokens import text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -53,18 +53,18 @@ class Clip(Struct, frozen=True, kw_only=True):
         if self.unit not in get_args(ClipUnit):
             raise InvalidSetting(f"clip: unit must be tokens, bytes or none, not {self.unit!r}")
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         if self.unit == "none":
             return
-        cap = aim.budget.share(self.tokens, self.fraction)
+        cap = target.budget.share(self.tokens, self.fraction)
         least = cap * self.allowance
         if self.unit == "bytes":
             cap, least = cap * TOKEN_BYTES, 0
         for unit in fresh(view, least):
             for spots in results_of(view, unit):
-                yield from self._cut(aim, spots, cap)
+                yield from self._cut(target, spots, cap)
 
-    def _cut(self, aim: Aim, spots: list[Spot], cap: int) -> Iterator[Trim]:
+    def _cut(self, target: Target, spots: list[Spot], cap: int) -> Iterator[Trim]:
         """What brings the texts of a result down to `cap`, if they are too long."""
         sizes = [text_bytes(spot.text) if self.unit == "bytes" else spot.tokens for spot in spots]
         if sum(sizes) <= cap * self.allowance:
@@ -72,12 +72,12 @@ class Clip(Struct, frozen=True, kw_only=True):
         most = level(sizes, cap)
         for spot, size in zip(spots, sizes, strict=True):
             if size > most:
-                yield self._clipped(aim, spot, size, int(most))
+                yield self._clipped(target, spot, size, int(most))
 
-    def _clipped(self, aim: Aim, spot: Spot, size: int, cap: int) -> Trim:
-        ref, lines = aim.ref(spot.entry), spot.text.count("\n") + 1
+    def _clipped(self, target: Target, spot: Spot, size: int, cap: int) -> Trim:
+        ref, lines = target.reference(spot.entry), spot.text.count("\n") + 1
         total = lines if self.header and lines > 1 else 0
-        counter = BYTES if self.unit == "bytes" else aim.counter
+        counter = BYTES if self.unit == "bytes" else target.counter
         keep, note = shorten(
             replace(spot, tokens=size),
             cap,
@@ -98,23 +98,23 @@ class Stub(Struct, frozen=True, kw_only=True):
     fraction: float = 0.5
     preview: int = 200
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        most = aim.budget.share(self.characters, self.fraction)
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        most = target.budget.share(self.characters, self.fraction)
         for unit in fresh(view):
             for spots in results_of(view, unit):
                 if sum(len(spot.text) for spot in spots) > most:
-                    yield from (stubbed(view, unit, aim, spot, self.preview, "stub") for spot in spots)
+                    yield from (stubbed(view, unit, target, spot, self.preview, "stub") for spot in spots)
 
 
 def fresh(view: View, over: float = 0) -> Iterator[Unit]:
     """Units with results, larger than `over` tokens, that no request has carried and nobody has touched so far."""
-    for slot in view.slots[max(0, view.stable) :]:
+    for slot in view.slots[max(0, view.shared_slots) :]:
         if isinstance(slot, Unit) and len(slot.seqs) > 1 and slot.size.tokens > over and _free(view, slot):
             yield slot
 
 
 def _free(view: View, unit: Unit) -> bool:
-    return not unit.cuts and not unit.pins and not view.held(unit)
+    return not unit.trims and not unit.pins and not view.user_restored(unit)
 
 
 def results_of(view: View, unit: Unit) -> Iterator[list[Spot]]:

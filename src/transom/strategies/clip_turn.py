@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Edit, Trim
-from transom.core.policy import Aim
-from transom.core.tokens import shown_text
+from transom.core.policy import Target
+from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.arrival import fresh, results_of
 from transom.strategies.coverage import Choice
@@ -38,8 +38,8 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
     over: float = 0.2
     to: float = 0.16
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        limit, large = aim.limit.tokens, self.tokens * self.allowance
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        limit, large = target.limit.tokens, self.tokens * self.allowance
         if not any(fresh(view, min(large, self.over * 0.25 * limit))):
             return  # however little is free
         free = max(0.25 * limit, limit - view.head_size.tokens - _standing(view))
@@ -50,7 +50,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             most = min(self.tokens, least if sum(sizes) > self.over * free else self.tokens)
             for spot in spots:
                 if spot.tokens > (most if most < self.tokens else most * self.allowance):
-                    yield _clipped(view, aim, spot, int(most))
+                    yield _clipped(view, target, spot, int(most))
 
 
 def _standing(view: View) -> int:
@@ -58,20 +58,20 @@ def _standing(view: View) -> int:
     return sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user} if key is not None)
 
 
-def _clipped(view: View, aim: Aim, spot: Spot, cap: int) -> Trim:
+def _clipped(view: View, target: Target, spot: Spot, cap: int) -> Trim:
     """A text cut to what covers most of its names, its ends included; in two halves if it has too few passages."""
-    ref, lines = aim.ref(spot.entry), spot.text.count("\n") + 1
-    index = Index.of(view, aim.budget.usable)
+    ref, lines = target.reference(spot.entry), spot.text.count("\n") + 1
+    index = Index.of(view, target.budget.usable)
     passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
     marker = partial(texts.clipped, ref, lines=lines)
-    keep, note = _covering(aim, index, spot, passages, cap, marker) or shorten(
-        spot, cap, aim.counter, marker, texts.bare(ref)
+    keep, note = _covering(target, index, spot, passages, cap, marker) or shorten(
+        spot, cap, target.counter, marker, texts.bare(ref)
     )
     return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
 
 
 def _covering(
-    aim: Aim, index: Index, spot: Spot, passages: Sequence[Passage], cap: int, marker: Callable[[int], str]
+    target: Target, index: Index, spot: Spot, passages: Sequence[Passage], cap: int, marker: Callable[[int], str]
 ) -> Form | None:
     """The form that shows its first and its last passage, those that hold most of its other names, and, where names
     leave room, what stands next to its ends. It is counted; where dense passages make more of it, fewer are chosen."""
@@ -80,11 +80,11 @@ def _covering(
         spans = joined(
             [wider(spot.text, passages[at].start, passages[at].end) for at in _chosen(index, passages, asked)]
         )
-        shown = aim.counter.count(shown_text(spot.text, spans, ""))
+        shown = target.counter.count(trimmed_text(spot.text, spans, ""))
         note = marker(spot.tokens - shown)
-        if len(spans) > 1 and shown + aim.counter.count(note) <= cap:
+        if len(spans) > 1 and shown + target.counter.count(note) <= cap:
             return tuple(spans), note
-        asked *= CLOSE * cap / (shown + aim.counter.count(note))
+        asked *= CLOSE * cap / (shown + target.counter.count(note))
     return None
 
 

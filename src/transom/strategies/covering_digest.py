@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold
-from transom.core.policy import Aim
+from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.digest_text import HEADER, quoting
@@ -55,56 +55,56 @@ class Digest(Struct, frozen=True, kw_only=True):
         """Index what came since."""
         Index.of(view, budget.usable).ready(view)
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        limit, fixed = aim.limit.tokens, aim.fixed.tokens + aim.words.tokens
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        limit, fixed = target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens
         free = max(0.25 * limit, limit - fixed)
-        start = leading(view, aim)
-        stop = before(view, aim)
-        first = Index.of(view, aim.budget.usable).first(view)
+        start = leading(view, target)
+        stop = before(view, target)
+        first = Index.of(view, target.budget.usable).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
         quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.35 * talk
-        stop = _behind(view, aim, start, tail * free)
+        stop = _behind(view, target, start, tail * free)
         old = view.slots[start:stop]
-        if not any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in old):
+        if not any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in old):
             return
-        newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in aim.required)
+        newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in target.required)
         room = limit - fixed - newer - quiet * free - HEADER
         cap = min(self.cap + 0.15 * talk, 1 - tail - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
-        used, kept = _shown(view, aim, old[:layers], texts=True), _shown(view, aim, old[layers:])
+        used, kept = _shown(view, target, old[:layers], texts=True), _shown(view, target, old[layers:])
         size = self.layer * (min(cap, room - kept) - used)
         if layers and size >= max(self.least * free, SMALLEST):
             old = old[layers:]
         else:
-            size = min(merge * free, cap, room - _shown(view, aim, old))
-        found = runs(view, aim, old)
+            size = min(merge * free, cap, room - _shown(view, target, old))
+        found = runs(view, target, old)
         gone = [slot for run in found for slot in run]
         whole = sum(slot.size.tokens for slot in gone)
         for run in found:
-            if any(isinstance(slot, Folded) or not stays(view, aim, slot) for slot in run):
+            if any(isinstance(slot, Folded) or not stays(view, target, slot) for slot in run):
                 mine = sum(slot.size.tokens for slot in run)
                 share = min(size * mine / whole, SHRINKS * mine)
-                text, quotes = quoting(view, aim, run, gone, share, 1 - 0.8 * talk)
+                text, quotes = quoting(view, target, run, gone, share, 1 - 0.8 * talk)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why=WHY)
 
 
-def _behind(view: View, aim: Aim, start: int, tail: float) -> int:
+def _behind(view: View, target: Target, start: int, tail: float) -> int:
     """Where a tail of so many tokens begins: the newest turn is in it, and no fold."""
-    stop = before(view, aim)
+    stop = before(view, target)
     left = tail - sum(slot.size.tokens for slot in view.slots[stop:])
     while stop > start and isinstance(slot := view.slots[stop - 1], Unit) and slot.size.tokens <= left:
         stop, left = stop - 1, left - slot.size.tokens
     return stop
 
 
-def _shown(view: View, aim: Aim, slots: Sequence[Slot], *, texts: bool = False) -> int:
+def _shown(view: View, target: Target, slots: Sequence[Slot], *, texts: bool = False) -> int:
     """Tokens of what stays of these slots beside what is required: pinned and kept turns; with the `texts` of folds."""
     size = 0
     for slot in slots:
         if isinstance(slot, Folded):
-            size += slot.size.tokens if texts else sum(unit.size.tokens for unit in slot.shown)
-        elif slot.key not in aim.required and stays(view, aim, slot):
+            size += slot.size.tokens if texts else sum(unit.size.tokens for unit in slot.surfaced_units)
+        elif slot.key not in target.required and stays(view, target, slot):
             size += slot.size.tokens
     return size
 
@@ -115,7 +115,7 @@ def _talk(units: Iterable[Unit], free: float) -> tuple[float, float]:
     talk = work = 0
     for unit in units:
         if len(unit.seqs) > 1:
-            work += unit.whole.tokens
+            work += unit.untrimmed_size.tokens
         else:
-            talk += unit.whole.tokens
+            talk += unit.untrimmed_size.tokens
     return max(0.0, (talk - work) / max(1, talk + work)), 1 - min(1.0, HOLDS * free / max(1, talk))

@@ -11,8 +11,8 @@ from msgspec import Struct
 from transom import texts
 from transom.core.edit import Edit
 from transom.core.message import Assistant
-from transom.core.policy import Aim
-from transom.core.unit import part_of
+from transom.core.policy import Target
+from transom.core.unit import find_part
 from transom.core.view import View
 from transom.strategies.observation_masking import Observation, Offer, observations, worthwhile
 from transom.strategies.stubs import ending, tool_words
@@ -28,16 +28,16 @@ class Dedupe(Struct, frozen=True, kw_only=True):
     tokens: int = 100
     least: float = 0.05
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        return worthwhile(aim, self._copies(view, aim), self.least, "duplicate")
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        return worthwhile(target, self._copies(view, target), self.least, "duplicate")
 
-    def _copies(self, view: View, aim: Aim) -> Iterator[Offer]:
+    def _copies(self, view: View, target: Target) -> Iterator[Offer]:
         newest: dict[str, Spot] = {}
-        for one in reversed(list(observations(view, aim.kept))):
+        for one in reversed(list(observations(view, target.protected))):
             for spot in reversed(one.spots):
                 copy = newest.setdefault(spot.text, spot)
                 if one.free and copy.entry != one.entry and spot.tokens >= self.tokens and copy.shown >= spot.shown:
-                    yield one.unit, spot, texts.duplicate(aim.ref(spot.entry), aim.ref(copy.entry))
+                    yield one.unit, spot, texts.duplicate(target.reference(spot.entry), target.reference(copy.entry))
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
@@ -55,15 +55,15 @@ class Superseded(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = PATHS
     least: float = 0.05
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        return worthwhile(aim, self._overtaken(view, aim), self.least, "superseded")
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        return worthwhile(target, self._overtaken(view, target), self.least, "superseded")
 
-    def _overtaken(self, view: View, aim: Aim) -> Iterator[Offer]:
+    def _overtaken(self, view: View, target: Target) -> Iterator[Offer]:
         """From the newest call back: what was done later is known."""
         again: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
         read: dict[str, int] = {}  # by path, the entry that read it last
         stale, whole = set[str](), set[str]()  # paths: of what was read before a write, and of what was written whole
-        for one in reversed(list(observations(view, aim.kept))):
+        for one in reversed(list(observations(view, target.protected))):
             args = _object(one.call.args)
             verb, path = self._verb(one, args), next(iter(_places(args, self.paths).values()), "")
             if not verb or ending(one.result)[1]:
@@ -74,12 +74,12 @@ class Superseded(Struct, frozen=True, kw_only=True):
                 if by is None or 2 * size < tokens:  # it said "unchanged", or something of the kind
                     again[call], by = (one.entry, tokens), read[path] if path in stale else None
                 if one.free and by is not None:
-                    note = texts.outdated(aim.ref(one.entry), aim.ref(by))
+                    note = texts.outdated(target.reference(one.entry), target.reference(by))
                     yield from ((one.unit, spot, note) for spot in one.spots)
                 read.setdefault(path, one.entry)
             elif path:
                 if one.free and path in whole:
-                    yield _arguments(view, aim, one, self.paths)
+                    yield _arguments(view, target, one, self.paths)
                 if path in read:
                     stale.add(path)
                 if verb == "write":
@@ -103,23 +103,25 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = PATHS
     least: float = 0.02
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        turns = [unit.key for unit in view.units() if isinstance(unit.head, Assistant)]
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        turns = [unit.key for unit in view.visible_units() if isinstance(unit.head, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
         old = (
-            one for one in observations(view, aim.kept) if one.unit.key < border and one.free and ending(one.result)[1]
+            one
+            for one in observations(view, target.protected)
+            if one.unit.key < border and one.free and ending(one.result)[1]
         )
-        offers = (_arguments(view, aim, one, self.paths) for one in old)
-        return worthwhile(aim, (o for o in offers if o[1].tokens >= self.tokens), self.least, "failed call")
+        offers = (_arguments(view, target, one, self.paths) for one in old)
+        return worthwhile(target, (o for o in offers if o[1].tokens >= self.tokens), self.least, "failed call")
 
 
-def _arguments(view: View, aim: Aim, one: Observation, paths: tuple[str, ...]) -> Offer:
+def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> Offer:
     """The arguments of a call, and the marker for them that still names the file."""
     turn, part = view.entries_of(one.unit)[0], ("args", one.index)
-    (_, tokens), cut = part_of(turn, part) or (None, 0), one.unit.winning().get((turn.seq, part))
+    (_, tokens), cut = find_part(turn, part) or (None, 0), one.unit.effective_trims().get((turn.seq, part))
     spot = Spot(turn.seq, part, one.call.args, tokens, tokens if cut is None else cut.tokens)
     kept = _places(_object(one.call.args), paths)
-    return one.unit, spot, texts.arguments_but(kept, aim.ref(turn.seq), tokens)
+    return one.unit, spot, texts.arguments_but(kept, target.reference(turn.seq), tokens)
 
 
 def _object(args: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from transom import texts
 from transom.core.edit import Fold
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, User, role_of
-from transom.core.policy import Aim
+from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.coverage import Choice
@@ -44,7 +44,7 @@ Standing = Unit | Folded | str
 
 
 def quoting(
-    view: View, aim: Aim, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float
+    view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float
 ) -> tuple[str, tuple[int, ...]]:
     """The text of a digest of a run of slots in about `size` tokens, and the entries it quotes. `folded`: all the slots
     that go in this cut, which stand no longer.
@@ -52,34 +52,34 @@ def quoting(
     Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest. What passages
     cost is estimated from their texts: where dense ones make more of it, less is chosen.
     """
-    index = Index.of(view, aim.budget.usable)
+    index = Index.of(view, target.budget.usable)
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
-    gone = _gone(view, aim, index, run, old)
+    gone = _gone(view, target, index, run, old)
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
     due = old.union(*(slot.seqs for slot in run if isinstance(slot, Unit)))
-    passages = _passages(view, index, seqs, due, max(MOST, aim.budget.usable // PER))
-    beside = standing(view, aim, folded)
-    units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in run)
-    titled = span(view, aim, run), units, sum(slot.whole.tokens for slot in run)
+    passages = _passages(view, index, seqs, due, max(MOST, target.budget.usable // PER))
+    beside = standing(view, target, folded)
+    units = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run)
+    titled = span(view, target, run), units, sum(slot.untrimmed_size.tokens for slot in run)
     asked, tries = size, TRIES
     while True:
         chosen = _chosen(view, index, passages, gone, beside, asked, names)
         if not chosen:
             return texts.omission(*titled), ()
-        text = texts.digest(*titled) + "".join(_quote(view, aim, index, seq, ones) for seq, ones in chosen.items())
-        counted, tries = aim.counter.count(text), tries - 1
+        text = texts.digest(*titled) + "".join(_quote(view, target, index, seq, ones) for seq, ones in chosen.items())
+        counted, tries = target.counter.count(text), tries - 1
         if counted <= LARGER * size or not tries:
             return text, tuple(chosen)
         asked *= size / counted
 
 
-def _gone(view: View, aim: Aim, index: Index, run: Sequence[Slot], old: AbstractSet[int]) -> list[Unit]:
+def _gone(view: View, target: Target, index: Index, run: Sequence[Slot], old: AbstractSet[int]) -> list[Unit]:
     """The units that a fold of these slots hides, as far back as the index reaches, and older ones that stand quoted in
     them (`old`)."""
     first = index.first(view)
     units = [unit for slot in run for unit in units_in(slot, first)]
     older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in old}) if key < first]
-    return [unit for unit in (*older, *units) if not stays(view, aim, unit)]
+    return [unit for unit in (*older, *units) if not stays(view, target, unit)]
 
 
 def _passages(view: View, index: Index, seqs: Sequence[int], due: AbstractSet[int], most: int) -> list[Passage]:
@@ -127,7 +127,7 @@ def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
     return fold.quotes if isinstance(fold, Fold) else ()
 
 
-def standing(view: View, aim: Aim | None = None, folded: Sequence[Slot] = ()) -> list[Standing]:
+def standing(view: View, target: Target | None = None, folded: Sequence[Slot] = ()) -> list[Standing]:
     """What stands in the window, once `folded` went and only what a fold leaves of it stays: units, folds, and the
     texts of the head."""
     inside = {slot.first for slot in folded}
@@ -135,14 +135,16 @@ def standing(view: View, aim: Aim | None = None, folded: Sequence[Slot] = ()) ->
     for slot in view.slots:
         if isinstance(slot, Folded) and slot.first not in inside:
             found.append(slot)
-        shown = slot.shown if isinstance(slot, Folded) else (slot,)
-        found += [unit for unit in shown if slot.first not in inside or (aim is not None and stays(view, aim, unit))]
-    return [*found, *(text for message in view.front.messages for text, _ in readable(message))]
+        shown = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
+        found += [
+            unit for unit in shown if slot.first not in inside or (target is not None and stays(view, target, unit))
+        ]
+    return [*found, *(text for message in view.head.messages for text, _ in readable(message))]
 
 
 def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:
     """The names in what stands, as it is shown: not what was cut out of it."""
-    if isinstance(one, Unit) and not one.cuts:
+    if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
     return frozenset[str]().union(*map(index.names, texts_shown(one)))
 
@@ -156,7 +158,7 @@ def _covered(index: Index, view: View, one: Standing) -> frozenset[str]:
 def texts_shown(one: Standing) -> list[str]:
     """The texts of what stands, as it is shown, without our own names of entries."""
     if isinstance(one, Unit):
-        return [text for fact in one.shown() for text, _ in readable(fact)]
+        return [text for fact in one.shown_facts() for text, _ in readable(fact)]
     return [texts.unmarked(one.text) if isinstance(one, Folded) else one]
 
 
@@ -183,7 +185,7 @@ def _cover_words(
 def _words_shown(view: View, index: Index, one: Standing) -> AbstractSet[str]:
     """The words in what stands, as it is shown."""
     words = index.words
-    if isinstance(one, Unit) and not one.cuts:
+    if isinstance(one, Unit) and not one.trims:
         return set(chain(*(spoken for seq in one.seqs for spoken in words.at(view, index, seq))))
     return set[str]().union(*map(words.shown, texts_shown(one)))
 
@@ -205,7 +207,7 @@ def _talkative(entry: Entry, verbosity: float) -> float:
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
 
 
-def _quote(view: View, aim: Aim, index: Index, seq: int, passages: Sequence[Passage]) -> str:
+def _quote(view: View, target: Target, index: Index, seq: int, passages: Sequence[Passage]) -> str:
     """What is quoted of one entry, under its name; with the entry that has changed since what a tool showed there."""
     fact = view.fetch(seq).body
     assert isinstance(fact, Fact)
@@ -215,5 +217,5 @@ def _quote(view: View, aim: Aim, index: Index, seq: int, passages: Sequence[Pass
         pieces += [stretches(text, spans)] if spans else []
     turn = view.unit(view.unit_of[seq]).seqs[0]
     changed = index.changed(turn) if seq != turn else None
-    role = role_of(fact) if changed is None else texts.changed(role_of(fact), aim.ref(changed))
-    return texts.quoted(aim.ref(seq), role, "\n".join(pieces), view.notes)
+    role = role_of(fact) if changed is None else texts.changed(role_of(fact), target.reference(changed))
+    return texts.quoted(target.reference(seq), role, "\n".join(pieces), view.notes)

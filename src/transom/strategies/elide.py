@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Edit, Trim
-from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, addressed
-from transom.core.policy import Aim
+from transom.core.message import Address, Addressed, Call, Fact, Media, Reasoning, addressed_parts
+from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.truncation import shrink, text_spots
@@ -33,18 +33,18 @@ class Elide(Struct, frozen=True):
     where: Where
     deep: bool = False
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        if view.total.tokens <= aim.goal.tokens and view.total.bytes <= aim.goal.bytes:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
             return iter(())  # too many messages or images: shortening texts does not help
-        units = _units(view, aim, self.where)
+        units = _units(view, target, self.where)
         if self.what == "arguments":
-            return _arguments(view, aim, units)
+            return _arguments(view, target, units)
         if self.what == "reasoning":
             return _reasoning(view, units)
         spots = [spot for unit in units for spot in text_spots(view, unit, of_results=self.what == "results")]
         if self.deep:
-            return iter(list(shrink(aim, view.total, aim.deep, spots, "elide", least=EXCERPT)))
-        return shrink(aim, view.total, aim.goal, spots, "elide")
+            return iter(list(shrink(target, view.total, target.deep_goal, spots, "elide", least=EXCERPT)))
+        return shrink(target, view.total, target.goal, spots, "elide")
 
 
 class DropMedia(Struct, frozen=True):
@@ -53,33 +53,37 @@ class DropMedia(Struct, frozen=True):
 
     old: bool = False
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        if self.old and view.total.images <= aim.goal.images and view.total.bytes <= aim.goal.bytes:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        if self.old and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
             return
-        for unit in view.units():
-            if not self.old or not (unit.key == aim.newest or unit.key in aim.kept or unit.pins or view.held(unit)):
+        for unit in view.visible_units():
+            if not self.old or not (
+                unit.key == target.newest_unit or unit.key in target.protected or unit.pins or view.user_restored(unit)
+            ):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
-                        yield Trim(entry=seq, part=address, note=texts.media(aim.ref(seq), part.media), why="media")
+                        yield Trim(
+                            entry=seq, part=address, note=texts.media(target.reference(seq), part.media), why="media"
+                        )
 
 
-def _units(view: View, aim: Aim, where: Where) -> list[Unit]:
+def _units(view: View, target: Target, where: Where) -> list[Unit]:
     if where == "newest":
-        slot = view.slots[view.index(aim.newest)]
+        slot = view.slots[view.slot_index(target.newest_unit)]
         return [slot] if isinstance(slot, Unit) else []
     if where == "required":
-        return [unit for unit in view.units() if unit.key in aim.required]
-    return [unit for unit in view.units() if unit.key != aim.newest and unit.key not in aim.required]
+        return [unit for unit in view.visible_units() if unit.key in target.required]
+    return [unit for unit in view.visible_units() if unit.key != target.newest_unit and unit.key not in target.required]
 
 
-def _arguments(view: View, aim: Aim, units: list[Unit]) -> Iterator[Edit]:
+def _arguments(view: View, target: Target, units: list[Unit]) -> Iterator[Edit]:
     """A marker that is still JSON, the longest first; then the shortest one."""
     calls = [(tokens, seq, address) for seq, address, part, tokens in _parts(view, units) if isinstance(part, Call)]
     calls.sort(key=lambda call: (-call[0], call[1:]))
     for tokens, seq, part in calls:
-        yield Trim(entry=seq, part=part, note=texts.arguments(aim.ref(seq), tokens), why="elide")
+        yield Trim(entry=seq, part=part, note=texts.arguments(target.reference(seq), tokens), why="elide")
     for _, seq, part in calls:
-        yield Trim(entry=seq, part=part, note=texts.bare_arguments(aim.ref(seq)), why="elide")
+        yield Trim(entry=seq, part=part, note=texts.bare_arguments(target.reference(seq)), why="elide")
 
 
 def _reasoning(view: View, units: list[Unit]) -> Iterator[Edit]:
@@ -91,9 +95,9 @@ def _reasoning(view: View, units: list[Unit]) -> Iterator[Edit]:
 def _parts(view: View, units: list[Unit] | tuple[Unit, ...]) -> Iterator[tuple[int, Address, Addressed, int]]:
     """Each part that no edit has shortened yet, with its entry and tokens; arguments also if one has."""
     for unit in units:
-        gone = unit.winning()
+        gone = unit.effective_trims()
         for entry in view.entries_of(unit):
             if isinstance(entry.body, Fact):
-                for position, (address, part) in enumerate(addressed(entry.body), start=1):
+                for position, (address, part) in enumerate(addressed_parts(entry.body), start=1):
                     if (entry.seq, address) not in gone or isinstance(part, Call):
                         yield entry.seq, address, part, entry.tokens[position]

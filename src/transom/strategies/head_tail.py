@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
-from transom.core.policy import Aim
-from transom.core.tokens import NOTHING, Size
+from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.strategies.omission import MARKER, freed, left_out, stays
@@ -27,10 +27,10 @@ class HeadTail(Struct, frozen=True, kw_only=True):
     tokens: bool = False
     least: float = 0.1
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         start = self._fitting(takewhile(lambda slot: isinstance(slot, Unit), view.slots), self.first)
         stop = len(view.slots) - self._fitting(reversed(view.slots), self.last)
-        return _without(view, aim, start, stop, self.least)
+        return _without(view, target, start, stop, self.least)
 
     def _fitting(self, slots: Iterable[Slot], room: int) -> int:
         """How many of these slots there is room for; notes, which a plan adds at the end, take none (law 8)."""
@@ -49,24 +49,24 @@ class Rounds(Struct, frozen=True, kw_only=True):
     last: int = 4
     least: float = 0.1
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         starts = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
-        return _without(view, aim, 0, starts[-self.last] if self.last <= len(starts) else 0, self.least)
+        return _without(view, target, 0, starts[-self.last] if self.last <= len(starts) else 0, self.least)
 
 
-def _without(view: View, aim: Aim, start: int, stop: int, least: float) -> Iterator[Edit]:
+def _without(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
     """Leaves these slots out where that frees something: not the task that leads them, nothing from the newest or an
     open unit on, and what somebody took back only if it must be."""
-    stop = max(0, min(stop, view.index(view.newest), *map(view.index, view.open)))
-    while start < stop and view.slots[start].first in aim.required:
+    stop = max(0, min(stop, view.slot_index(view.newest_unit), *map(view.slot_index, view.open_units)))
+    while start < stop and view.slots[start].first in target.required:
         start += 1
-    folds, saved = list[Fold](), NOTHING
-    for free, run in groupby(view.slots[start:stop], lambda slot: aim.hard or not view.held(slot)):
+    folds, saved = list[Fold](), ZERO
+    for free, run in groupby(view.slots[start:stop], lambda slot: target.hard or not view.user_restored(slot)):
         slots = list(run)
-        gain = reduce(Size.plus, (freed(view, aim, slot) for slot in slots), NOTHING.minus(MARKER))
-        going = any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in slots)
+        gain = reduce(Size.plus, (freed(view, target, slot) for slot in slots), ZERO.minus(MARKER))
+        going = any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in slots)
         if free and going and gain.bytes > 0:
-            folds.append(left_out(view, aim, slots))
+            folds.append(left_out(view, target, slots))
             saved = saved.plus(gain)
-    if aim.hard or aim.pressure(view) - aim.pressure(view, saved) >= least:
+    if target.hard or target.pressure(view) - target.pressure(view, saved) >= least:
         yield from folds

@@ -93,7 +93,7 @@ class Index:
         """The index of a view's stored entries, made further where it stopped last time."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         index = cast("Index | None", view.memo.get(Index))
-        n = min(view.n, stored(view.log))  # a plan's own entries may never come to be
+        n = min(view.length, stored(view.log))  # a plan's own entries may never come to be
         if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
             index = view.memo[Index] = Index(reach, _first(view, n, reach))
         while index.n < n:
@@ -120,7 +120,7 @@ class Index:
 
     def first(self, view: View) -> int:
         """The key of the oldest unit that is indexed."""
-        return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.n
+        return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def names(self, text: str) -> frozenset[str]:
         """The names in a text that stands in the window: it is looked at once while it stands."""

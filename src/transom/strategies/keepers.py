@@ -16,7 +16,7 @@ from transom import texts
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
 from transom.core.message import Assistant, Instruction, User
-from transom.core.policy import Aim, Kept
+from transom.core.policy import KeptUnit, Target
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -38,23 +38,23 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     least: int = 50
     each: int | None = None
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
-        rooms = (int(self.fraction * room) for room in list(aim.limit)[1:])
-        left = Size(aim.budget.share(self.tokens, self.fraction), *rooms)
-        for unit in reversed([unit for unit in view.units() if isinstance(unit.head, (User, Instruction))]):
-            if unit.key in aim.required or (self.each is not None and unit.size.tokens > self.each):
+    def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
+        rooms = (int(self.fraction * room) for room in list(target.limit)[1:])
+        left = Size(target.budget.share(self.tokens, self.fraction), *rooms)
+        for unit in reversed([unit for unit in view.visible_units() if isinstance(unit.head, (User, Instruction))]):
+            if unit.key in target.required or (self.each is not None and unit.size.tokens > self.each):
                 continue
             if fits(unit.size, left):
                 left = left.minus(unit.size)
-                yield Kept(unit.key, SAID)
+                yield KeptUnit(unit.key, SAID)
                 continue
             fitting = left.tokens >= self.least and left.messages > 0
-            if fitting and (trim := _excerpt(view, aim, unit, left.tokens)) is not None:
-                yield Kept(unit.key, SAID, trim)
+            if fitting and (trim := _excerpt(view, target, unit, left.tokens)) is not None:
+                yield KeptUnit(unit.key, SAID, trim)
             return
 
 
-def _excerpt(view: View, aim: Aim, unit: Unit, tokens: int) -> Trim | None:
+def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
     """The longest text of a message shortened so that all of it comes to so many tokens."""
     spots = list(text_spots(view, unit, of_results=False))
     if not spots:
@@ -63,8 +63,8 @@ def _excerpt(view: View, aim: Aim, unit: Unit, tokens: int) -> Trim | None:
     cap = tokens - (unit.size.tokens - spot.shown)
     if cap <= 0:
         return None
-    ref = aim.ref(spot.entry)
-    keep, note = shorten(spot, cap, aim.counter, lambda gone: texts.excerpt(ref, gone), texts.bare(ref))
+    ref = target.reference(spot.entry)
+    keep, note = shorten(spot, cap, target.counter, lambda gone: texts.excerpt(ref, gone), texts.bare(ref))
     return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=SAID)
 
 
@@ -80,21 +80,21 @@ class KeepTools(Struct, frozen=True):
     tokens: int = UNLIMITED
     fraction: float = 1.0
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
-        return islice(self._newest(view, aim.budget.share(self.tokens, self.fraction)), self.most)
+    def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
+        return islice(self._newest(view, target.budget.share(self.tokens, self.fraction)), self.most)
 
-    def _newest(self, view: View, each: int) -> Iterator[Kept]:
+    def _newest(self, view: View, each: int) -> Iterator[KeptUnit]:
         seen: set[tuple[str, str, str]] = set()
         wanted: dict[str, list[str]] = {}
         for tool, _, argument in (name.partition(":") for name in self.names):
             wanted.setdefault(tool, []).append(argument)
-        for unit in reversed(list(view.units())):
+        for unit in reversed(list(view.visible_units())):
             turn = unit.head
-            if isinstance(turn, Assistant) and not unit.missing:
+            if isinstance(turn, Assistant) and not unit.open_calls:
                 asked = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
                 keys = {(call.name, argument, _value(call.args, argument)) for call, argument in asked}
                 if keys - seen and unit.size.tokens <= each:
-                    yield Kept(unit.key, f"newest {', '.join(sorted({name for name, _, _ in keys - seen}))}")
+                    yield KeptUnit(unit.key, f"newest {', '.join(sorted({name for name, _, _ in keys - seen}))}")
                     seen |= keys
 
 

@@ -20,8 +20,8 @@ from transom import texts
 from transom.core.budget import fits
 from transom.core.edit import Edit, Fold, Span, Trim
 from transom.core.message import Fact, Note, User, role_of
-from transom.core.policy import Aim, Kept, Strategy
-from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, NOTHING, Size, text_bytes
+from transom.core.policy import KeptUnit, Strategy, Target
+from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies import last_resort
@@ -55,8 +55,10 @@ class KeepKey(Struct, frozen=True, kw_only=True):
     share: float = 0.5
     newest: int = 10
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Kept]:
-        units = [unit for unit in view.units() if unit.key < aim.newest and unit.key not in aim.required]
+    def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
+        units = [
+            unit for unit in view.visible_units() if unit.key < target.newest_unit and unit.key not in target.required
+        ]
         recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
         told, gone = _told(view)
         stale = {told[at].entry for at in gone}
@@ -68,13 +70,13 @@ class KeepKey(Struct, frozen=True, kw_only=True):
             worth[unit.key] = score / unit.size.tokens
             why[unit.key] = f"score {score:.1f}: {', '.join(reasons)}"
         best = sorted((unit for unit in units if worth[unit.key]), key=lambda unit: (-worth[unit.key], -unit.key))
-        room = [max(0, most - base) * self.share for most, base in zip(aim.goal, aim.fixed, strict=True)]
-        half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), NOTHING
-        kept: dict[int, Kept] = {}
+        room = [max(0, most - base) * self.share for most, base in zip(target.goal, target.fixed_size, strict=True)]
+        half, whole, used = Size(*(int(part / 2) for part in room)), Size(*map(int, room)), ZERO
+        kept: dict[int, KeptUnit] = {}
         newest = ((unit, half, "newest") for unit in units[: -self.newest - 1 : -1])
         for unit, most, reason in (*newest, *((unit, whole, why[unit.key]) for unit in best)):
             if unit.key not in kept and fits(used.plus(unit.size), most):
-                used, kept[unit.key] = used.plus(unit.size), Kept(unit.key, reason)
+                used, kept[unit.key] = used.plus(unit.size), KeptUnit(unit.key, reason)
         yield from kept.values()
 
 
@@ -90,62 +92,62 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
 
     least: float = 0.1
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        going = _runs(view, aim)
-        gone = reduce(Size.plus, (freed(view, aim, slot) for run in going for slot in run), NOTHING)
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        going = _runs(view, target)
+        gone = reduce(Size.plus, (freed(view, target, slot) for run in going for slot in run), ZERO)
         after = view.total.minus(gone)
-        near, far = aim.goal.minus(after), aim.limit.minus(aim.words).minus(after)
+        near, far = target.goal.minus(after), target.limit.minus(target.due_notes).minus(after)
         room = Size(*(max(a, min(b, c // TENTH)) for a, b, c in zip(near, far, gone, strict=True)))
         room = replace(room, bytes=min(room.bytes, gone.bytes * 9 // 10))  # a fold must be shorter
-        titles = [texts.key_points(span(view, aim, run)) for run in going]
-        quotes = _quotes(view, aim, going, room.minus(_cost(aim, titles)))
-        folds = [_fold(view, aim, run, title, quotes) for run, title in zip(going, titles, strict=True)]
-        saved = gone.minus(_cost(aim, [fold.text for fold in folds]))
-        gain = aim.pressure(view) - aim.pressure(view, saved)
-        if aim.hard or gain >= self.least or fits(view.total.minus(saved), aim.goal):
+        titles = [texts.key_points(span(view, target, run)) for run in going]
+        quotes = _quotes(view, target, going, room.minus(_cost(target, titles)))
+        folds = [_fold(view, target, run, title, quotes) for run, title in zip(going, titles, strict=True)]
+        saved = gone.minus(_cost(target, [fold.text for fold in folds]))
+        gain = target.pressure(view) - target.pressure(view, saved)
+        if target.hard or gain >= self.least or fits(view.total.minus(saved), target.goal):
             yield from folds
 
 
-def previews(view: View, aim: Aim) -> Iterator[Edit]:
+def previews(view: View, target: Target) -> Iterator[Edit]:
     """Large results, but for the newest unit's and pinned ones, as stubs."""
     for slot in view.slots:
-        spared = not isinstance(slot, Unit) or slot.key == aim.newest or slot.pins or view.held(slot)
+        spared = not isinstance(slot, Unit) or slot.key == target.newest_unit or slot.pins or view.user_restored(slot)
         if isinstance(slot, Unit) and not spared:
             large = (spot for spots in results_of(view, slot) for spot in spots if spot.shown > 2 * (PREVIEW + 40))
-            yield from (stubbed(view, slot, aim, spot, PREVIEW, "preview") for spot in large)
+            yield from (stubbed(view, slot, target, spot, PREVIEW, "preview") for spot in large)
 
 
-def outlines(view: View, aim: Aim) -> Iterator[Edit]:
+def outlines(view: View, target: Target) -> Iterator[Edit]:
     """Long texts as their first paragraph and their points; of required and pinned ones only where nothing fits."""
-    for unit in view.units():
-        if (aim.hard or not (unit.key in aim.required or pinned(view, unit))) and not view.held(unit):
+    for unit in view.visible_units():
+        if (target.hard or not (unit.key in target.required or pinned(view, unit))) and not view.user_restored(unit):
             long = (spot for spot in text_spots(view, unit, of_results=False) if spot.shown > OUTLINE)
-            yield from (_outline(aim, spot) for spot in long)
+            yield from (_outline(target, spot) for spot in long)
 
 
-def last_rounds(view: View, aim: Aim) -> Iterator[Edit]:
+def last_rounds(view: View, target: Target) -> Iterator[Edit]:
     """All before the last rounds becomes one slot with excerpts of what must stay. A round begins with a user message,
     or, where there are not enough of them, with any unit."""
     units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.head, Note)]
     rounds = [unit.key for unit in units if isinstance(unit.head, User)]
     if len(rounds) <= ROUNDS:
         rounds = [unit.key for unit in units]
-    if len(rounds) > ROUNDS and (aim.hard or not any(map(view.held, view.slots))):
-        shorter_and_shorter = last_resort.before_newest(view, replace(aim, newest=rounds[-ROUNDS]))
-        yield from islice(shorter_and_shorter, None if aim.hard else 1)
+    if len(rounds) > ROUNDS and (target.hard or not any(map(view.user_restored, view.slots))):
+        shorter_and_shorter = last_resort.before_newest(view, replace(target, newest_unit=rounds[-ROUNDS]))
+        yield from islice(shorter_and_shorter, None if target.hard else 1)
 
 
 KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_rounds)
 """The choice, and the fallbacks behind it."""
 
 
-def _runs(view: View, aim: Aim) -> list[Sequence[Slot]]:
+def _runs(view: View, target: Target) -> list[Sequence[Slot]]:
     """What may be folded: behind the leading task, before the newest unit, around the places that are held."""
-    found = runs(view, aim, view.slots[leading(view, aim) : before(view, aim)])
-    return [run for run in found if any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in run)]
+    found = runs(view, target, view.slots[leading(view, target) : before(view, target)])
+    return [run for run in found if any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in run)]
 
 
-def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
+def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
     told, gone = _told(view)
     heard = {one.entry: view.unit(view.unit_of[one.entry]) for one in told}
@@ -153,7 +155,7 @@ def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -
     folded = {
         entry: unit.key
         for entry, unit in heard.items()
-        if any(first <= unit.key <= last for first, last in spans) and not stays(view, aim, unit)
+        if any(first <= unit.key <= last for first, last in spans) and not stays(view, target, unit)
     }
     ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()
     for at, (entry, one, role) in enumerate(told):
@@ -165,24 +167,24 @@ def _quotes(view: View, aim: Aim, going: Sequence[Sequence[Slot]], room: Size) -
     for _, at, line in sorted(ranked):
         if room.tokens < LEAST:
             break
-        size = Size(aim.counter.count(line), text_bytes(line))
+        size = Size(target.counter.count(line), text_bytes(line))
         if fits(size, room):
             room = room.minus(size)
             chosen.append((at, folded[told[at].entry], line))
     return [(key, line) for _, key, line in sorted(chosen)]
 
 
-def _fold(view: View, aim: Aim, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:
+def _fold(view: View, target: Target, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:
     first, last = run[0].first, run[-1].last
     mine = [(view.unit(key).seqs[0], line) for key, line in quotes if first <= key <= last]
     text, entries = "".join(line for _, line in mine), tuple(dict.fromkeys(entry for entry, _ in mine))
     fold = Fold(first=first, last=last, text=title + text, quotes=entries, why="key messages")
-    return fold if text and view.refusal(fold) is None else left_out(view, aim, run)
+    return fold if text and view.refusal(fold) is None else left_out(view, target, run)
 
 
-def _cost(aim: Aim, said: Sequence[str]) -> Size:
+def _cost(target: Target, said: Sequence[str]) -> Size:
     """What texts of folds take, each a message."""
-    tokens = sum(MESSAGE_TOKENS + aim.counter.count(text) for text in said)
+    tokens = sum(MESSAGE_TOKENS + target.counter.count(text) for text in said)
     return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in said), 0, len(said))
 
 
@@ -204,7 +206,7 @@ def _heard(view: View) -> list[int]:
         if isinstance(top, Unit):
             newest[top.key] = None
         else:
-            stack.extend(top.kids)
+            stack.extend(top.children)
     folds = (view.fetch(slot.seq).body for slot in view.slots if isinstance(slot, Folded))
     quoted = (view.unit_of[entry] for fold in folds if isinstance(fold, Fold) for entry in fold.quotes)
     return sorted(newest.keys() | set(quoted))
@@ -216,7 +218,7 @@ def _said(view: View, key: int) -> tuple[Told, ...]:
     return tuple(Told(unit.seqs[0], one, role_of(fact)) for one in statements(spoken(fact)))
 
 
-def _outline(aim: Aim, spot: Spot) -> Trim:
+def _outline(target: Target, spot: Spot) -> Trim:
     """The first paragraph of a text, and every line after it that is a bullet, a numbered point or a heading."""
     keep: list[Span] = []
     at, opening = 0, True
@@ -227,5 +229,5 @@ def _outline(aim: Aim, spot: Spot) -> Trim:
             keep.append((start, at + len(line)))
         at += len(line)
     gone = spot.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
-    note = texts.excerpt(aim.ref(spot.entry), gone)
+    note = texts.excerpt(target.reference(spot.entry), gone)
     return Trim(entry=spot.entry, part=spot.part, keep=tuple(keep), note=note, why="outline")

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core.budget import fits
 from transom.core.edit import Edit, Fold, Pin
-from transom.core.policy import Aim
-from transom.core.tokens import NOTHING, Size
+from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 
@@ -29,45 +29,45 @@ class Omit(Struct, frozen=True, kw_only=True):
 
     least: float = 0.1
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        start, stop = self._range(view, aim)
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        start, stop = self._range(view, target)
         runs: list[list[int]] = [[]]
-        saved, some = NOTHING, False
+        saved, some = ZERO, False
         for at in range(start, stop):
             slot = view.slots[at]
-            if not aim.hard and view.held(slot):
+            if not target.hard and view.user_restored(slot):
                 runs.append([])
                 continue
             if not runs[-1]:
                 saved = saved.minus(MARKER)
-            saved = saved.plus(freed(view, aim, slot))
+            saved = saved.plus(freed(view, target, slot))
             runs[-1].append(at)
-            some = some or (isinstance(slot, Unit) and not stays(view, aim, slot))
-            if some and fits(view.total.minus(saved), aim.goal):  # a fold alone is not folded again
+            some = some or (isinstance(slot, Unit) and not stays(view, target, slot))
+            if some and fits(view.total.minus(saved), target.goal):  # a fold alone is not folded again
                 break
-        if not aim.hard and not self._pays(view, aim, saved):
+        if not target.hard and not self._pays(view, target, saved):
             return
         for run in runs:
             slots = [view.slots[at] for at in run]
-            if any(isinstance(slot, Unit) and not stays(view, aim, slot) for slot in slots):
-                yield left_out(view, aim, slots)
+            if any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in slots):
+                yield left_out(view, target, slots)
 
-    def _range(self, view: View, aim: Aim) -> tuple[int, int]:
-        return leading(view, aim), before(view, aim)
+    def _range(self, view: View, target: Target) -> tuple[int, int]:
+        return leading(view, target), before(view, target)
 
-    def _pays(self, view: View, aim: Aim, saved: Size) -> bool:
-        return aim.pressure(view) - aim.pressure(view, saved) >= self.least
+    def _pays(self, view: View, target: Target, saved: Size) -> bool:
+        return target.pressure(view) - target.pressure(view, saved) >= self.least
 
 
-def freed(view: View, aim: Aim, slot: Slot) -> Size:
+def freed(view: View, target: Target, slot: Slot) -> Size:
     """What folding a slot frees: all but the units in it that surface."""
-    shown = (slot,) if isinstance(slot, Unit) else slot.shown
-    return reduce(Size.minus, (unit.size for unit in shown if stays(view, aim, unit)), slot.size)
+    shown = (slot,) if isinstance(slot, Unit) else slot.surfaced_units
+    return reduce(Size.minus, (unit.size for unit in shown if stays(view, target, unit)), slot.size)
 
 
-def stays(view: View, aim: Aim, unit: Unit) -> bool:
+def stays(view: View, target: Target, unit: Unit) -> bool:
     """Whether a fold leaves a unit standing: it is kept, or somebody pinned it. A plan's own pins go with the fold."""
-    return unit.key in aim.kept or pinned(view, unit)
+    return unit.key in target.protected or pinned(view, unit)
 
 
 def pinned(view: View, unit: Unit) -> bool:
@@ -76,39 +76,42 @@ def pinned(view: View, unit: Unit) -> bool:
     return any(isinstance(pin, Pin) and not pin.implied for pin in pins)
 
 
-def before(view: View, aim: Aim) -> int:
+def before(view: View, target: Target) -> int:
     """How many slots stand before the newest unit; none where there are only notes."""
-    return max(0, view.index(aim.newest))
+    return max(0, view.slot_index(target.newest_unit))
 
 
-def leading(view: View, aim: Aim) -> int:
+def leading(view: View, target: Target) -> int:
     """How many slots in front must stay: the task that leads them."""
-    stop = before(view, aim)
-    return next((at for at in range(stop) if view.slots[at].first not in aim.required), stop)
+    stop = before(view, target)
+    return next((at for at in range(stop) if view.slots[at].first not in target.required), stop)
 
 
-def runs(view: View, aim: Aim, slots: Sequence[Slot]) -> list[list[Slot]]:
+def runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
     """Slots that stand together; places that somebody took back are left alone until the limit itself is passed."""
     found: list[list[Slot]] = [[]]
     for slot in slots:
-        if not aim.hard and view.held(slot):
+        if not target.hard and view.user_restored(slot):
             found.append([])
         else:
             found[-1].append(slot)
     return [run for run in found if run]
 
 
-def left_out(view: View, aim: Aim, slots: Sequence[Slot]) -> Fold:
+def left_out(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
     """The fold that leaves these slots out."""
-    units = sum(slot.units if isinstance(slot, Folded) else 1 for slot in slots)
-    tokens = sum(slot.whole.tokens for slot in slots)
-    where = span(view, aim, slots)
+    units = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in slots)
+    tokens = sum(slot.untrimmed_size.tokens for slot in slots)
+    where = span(view, target, slots)
     fold = Fold(first=slots[0].first, last=slots[-1].last, text=texts.omission(where, units, tokens), why="compaction")
     # where messages are short and few, a marker may be longer than what it stands for
     return fold if view.refusal(fold) is None else replace(fold, text=texts.bare(where))
 
 
-def span(view: View, aim: Aim, slots: Sequence[Slot]) -> str:
+def span(view: View, target: Target, slots: Sequence[Slot]) -> str:
     """The entries that slots stand for, named."""
-    first, last = aim.ref(view.unit(slots[0].first).seqs[0]), aim.ref(view.unit(slots[-1].last).seqs[-1])
+    first, last = (
+        target.reference(view.unit(slots[0].first).seqs[0]),
+        target.reference(view.unit(slots[-1].last).seqs[-1]),
+    )
     return first if first == last else f"{first} to {last}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from transom.core.message import Call, Fact, Note, Text, addressed, said
+from transom.core.message import Call, Fact, Note, Text, addressed_parts, own_text
 from transom.texts import gap
 
 WHOLE = 480
@@ -57,10 +57,10 @@ def readable(fact: Fact) -> list[tuple[str, int]]:
     """
     if isinstance(fact, Note) and fact.key:
         return []
-    if own := said(fact):
+    if own := own_text(fact):
         return [(own, 0)]
     texts: list[tuple[str, int]] = []
-    for position, (_, part) in enumerate(addressed(fact), start=1):
+    for position, (_, part) in enumerate(addressed_parts(fact), start=1):
         if isinstance(part, Text):
             texts.append((part.text, position))
         elif isinstance(part, Call):

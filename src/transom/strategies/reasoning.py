@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.core.edit import Edit, Trim
-from transom.core.message import Assistant, Reasoning, addressed
-from transom.core.policy import Aim
+from transom.core.message import Assistant, Reasoning, addressed_parts
+from transom.core.policy import Target
 from transom.core.view import View
 from transom.strategies.omission import pinned
 
@@ -23,18 +23,24 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
     current: bool = False
     least: float = 0.05
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        stop = view.n if self.current or view.newest_user is None else view.newest_user
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        stop = view.length if self.current or view.newest_user is None else view.newest_user
         found: list[tuple[Trim, int]] = []
-        for unit in view.units():
-            if unit.key >= stop or unit.key == aim.newest or unit.voided or view.held(unit) or pinned(view, unit):
+        for unit in view.visible_units():
+            if (
+                unit.key >= stop
+                or unit.key == target.newest_unit
+                or unit.signature_stale
+                or view.user_restored(unit)
+                or pinned(view, unit)
+            ):
                 continue
             if isinstance(unit.head, Assistant):
-                gone = unit.winning() if unit.cuts else {}
+                gone = unit.effective_trims() if unit.trims else {}
                 entry = view.entries_of(unit)[0]
-                for position, (address, part) in enumerate(addressed(unit.head), start=1):
+                for position, (address, part) in enumerate(addressed_parts(unit.head), start=1):
                     if isinstance(part, Reasoning) and (entry.seq, address) not in gone:
                         trim = Trim(entry=entry.seq, part=address, why="old reasoning")
                         found.append((trim, entry.tokens[position]))
-        if sum(tokens for _, tokens in found) >= self.least * aim.limit.tokens:
+        if sum(tokens for _, tokens in found) >= self.least * target.limit.tokens:
             yield from (trim for trim, _ in found)

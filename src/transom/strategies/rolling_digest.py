@@ -11,8 +11,8 @@ from msgspec import Struct
 from transom.core.budget import UNLIMITED, Budget, fits
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
-from transom.core.policy import Aim
-from transom.core.tokens import NOTHING, Size
+from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.strategies.digest_text import quoting
@@ -44,28 +44,28 @@ class Rolling(Struct, frozen=True, kw_only=True):
         """Index what came since."""
         Index.of(view, budget.usable).ready(view)
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        limit, whole = aim.limit.tokens, aim.budget.limits(view.ratio).tokens
-        free = max(0.25 * limit, limit - aim.fixed.tokens - aim.words.tokens)
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        limit, whole = target.limit.tokens, target.budget.limits(view.calibration).tokens
+        free = max(0.25 * limit, limit - target.fixed_size.tokens - target.due_notes.tokens)
         size = min(self.size, self.share * free)
-        found = runs(view, aim, self._between(view, aim, size, free))
-        old = [run for run in found if any(isinstance(s, Unit) and not stays(view, aim, s) for s in run)]
+        found = runs(view, target, self._between(view, target, size, free))
+        old = [run for run in found if any(isinstance(s, Unit) and not stays(view, target, s) for s in run)]
         gone = list(chain(*old))
-        gain = reduce(Size.plus, (freed(view, aim, slot) for slot in gone), NOTHING)
-        size = min(size, gain.tokens / 2, whole - aim.words.tokens - view.total.tokens + gain.tokens)
+        gain = reduce(Size.plus, (freed(view, target, slot) for slot in gone), ZERO)
+        size = min(size, gain.tokens / 2, whole - target.due_notes.tokens - view.total.tokens + gain.tokens)
         saved = gain.minus(Size(int(size), 0, 0, len(old)))
-        if aim.hard or aim.pressure(view) - aim.pressure(view, saved) >= self.least:
+        if target.hard or target.pressure(view) - target.pressure(view, saved) >= self.least:
             for run in old:
-                text, quotes = quoting(view, aim, run, gone, size / len(old), 1.0)
+                text, quotes = quoting(view, target, run, gone, size / len(old), 1.0)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why="digest")
 
-    def _between(self, view: View, aim: Aim, size: float, free: float) -> list[Slot]:
+    def _between(self, view: View, target: Target, size: float, free: float) -> list[Slot]:
         """The slots between both ends."""
-        stop = before(view, aim)
+        stop = before(view, target)
         if self.rounds:
             users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
             stop = min(stop, users[-self.rounds] if self.rounds <= len(users) else 0)
-        start = min(leading(view, aim), stop)
+        start = min(leading(view, target), stop)
         start += _fitting(view.slots[start:stop], size, self.first)
         tail = min(self.tail, self.tail_share * free)
         return view.slots[start : stop - _fitting(reversed(view.slots[start:stop]), tail, self.last)]
@@ -75,7 +75,7 @@ def _fitting(slots: Iterable[Slot], tokens: float, messages: int) -> int:
     """How many turns from here on there is room for, up to a fold; notes, which a plan adds, take none (law 8)."""
     count, left = 0, Size(int(tokens), UNLIMITED, UNLIMITED, messages)
     for slot in slots:
-        size = NOTHING if isinstance(slot, Unit) and isinstance(slot.head, Note) else slot.size
+        size = ZERO if isinstance(slot, Unit) and isinstance(slot.head, Note) else slot.size
         if not isinstance(slot, Unit) or not fits(size, left):
             break
         count, left = count + 1, left.minus(size)

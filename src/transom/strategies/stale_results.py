@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.core.edit import Edit
-from transom.core.policy import Aim
+from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.stubs import stubbed
@@ -31,21 +31,23 @@ class StubStale(Struct, frozen=True, kw_only=True):
     free_share: float = 0.15
     preview: int = 60
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
-        stale = list(self._stale(view, aim))
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        stale = list(self._stale(view, target))
         worth = self.preview + 40  # the marker's own tokens
         saved = sum(spot.shown - worth for _, spot in stale)
-        needed = max(aim.budget.share(self.free, self.free_share), view.total.tokens - aim.goal.tokens)
+        needed = max(target.budget.share(self.free, self.free_share), view.total.tokens - target.goal.tokens)
         if saved >= needed:
-            yield from (stubbed(view, unit, aim, spot, self.preview, "stale") for unit, spot in stale)
+            yield from (stubbed(view, unit, target, spot, self.preview, "stale") for unit, spot in stale)
 
-    def _stale(self, view: View, aim: Aim) -> Iterator[tuple[Unit, Spot]]:
-        newer, keep = 0, aim.budget.share(self.keep, self.keep_share)
+    def _stale(self, view: View, target: Target) -> Iterator[tuple[Unit, Spot]]:
+        newer, keep = 0, target.budget.share(self.keep, self.keep_share)
         for slot in reversed(view.slots):
             if not isinstance(slot, Unit) or len(slot.seqs) == 1:
                 continue
             spots = list(text_spots(view, slot, of_results=True))
-            spared = slot.key == aim.newest or slot.key in aim.kept or slot.pins or view.held(slot)
+            spared = (
+                slot.key == target.newest_unit or slot.key in target.protected or slot.pins or view.user_restored(slot)
+            )
             if newer > keep and not spared:
                 yield from (
                     (slot, spot) for spot in spots if self._large(spot) and not is_read_back(view, slot, spot.entry)

@@ -9,8 +9,8 @@ from itertools import chain
 from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.message import Text, ToolResult
-from transom.core.policy import Aim
-from transom.core.tokens import shown_text
+from transom.core.policy import Target
+from transom.core.tokens import trimmed_text
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.passages import joined
@@ -60,19 +60,19 @@ def outcome(result: ToolResult) -> str:
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
 
-def stubbed(view: View, unit: Unit, aim: Aim, spot: Spot, preview: int, why: str) -> Trim:
+def stubbed(view: View, unit: Unit, target: Target, spot: Spot, preview: int, why: str) -> Trim:
     """The trim that shows a stub in place of a result's text: a marker, and `preview` tokens of what tells most.
 
     Of a file, or where all went well, "error" is a word like others: of a success only the summaries tell.
     """
-    ref, call = aim.ref(spot.entry), view.tool_of(unit, spot.entry)
+    ref, call = target.reference(spot.entry), view.call_of(unit, spot.entry)
     result = view.entries_of(unit)[unit.seqs.index(spot.entry)].body
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
     marker = texts.stub(ref, name, spot.tokens, spot.text.count("\n") + 1, outcome(result))
-    cap = preview + aim.counter.count(marker)
+    cap = preview + target.counter.count(marker)
     ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
-    keep, note = told(spot, cap, aim.counter, marker, texts.bare(ref), chain(*_lines(spot.text)[:ranks]))
+    keep, note = told(spot, cap, target.counter, marker, texts.bare(ref), chain(*_lines(spot.text)[:ranks]))
     return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)
 
 
@@ -89,7 +89,7 @@ def told(spot: Spot, cap: int, counter: Counts, note: str, bare: str, lines: Ite
     keep = len(text) * max(0, room - sum(counter.count(text[a:b]) for a, b in chosen)) / max(1, spot.tokens)
     for share in (1.0, 0.85, 0.7, 0.5, 0.25, 0.0) if chosen else ():
         spans = joined([*chosen, *halves(text, int(keep * share))])
-        if counter.count(shown_text(text, spans, note)) <= cap:
+        if counter.count(trimmed_text(text, spans, note)) <= cap:
             return tuple(spans), note
     return shorten(spot, cap, counter, lambda _: note, bare)
 

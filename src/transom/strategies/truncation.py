@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Span, Trim
-from transom.core.message import Address, Text, ToolResult, addressed
-from transom.core.policy import Aim
-from transom.core.tokens import Size, shown_text, text_bytes
+from transom.core.message import Address, Text, ToolResult, addressed_parts
+from transom.core.policy import Target
+from transom.core.tokens import Size, text_bytes, trimmed_text
 from transom.core.unit import Unit
 from transom.core.view import View
 
@@ -37,11 +37,11 @@ class Spot(Struct, frozen=True):
 
 def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
     """The texts of a unit's results, or of its head."""
-    best = unit.winning() if unit.cuts else {}
+    best = unit.effective_trims() if unit.trims else {}
     for entry in view.entries_of(unit):
         if isinstance(entry.body, ToolResult) != of_results:
             continue
-        for position, (address, part) in enumerate(addressed(entry.body), start=1):  # type: ignore[arg-type]
+        for position, (address, part) in enumerate(addressed_parts(entry.body), start=1):  # type: ignore[arg-type]
             if isinstance(part, Text):
                 cut = best.get((entry.seq, address))
                 tokens = entry.tokens[position]
@@ -50,7 +50,7 @@ def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
 
 def is_read_back(view: View, unit: Unit, seq: int) -> bool:
     """Whether a result of a unit comes from a tool that reads the log back."""
-    call = view.tool_of(unit, seq)
+    call = view.call_of(unit, seq)
     return call is not None and call.name in texts.READ_BACK
 
 
@@ -82,7 +82,7 @@ def shorten(spot: Spot, cap: int, counter: Counts, marker: Callable[[int], str],
         if room <= 0 or keep < 8:
             break
         spans = halves(spot.text, keep)
-        shown = counter.count(shown_text(spot.text, spans, note))
+        shown = counter.count(trimmed_text(spot.text, spans, note))
         if shown <= cap:
             true = marker(spot.tokens - shown + cap - room)
             return spans, true if len(true) == len(note) else note
@@ -100,7 +100,7 @@ def level(weights: Sequence[int], total: int) -> float:
     return float("inf")
 
 
-def shrink(aim: Aim, used: Size, goal: Size, spots: Sequence[Spot], why: str, least: int = 0) -> Iterator[Trim]:
+def shrink(target: Target, used: Size, goal: Size, spots: Sequence[Spot], why: str, least: int = 0) -> Iterator[Trim]:
     """Trims that level the longest of `spots` until `used` would be within `goal`, none below `least` tokens."""
     over, over_bytes = used.tokens - goal.tokens, used.bytes - goal.bytes
     sizes = [text_bytes(spot.text) * spot.shown // max(1, spot.tokens) for spot in spots]
@@ -110,8 +110,8 @@ def shrink(aim: Aim, used: Size, goal: Size, spots: Sequence[Spot], why: str, le
         share = min(1.0, cap / max(1, spot.shown), cap_bytes / max(1, size))
         tokens = max(least, int(spot.shown * share))
         if share < 1.0 and tokens < spot.shown:
-            ref = aim.ref(spot.entry)
+            ref = target.reference(spot.entry)
             keep, note = shorten(
-                spot, tokens, aim.counter, lambda gone, ref=ref: texts.excerpt(ref, gone), texts.bare(ref)
+                spot, tokens, target.counter, lambda gone, ref=ref: texts.excerpt(ref, gone), texts.bare(ref)
             )
             yield Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)

@@ -14,8 +14,8 @@ from transom.clock import Clock
 from transom.core.edit import Trim
 from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Assistant, Call, Media, Part, Reasoning, Text, ToolResult, User
-from transom.core.tokens import Measure, TokenCounter, trimmed
-from transom.core.unit import part_of
+from transom.core.tokens import FormatCounter, TokenCounter, apply_trim
+from transom.core.unit import find_part
 from transom.testing.fakes import FakeClock, WordCounter
 
 
@@ -100,9 +100,9 @@ def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter,
     """The next entry of a log, counted."""
     form = None
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
-        found = part_of(log[body.entry], body.part)
-        form = trimmed(found[0], body) if found else None
-    tokens = Measure(counter).body(body, form)
+        found = find_part(log[body.entry], body.part)
+        form = apply_trim(found[0], body) if found else None
+    tokens = FormatCounter(counter).body(body, form)
     return Entry(seq=len(log), at=at, body=body, tokens=tokens, counter=counter.name, meta=meta)
 
 

@@ -31,7 +31,7 @@ EVERY_KIND: tuple[Body, ...] = (
     User(parts=(Text("lone \ud800 surrogate"),), extra={"name": "\udfff", "unknown": [None, {"deep": [1.5, True]}]}),
     User(parts=(Other({"type": "future", "n": 2**70}),), shape="parts", extra={"big": -(2**200)}),
     Instruction(role="developer", parts=(Text("Be brief."),)),
-    Sent(digest="d1", limit=9, tokens=5, messages=2, kept=1, breaks=(0, 1, "head")),
+    Sent(digest="d1", limit=9, tokens=5, messages=2, shared_tokens=1, breaks=(0, 1, "head")),
     Assistant(
         parts=(Text("I look."),),
         calls=(Call("a", "search", "{not json"), Call("", "old", "{}", {"x": 1}, legacy=True)),
@@ -40,7 +40,7 @@ EVERY_KIND: tuple[Body, ...] = (
         usage=Usage(prompt=10, cached=3, output=2),
     ),
     ToolResult(call="a", parts=(Text("found"),)),
-    ToolResult(call="", place=(6, 1), made=True, legacy=True, parts=(Text("[aborted]"),)),
+    ToolResult(call="", place=(6, 1), synthetic=True, legacy=True, parts=(Text("[aborted]"),)),
     Note(key="mode", text="quick", refs=(1, 2)),
     Recalled(text="once", refs=(1,)),
     Failure(failure="interrupted", text="t", shown="s", answers=5),

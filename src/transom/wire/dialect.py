@@ -12,7 +12,7 @@ from itertools import chain
 from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
-from transom.core.tokens import Measure, TokenCounter
+from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Slot, Unit
 from transom.wire.turns import sendable
 
@@ -51,7 +51,7 @@ class Dialect(Struct, frozen=True):
         """The messages of one slot: a unit's; or a fold's text, then those of the units pinned out of it."""
         if isinstance(slot, Unit):
             return self.unit(slot)
-        return [*sendable([self.words(slot.text)]), *chain.from_iterable(map(self.unit, slot.shown))]
+        return [*sendable([self.words(slot.text)]), *chain.from_iterable(map(self.unit, slot.surfaced_units))]
 
     def words(self, text: str) -> Raw:
         """Words of our own, as the user says them."""
@@ -90,7 +90,7 @@ class Dialect(Struct, frozen=True):
         """A provider's response (object or dict), or a bare turn of the model, with its usage if that came."""
         raise NotImplementedError
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         """How its requests are counted: never less than what is sent."""
         raise NotImplementedError
 

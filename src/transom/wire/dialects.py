@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 
 from transom.core.log import Log
-from transom.core.tokens import Measure, TokenCounter
+from transom.core.tokens import FormatCounter, TokenCounter
 from transom.errors import InvalidSetting
 from transom.wire.dialect import Dialect
 
@@ -30,7 +30,7 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
     return dialect
 
 
-def measure_of(log: Log, counter: TokenCounter) -> Measure:
+def measure_of(log: Log, counter: TokenCounter) -> FormatCounter:
     """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")

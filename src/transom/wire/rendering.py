@@ -53,18 +53,18 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
     if not seal.whole:
         seal = Seal()
         copies = handed(messages, seal)
-    if seal is not last.seal or view.head is not last.head:
+    if seal is not last.seal or view.head_entry is not last.head:
         top = handed(_top(view, dialect), seal)
     for rendered in new:
         starts.append(len(messages))
         messages.extend(rendered)
         copies.extend(handed(rendered, seal))
-    view.memo[dialect] = now = _Drawing(view.head, top, view.slots, starts, messages, copies, seal)
+    view.memo[dialect] = now = _Drawing(view.head_entry, top, view.slots, starts, messages, copies, seal)
     return now
 
 
 def _top(view: View, dialect: Dialect) -> list[Raw]:
-    return dialect.head(view.front) if view.head is not None else []
+    return dialect.head(view.head) if view.head_entry is not None else []
 
 
 def _same(old: Sequence[Slot], new: Sequence[Slot]) -> int:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Text
-from transom.core.tokens import Measure, TokenCounter
-from transom.core.unit import Unit, labels
+from transom.core.tokens import FormatCounter, TokenCounter
+from transom.core.unit import Unit, call_labels
 from transom.wire.arguments import object_text
 from transom.wire.media import pixels, translated
 
@@ -42,7 +42,7 @@ def adopted(fact: Fact, target: str) -> Fact:
     parts = _parts(fact, target)
     plain = len(parts) == 1 and isinstance(parts[0], Text)
     shape = "text" if plain or (not parts and not isinstance(fact, Assistant)) else "parts" if parts else "null"
-    changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "apart": False}
+    changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "separate": False}
     if isinstance(fact, Assistant):
         order = "".join(letter for letter in fact.order if letter in "pc")
         changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
@@ -65,7 +65,7 @@ def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[C
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
     known = turn.calls if takes is None else [c if takes(c.id) else replace(c, id="") for c in turn.calls]
-    names = labels(known, unit.key)
+    names = call_labels(known, unit.key)
     if [call.id for call in turn.calls] == [*names]:
         return turn.calls  # nearly always
     pairs = zip(turn.calls, names, strict=True)
@@ -89,7 +89,7 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
     return Text(texts.left_out("part"))
 
 
-class Adopting(Measure):
+class Adopting(FormatCounter):
     """Counts never less than a dialect sends when it names foreign calls by their places and leaves parts out.
 
     `objects`: it takes arguments as JSON objects. `takes`: whether an id of its own calls goes out as it came; None:

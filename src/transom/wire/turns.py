@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
-from transom.core.tokens import clean
+from transom.core.tokens import replace_surrogates
 from transom.wire.handed import Apart, like
 
 _encoder = msgspec.json.Encoder()
@@ -99,10 +99,10 @@ def copied(value: Any) -> Any:
 def cleaned(value: Any) -> Any:
     """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
     if isinstance(value, dict):
-        return {clean(key): cleaned(item) for key, item in cast("Raw", value).items()}
+        return {replace_surrogates(key): cleaned(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):
         return [cleaned(item) for item in cast("list[Any]", value)]
-    return clean(value) if isinstance(value, str) else value
+    return replace_surrogates(value) if isinstance(value, str) else value
 
 
 def sendable(messages: list[Raw]) -> list[Raw]:

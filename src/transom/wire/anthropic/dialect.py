@@ -11,7 +11,7 @@ from transom.core import message as m
 from transom.core.edit import Fold
 from transom.core.entry import Body
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw
-from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
+from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import translate, turns
@@ -89,7 +89,7 @@ class AnthropicMessages(Dialect, frozen=True):
         fact = by_the_model(parse(turn, "reply", bound=self.bound)[0], turn)
         return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
@@ -126,7 +126,7 @@ class _Measure(translate.Adopting):
             return max(self._empty, tokens)
         source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
         if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
-            return max(tokens, sum(map(self.count, m.texts_in(cast("Raw", source)))))
+            return max(tokens, sum(map(self.count, m.strings_in(cast("Raw", source)))))
         return tokens
 
     def envelope(self, fact: Fact) -> int:
@@ -138,7 +138,7 @@ class _Measure(translate.Adopting):
             tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
             tokens += MESSAGE_TOKENS * fact.order.count("|")
         needed = fact.failed if isinstance(fact, m.ToolResult) else not (isinstance(fact, Assistant) and fact.calls)
-        return tokens + (self._empty if needed and not fact.parts and is_blank(m.said(fact)) else 0)
+        return tokens + (self._empty if needed and not fact.parts and is_blank(m.own_text(fact)) else 0)
 
 
 ANTHROPIC = AnthropicMessages()

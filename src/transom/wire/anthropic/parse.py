@@ -45,7 +45,7 @@ def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]
             if isinstance(last, Assistant) and isinstance(facts[0], Assistant) and _goes_on(last):
                 out[-1] = (out[-1][0], continued(last, facts[0]))
                 continue
-            facts[0] = replace(facts[0], apart=True)
+            facts[0] = replace(facts[0], separate=True)
         out.extend((at, fact) for fact in facts)
         before = fields
     return out

@@ -49,16 +49,16 @@ def words(text: str, role: str = "user") -> Raw:
 def unit_messages(unit: Unit, *, mid_system: bool) -> list[Raw]:
     """What a unit shows. `mid_system`: an instruction of another dialect is the system's, and not said by the user
     (A9)."""
-    head, *answers = unit.shown()
+    head, *answers = unit.shown_facts()
     if isinstance(head, m.Instruction):
         as_it_is = mid_system or head.dialect == NAME
         return [_plain("system", head) if as_it_is else by_user(head.role, _plain("user", head))]
     if not isinstance(head, Assistant):
-        own = m.said(head)
+        own = m.own_text(head)
         return [words(own, "assistant" if isinstance(head, m.Failure) else "user") if own else _plain("user", head)]
     turn = cast("Assistant", _adopted(head))
     calls = labelled(unit, turn, is_label)
-    pairs = zip(answers, unit.answers, strict=True)
+    pairs = zip(answers, unit.answered_calls, strict=True)
     return [*_turn(replace(turn, calls=calls)), *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs)]
 
 
@@ -95,7 +95,7 @@ def _adopted(fact: Fact) -> Fact:
 def _plain(role: str, fact: Fact) -> Raw:
     """A message that is nothing but content."""
     own = _adopted(fact)
-    return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, apart=own.apart)
+    return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, apart=own.separate)
 
 
 def _message(role: str, content: str | list[Raw], extra: Raw | None, *, apart: bool) -> Raw:
@@ -110,7 +110,7 @@ def _turn(turn: Assistant) -> list[Raw]:
     else:
         contents = [[block for item in run for block in _block(item, "assistant")] for run in runs(turn)]
     first, *more = [each for each in contents if each] or [[_text(EMPTY)]]
-    out = [_message("assistant", first, turn.extra, apart=turn.apart)]
+    out = [_message("assistant", first, turn.extra, apart=turn.separate)]
     return out + [_message("assistant", content, None, apart=True) for content in more]
 
 
@@ -123,7 +123,7 @@ def _answer(fact: m.ToolResult, call: Call) -> Raw:
         block["content"] = content
     if fact.failed:
         block |= {"is_error": True, "content": content or EMPTY}
-    return _message("user", [_filled(block, own.extra)], None, apart=own.apart)
+    return _message("user", [_filled(block, own.extra)], None, apart=own.separate)
 
 
 # ---- blocks

@@ -7,7 +7,7 @@ from math import ceil
 
 from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
-from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, Measure, TokenCounter
+from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import translate
@@ -81,7 +81,7 @@ class Gemini(Dialect, frozen=True):
         usage = response.get("usageMetadata") or response.get("usage_metadata")
         return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:

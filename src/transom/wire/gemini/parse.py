@@ -35,14 +35,14 @@ def parse(contents: list[object], where: str) -> list[Placed]:
         if role == "user":
             facts = _heard(fields, calls, here)
             if isinstance(facts[0], ToolResult) and isinstance(last, ToolResult):
-                facts[0] = replace(facts[0], apart=True)
+                facts[0] = replace(facts[0], separate=True)
             out.extend((at, fact) for fact in facts)
         else:
             said, again = _turn(fields, here), before == "model"
             if again and isinstance(last, Assistant) and last.calls:
                 out[-1], calls = (out[-1][0], continued(last, said)), [*calls, *said.calls]
             else:
-                out.append((at, replace(said, apart=again)))
+                out.append((at, replace(said, separate=again)))
                 calls = list(said.calls)
         before = role
     return out

@@ -33,7 +33,7 @@ def by_user(*parts: Raw, beside: Raw | None = None) -> Raw:
 def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
     """A unit: its head, then the answers to its calls, in one content if they did not come in several. `sign`,
     `strict`: see the dialect."""
-    head, *answers = unit.shown()
+    head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):
         return [_said(head)]
     own, turn = head.dialect == NAME, cast("Assistant", adopted(head, NAME))
@@ -46,8 +46,8 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
     if calls and (strict if own else sign):
         _sign(out)
     many = len(out)
-    for answer, index in zip(answers, unit.answers, strict=True):
-        if len(out) == many or (answer.apart and answer.dialect == NAME):
+    for answer, index in zip(answers, unit.answered_calls, strict=True):
+        if len(out) == many or (answer.separate and answer.dialect == NAME):
             out.append(Apart({"role": "user", "parts": []}))
         out[-1]["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
@@ -80,8 +80,8 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
 def _said(fact: m.Fact) -> Raw:
     """What is no turn of the model: the user's words, or our own."""
     if isinstance(fact, m.Failure):
-        return {"role": "model", "parts": _kept([{"text": m.said(fact)}])}
-    if own := m.said(fact):
+        return {"role": "model", "parts": _kept([{"text": m.own_text(fact)}])}
+    if own := m.own_text(fact):
         return by_user({"text": own})
     if isinstance(fact, m.Instruction):  # the API knows none in the middle
         return by_user({"text": texts.instruction(fact.role, "")}, *_kept(_parts(fact)))
@@ -92,7 +92,7 @@ def _turn(turn: Assistant, *, own: bool) -> list[Raw]:
     """A turn's contents: those it came in, as long as something in them shows."""
     contents = [[_part(item) for item in run if own or item != Text("")] for run in turns.runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
-    return [Apart(content) if at or turn.apart else content for at, content in enumerate(out)]
+    return [Apart(content) if at or turn.separate else content for at, content in enumerate(out)]
 
 
 def _sign(contents: list[Raw]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, ToolResult, User
-from transom.core.tokens import Measure, TokenCounter
+from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.checks import listed
@@ -55,7 +55,7 @@ class OpenAIChat(Dialect, frozen=True):
     def reply(self, reply: object) -> Assistant:
         return parse_reply(reply)
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         return Adopting(counter, "", objects=False)
 
     def violations(self, request: Raw) -> list[Violation]:

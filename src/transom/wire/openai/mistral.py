@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from transom import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
-from transom.core.tokens import MESSAGE_TOKENS, Measure, TokenCounter
+from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Slot
 from transom.wire.dialect import Violation
 from transom.wire.openai.dialect import OpenAIChat
@@ -67,7 +67,7 @@ class Mistral(OpenAIChat, frozen=True):
             out.append(message)
         return out
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         """With labels of nine, and a word after each answer."""
         return _Measure(counter, "", objects=False, name=self.name)
 

@@ -83,7 +83,7 @@ def _is_json(calls: list[Any]) -> bool:
 
 def regular_messages(unit: Unit) -> list[Raw] | None:
     """What a unit shows, as it may leave, if all of it is quite regular, and each answer has the id of its call."""
-    facts = unit.shown()
+    facts = unit.shown_facts()
     head = facts[0]
     calls = head.calls if type(head) is Assistant else ()
     out: list[Raw] = []
@@ -97,7 +97,7 @@ def regular_messages(unit: Unit) -> list[Raw] | None:
         plain = plain and call.args.isascii()
     if len(calls) > 1 and len({call.id for call in calls}) < len(calls):
         return None
-    for message, at in zip(out[1:], unit.answers, strict=True):
+    for message, at in zip(out[1:], unit.answered_calls, strict=True):
         if message.get("tool_call_id") != calls[at].id:
             return None
     return out if plain else sendable(out)

@@ -22,12 +22,12 @@ from transom.wire.turns import copied
 
 def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
-    head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown()]
+    head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
         return [mended(message(head))]
     calls = labelled(unit, head)
     out = [mended(message(replace(head, calls=calls)))]
-    for fact, at in zip(answers, unit.answers, strict=True):
+    for fact, at in zip(answers, unit.answered_calls, strict=True):
         out.append(mended(message(_answer(fact, calls[at]))))
     return out
 
@@ -47,7 +47,7 @@ def message(fact: Fact) -> Raw:
     """
     role = _role(fact)
     if type(fact) in _OWN:
-        return {"role": role, "content": m.said(fact)}
+        return {"role": role, "content": m.own_text(fact)}
     out: Raw = {"role": role}
     if fact.parts or fact.shape not in {"null", "absent"}:
         out["content"] = _content(fact)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw, Reasoning, Text
-from transom.core.tokens import Measure, TokenCounter, clean
+from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.checks import kind_of, listed
@@ -78,14 +78,14 @@ class OpenAIResponses(Dialect, frozen=True):
             raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
         return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
 
-    def measure(self, counter: TokenCounter) -> Measure:
+    def measure(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter, NAME, objects=False, takes=takes)
 
     def request(self, head: Head, messages: list[Raw]) -> Raw:
         """`instructions`, if the head came with any, and `input`."""
         beside = [each for each in head.messages if _is_beside(each)]
         words = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in beside]
-        return {**({"instructions": clean("\n\n".join(words))} if words else {}), "input": messages}
+        return {**({"instructions": replace_surrogates("\n\n".join(words))} if words else {}), "input": messages}
 
     def violations(self, request: Raw) -> list[Violation]:
         return violations(request, strict=self.strict)

@@ -22,7 +22,7 @@ from transom.wire.turns import copied, runs
 
 def item(fact: Fact) -> Raw:
     """The item a fact came from, or for a fact of our own the message that says it; of a result the output alone."""
-    if words := m.said(fact):
+    if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     extra: Raw = copied(fact.extra or {})
     extra.pop(INSTRUCTIONS, None)
@@ -42,14 +42,14 @@ def takes(label: str) -> bool:
 
 def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
-    head, *answers = (adopted(fact, NAME) for fact in unit.shown())
+    head, *answers = (adopted(fact, NAME) for fact in unit.shown_facts())
     if not isinstance(head, Assistant):
         return [mended(item(head))]
     calls = labelled(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
         out.sort(key=lambda each: each.get("type") in CALLS)
-    for fact, index in zip(answers, unit.answers, strict=True):
+    for fact, index in zip(answers, unit.answered_calls, strict=True):
         call = calls[index]
         out.append(mended({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
     return out

@@ -1,4 +1,4 @@
-"""Runs a command line, and tells whatever goes wrong in one line."""
+"""Run a command line; report every foreseen error in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMANDS = commands
 """Importing them adds them to the command line."""
 
 
-def told(args: Sequence[str] | None) -> int:
+def run_command(args: Sequence[str] | None) -> int:
     """The exit code of this command line; 2 with one line on stderr for every foreseen error."""
     try:
         asked = command_line(args)
