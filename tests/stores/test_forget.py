@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from places import Place
-from transom.conversation.conversation import Conversation
 
+from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.edit import Pin
 from transom.core.message import Text, User
