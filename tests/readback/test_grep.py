@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from importlib.metadata import requires
 
 import pytest
 import re2
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from transom.core.message import Text, ToolResult
 from transom.errors import InvalidSetting
-from transom.readback import grep, patterns
+from transom.readback import grep
 from transom.readback.matches import WIDTH
 from transom.readback.patterns import LARGEST, compiled, hits
 from transom.testing.builders import call, hidden, result, talk, user
@@ -176,15 +177,6 @@ def test_the_largest_pattern_is_still_linear():
     assert time.process_time() - begin < 5
 
 
-def test_without_an_engine_a_pattern_is_taken_letter_for_letter(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(patterns, "import_module", missing)
-    log = ran("axb\na.b\n(a+)+$\n")
-    found = grep(log, "a.b")
-    assert [match.line for match in found.matches] == [2]
-    assert str(found).startswith(
-        "[1 matching line in entries 0-2, taken letter for letter: regular expressions need transom[grep]]\n"
-    )
-    assert [match.line for match in grep(log, "(a+)+$").matches] == [3]
+def test_what_the_schema_promises_is_always_installed():
+    requirements = [each for each in requires("transom") or [] if "extra ==" not in each]
+    assert any(each.startswith("google-re2") for each in requirements)

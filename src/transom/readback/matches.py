@@ -49,14 +49,12 @@ class Found(Struct, frozen=True):
     reference: str
     matches: tuple[Match, ...]
     next: Start | None = None
-    literal: bool = False
 
     def __str__(self) -> str:
         where = f" in {self.reference}" if self.reference else ""
         more = f"; more: {self.next}" if self.next is not None else ""
-        how = ", taken letter for letter: regular expressions need transom[grep]" if self.literal else ""
         lines = "line" if len(self.matches) == 1 else "lines"
-        head = f"[{len(self.matches):,} matching {lines}{where}{how}{more}]"
+        head = f"[{len(self.matches):,} matching {lines}{where}{more}]"
         between = "\n--\n" if any(match.before or match.after for match in self.matches) else "\n"
         return "\n".join([head, between.join(map(str, self.matches))]) if self.matches else head
 
@@ -79,7 +77,7 @@ def grep(
     """
     wanted = compiled(pattern)
     if not len(log) and reference is None:
-        return Found("", (), None, wanted.literal)
+        return Found("", ())
     where = within(log, reference or Reference(0, len(log) - 1))
     found = (
         match
@@ -89,7 +87,7 @@ def grep(
     )
     matches, more = fitting(found, limit, room)
     go_on = None if more is None else Start(str(where.onwards(more.entry)), more.line)
-    return Found(str(where), matches, go_on, wanted.literal)
+    return Found(str(where), matches, go_on)
 
 
 def _echoes(source: Source) -> bool:

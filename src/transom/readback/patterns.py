@@ -1,7 +1,6 @@
 """Finding a pattern in time that grows with the text alone, whatever the pattern.
 
-Python's own regular expressions backtrack, and a pattern comes from a model. RE2 (the extra `transom[grep]`) never
-does; without it a pattern is taken as the words it is made of, letter for letter.
+Python's own regular expressions backtrack, and a pattern comes from a model. RE2 never does.
 """
 
 from __future__ import annotations
@@ -23,11 +22,9 @@ MEMORY = 1 << 20
 
 
 class Pattern(NamedTuple):
-    """How to find a pattern, from a place on and within one line. `literal`: it is taken letter for letter, since there
-    is no engine for more."""
+    """How to find a pattern, from a place on and within one line."""
 
     search: Callable[[bytes, int], re.Match[bytes] | None]
-    literal: bool = False
 
 
 class Hit(NamedTuple):
@@ -46,10 +43,7 @@ def compiled(pattern: str) -> Pattern:
         raise InvalidSetting(f"a pattern has 1 to {LONGEST:,} characters, not {len(source):,}")
     if "\n" in source:
         raise InvalidSetting("a pattern is looked for within each line: it cannot hold a line end")
-    try:
-        engine: Any = import_module("re2")
-    except ImportError:
-        return Pattern(re.compile(re.escape(source.encode("utf-8"))).search, literal=True)
+    engine: Any = import_module("re2")  # here: only a search pays for loading it
     options = engine.Options()
     options.log_errors = False
     options.never_nl = True  # no match goes on in the next line: so a search ends where its line does
