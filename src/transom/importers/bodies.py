@@ -1,0 +1,148 @@
+"""Request bodies and lists of messages of the four APIs, and Transom's own form of a conversation.
+
+    {"model": …, "messages": […], "tools": […]}        a body of OpenAI Chat or Anthropic
+    {"model": …, "input": […], "instructions": …}      a body of OpenAI Responses
+    {"contents": […], "systemInstruction": …}          a body of Gemini
+    {"id": …, "messages": […], "system": …}            Transom's own: `messages` in the words of any of them
+    […]                                                just the messages
+
+Which API a list of messages is for is decided by what only one of them has. Where nothing decides, since OpenAI Chat
+and Anthropic write plain texts alike, it is OpenAI Chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from transom.core.message import Raw
+from transom.importers import langchain
+from transom.importers.values import objects_in
+from transom.wire.validation import as_dict, text
+
+MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
+"""Where a body has its messages, and the API that has them there."""
+
+SYSTEM = {"gemini": ("systemInstruction", "system_instruction", "system"), "responses": ("instructions", "system")}
+"""Where a body has what stands beside its messages. The others have it under `system`, OpenAI Chat only in our form."""
+
+_CHAT_KEYS = ("tool_calls", "function_call", "tool_call_id", "reasoning_content", "refusal")
+_CHAT_ROLES = frozenset({"tool", "function", "developer"})
+_CHAT_PARTS = frozenset({"image_url", "input_audio", "file", "refusal", "audio_url", "video_url", "document_url"})
+_ANTHROPIC_BLOCKS = frozenset(
+    {
+        "tool_use",
+        "tool_result",
+        "image",
+        "document",
+        "redacted_thinking",
+        "server_tool_use",
+        "web_search_tool_result",
+        "search_result",
+        "container_upload",
+        "tool_reference",
+        "tool_addition",
+        "tool_removal",
+        "mcp_tool_use",
+        "mcp_tool_result",
+    }
+)
+_RESPONSES_PARTS = frozenset({"input_text", "output_text", "input_image", "input_file"})
+_ANTHROPIC_KEYS = ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking", "top_k", "betas")
+
+
+def key_of(body: Raw) -> str:
+    """The key of a body's messages; empty if it has none."""
+    listed = (key for key in MESSAGES if isinstance(body.get(key), list))
+    found = next(listed, "input" if isinstance(body.get("input"), str) else "")
+    embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
+    return "" if embedding else found
+
+
+def is_message(value: object) -> bool:
+    """Whether a value looks like a message of one of the APIs."""
+    fields = as_dict(value)
+    if key_of(fields):
+        return False
+    return "role" in fields or "parts" in fields or _is_item(fields)
+
+
+def format_of(body: Raw, messages: list[object]) -> str:
+    """The name of the format of a body with these messages; a list of messages is a body without other keys.
+
+    Empty if the messages are those of no API that is known here.
+    """
+    if named := MESSAGES[key_of(body) or "messages"]:
+        return named
+    if found := next(_signs(messages), ""):
+        return "" if found == "unknown" else found
+    roles = [text(message, "role") for message in objects_in(messages)]
+    if roles[:1] == ["system"] or not _CHAT_ROLES.isdisjoint(roles):
+        return "openai"  # at Anthropic a message of the system may be among the others, but not the first
+    return _format_of_beside(body, messages)
+
+
+def system_of(body: Raw, format_name: str) -> Any:
+    """The instruction beside the messages, or None."""
+    keys = SYSTEM.get(format_name, ("system",))
+    return next((body[key] for key in keys if body.get(key) not in (None, "", [])), None)
+
+
+def tools_of(body: Raw) -> tuple[Raw, ...]:
+    """The tool schemas of a body; the functions of the old Chat API as tools."""
+    functions = [{"type": "function", "function": one} for one in objects_in(body.get("functions"))]
+    return tuple(objects_in(body.get("tools")) or functions)
+
+
+def _signs(messages: list[object]) -> Iterator[str]:
+    """The format that a message speaks for, for every message that speaks for one."""
+    for message in messages:
+        fields = as_dict(message)
+        if langchain.is_message(message):
+            yield "langchain"
+        elif "parts" in fields and "content" not in fields:
+            yield "gemini"
+        elif "role" not in fields and _is_item(fields):
+            yield "responses"
+        elif any(fields.get(key) for key in _CHAT_KEYS):
+            yield "openai"
+        else:
+            yield from _signs_of_parts(objects_in(fields.get("content")))
+
+
+def _signs_of_parts(parts: Iterable[Raw]) -> Iterator[str]:
+    for part in parts:
+        kind = text(part, "type")
+        if not kind:
+            yield "unknown"  # Bedrock's Converse, for one
+        elif kind in _CHAT_PARTS:
+            yield "openai"
+        elif kind in _RESPONSES_PARTS:
+            yield "responses"
+        elif kind in _ANTHROPIC_BLOCKS or (kind == "thinking" and isinstance(part.get("thinking"), str)):
+            yield "anthropic"
+
+
+def _format_of_beside(body: Raw, messages: list[object]) -> str:
+    """What the keys beside the messages speak for, where these are nothing but texts."""
+    tools = objects_in(body.get("tools"))
+    claude = text(body, "model").startswith(("claude", "anthropic."))
+    if any("function" in tool for tool in tools) or ("model" in body and "max_tokens" not in body and not claude):
+        return "openai"  # Anthropic must be told how long the reply may be
+    anthropic = (
+        claude
+        or any("input_schema" in tool for tool in tools)
+        or any(key in body for key in _ANTHROPIC_KEYS)
+        or isinstance(body.get("system"), list)
+        or any(
+            "cache_control" in part for message in objects_in(messages) for part in objects_in(message.get("content"))
+        )
+    )
+    return "anthropic" if anthropic else "openai"
+
+
+def _is_item(fields: Raw) -> bool:
+    """Whether an object without a role is an item of the Responses API."""
+    kind = text(fields, "type")
+    items = ("message", "reasoning", "function_call", "custom_tool_call", "additional_tools")
+    return kind in items or kind.endswith(("_call", "_call_output"))

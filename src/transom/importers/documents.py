@@ -1,0 +1,169 @@
+"""The conversations that one JSON value holds: a body, a list of messages or of conversations, a whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from msgspec import Struct
+
+from transom.core.message import Raw
+from transom.errors import InvalidMessage
+from transom.importers import bodies, claude_code, codex, langchain
+from transom.importers.questions import questions_in
+from transom.importers.recorded import FORMATS, Recorded, format_list
+from transom.wire.checks import kind_of
+from transom.wire.validation import as_dict
+
+OnSkip = Callable[[str], None]
+"""Takes one line that says what was left out, and where."""
+
+SESSIONS = {"claude_code": claude_code.is_line, "codex": codex.is_line}
+"""The formats in which a value is an event of a session, each with the test for such a value."""
+
+UNDECIDED = 100
+"""How many values may pass before one can be recognised."""
+
+
+class UnrecognisedError(InvalidMessage):
+    """Nothing here is a conversation in a format that is known. `seen` says what there is instead."""
+
+    def __init__(self, where: str, seen: str) -> None:
+        self.seen = seen
+        why = f"no conversation is recognised here, but {seen}. The formats are {format_list()}; --format chooses one"
+        super().__init__(where, why)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How values are read: in which format (None: the content decides), and whether with their labelled questions."""
+
+    format: str | None
+    questions: bool
+    on_skip: OnSkip
+
+    @property
+    def session(self) -> str:
+        """The format that was asked for, if it is one of sessions."""
+        return self.format if self.format is not None and self.format in SESSIONS else ""
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is one message of an API or of LangChain."""
+    return langchain.is_message(value) or bodies.is_message(value)
+
+
+def is_conversation(value: object) -> bool:
+    """Whether a value is an object that holds messages."""
+    fields = as_dict(value)
+    return "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
+
+
+def session_format(value: object) -> str:
+    """The format whose event a value is; empty if it is none."""
+    return next((name for name, is_line in SESSIONS.items() if is_line(value)), "")
+
+
+def seen(value: object) -> str:
+    """What a value is, in a few words."""
+    if not isinstance(value, dict):
+        return kind_of(value)
+    keys = [f"{key!r:.40}" for key in cast("Raw", value)]
+    more = ", …" if len(keys) > 8 else ""
+    return f"an object with the keys {', '.join(keys[:8])}{more}" if keys else "an empty object"
+
+
+def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """The conversations of a value; `name` is the id of one that has none itself. Raises InvalidMessage."""
+    if codex.is_document(value):
+        yield from session("codex", codex.lines_of(cast("Raw", value)), where, name, settings)
+    elif isinstance(value, list):
+        yield from _listed(cast("list[object]", value), where, name, settings)
+    elif isinstance(value, dict):
+        yield conversation(cast("Raw", value), where, name, settings)
+    else:
+        raise InvalidMessage(where, f"a conversation must be an object, not {kind_of(value)}")
+
+
+def session(kind: str, events: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """The conversations of a session of Claude Code or Codex."""
+    dialect = FORMATS[kind].dialect
+    if kind == "codex":
+        found = codex.session(events)
+        yield Recorded(
+            id=name, format=kind, dialect=dialect, messages=found.items, system=found.instructions, source=where
+        )
+        return
+    chains = list(claude_code.chains(events))
+    for each in chains:
+        if each.dropped:
+            many = "1 message" if each.dropped == 1 else f"{each.dropped:,} messages"
+            settings.on_skip(f"{where}: left out {many} of branches that were taken back")
+        is_main = len(chains) == 1 or not each.name
+        title = name if is_main else f"{name}#{each.name}"
+        yield Recorded(id=title, format=kind, dialect=dialect, messages=each.messages, source=where)
+
+
+def conversation(body: Raw, where: str, name: str, settings: Settings) -> Recorded:
+    """One conversation of an API, of LangChain or in Transom's own form. Raises InvalidMessage."""
+    if (dumped := langchain.messages_in(body)) is not None:
+        body = {"messages": dumped}
+    messages = _messages(body, where)
+    kind = bodies.format_of(body, messages) if settings.format is None or settings.session else settings.format
+    if not kind:
+        raise UnrecognisedError(where, "messages with content parts that have no type (as in Bedrock's Converse)")
+    title = body.get("id")
+    if title is not None and (not isinstance(title, str) or not title):
+        raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
+    if kind == "langchain":
+        messages = [message for message in map(langchain.message, messages) if message is not None]
+    return Recorded(
+        id=title or name,
+        format=kind,
+        dialect=FORMATS[kind].dialect,
+        messages=cast("list[Raw]", messages),
+        system=bodies.system_of(body, kind),
+        tools=bodies.tools_of(body),
+        questions=questions_in(body, where, len(messages)) if settings.questions else (),
+        source=where,
+    )
+
+
+def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """The conversations of a list: of bodies, of lists of messages, or of the messages of one."""
+    if settings.session or not items or not all(is_conversation(item) or isinstance(item, list) for item in items):
+        yield from _one_list(items, where, name, settings)
+        return
+    for number, item in enumerate(items, start=1):
+        at, title = f"{where}, conversation {number}", f"{name}:{number}"
+        if isinstance(item, list):
+            yield from _one_list(cast("list[object]", item), at, title, settings)
+        else:
+            yield conversation(as_dict(item), at, title, settings)
+
+
+def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
+    """The conversations of a list of events, or the one of a list of messages."""
+    kinds = (session_format(item) for item in items[:UNDECIDED])
+    kind = settings.session or next((kind for kind in kinds if kind), "")
+    if kind:
+        yield from session(kind, items, where, name, settings)
+    else:
+        yield conversation({"messages": items}, where, name, settings)
+
+
+def _messages(body: Raw, where: str) -> list[object]:
+    key = bodies.key_of(body)
+    if key and isinstance(body[key], str):  # `input` may be what the user says
+        return [{"role": "user", "content": body[key]}]
+    if key:
+        return cast("list[object]", body[key])
+    hint = "; this looks like a single message" if is_message(body) else ""
+    if not hint and body.keys().isdisjoint({"messages", "id"}):
+        raise UnrecognisedError(where, seen(body))
+    raise InvalidMessage(where, f"messages must be a list, {_found(body, 'messages')}{hint}")
+
+
+def _found(fields: Raw, key: str) -> str:
+    """What is under a key instead of what is needed."""
+    value = fields.get(key)
+    return "but is missing" if key not in fields else f"not {'an empty string' if value == '' else kind_of(value)}"

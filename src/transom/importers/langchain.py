@@ -1,0 +1,147 @@
+"""LangChain messages as OpenAI Chat messages.
+
+Read are `messages_to_dict` (`{"type": "ai", "data": {…}}`), `dumpd` and `dumps` (`{"lc": 1, "kwargs": {…}}`), and what
+`model_dump` or LangGraph's API give (`{"type": "ai", "content": …}`). Content may be in LangChain's own blocks or in
+those of the provider that made it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from transom.core.message import Raw
+from transom.importers.values import objects_in
+from transom.wire.validation import as_dict, text
+
+_ROLES = {
+    "human": "user",
+    "HumanMessageChunk": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "SystemMessageChunk": "system",
+    "tool": "tool",
+    "ToolMessageChunk": "tool",
+    "function": "function",
+    "FunctionMessageChunk": "function",
+    "chat": "",
+    "ChatMessageChunk": "",
+    "remove": "",
+}
+"""The types of messages; that of a chat message is in its `role`."""
+
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "tool_call_chunk", "invalid_tool_call"})
+_REASONING_BLOCKS = {"reasoning": "reasoning", "thinking": "thinking", "reasoning_content": "reasoning_content"}
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a message of LangChain's."""
+    kind, data = _opened(value)
+    return kind in _ROLES and "content" in data
+
+
+def messages_in(value: object) -> list[object] | None:
+    """The messages of a serialised prompt (`dumpd(ChatPromptValue(…))`); None if it is none."""
+    fields = as_dict(value)
+    found = fields["kwargs"].get("messages") if _is_dump(fields) else None
+    return cast("list[object]", found) if isinstance(found, list) else None
+
+
+def message(value: object) -> Raw | None:
+    """The OpenAI Chat message it stands for; None for one that says nothing (a removal)."""
+    kind, data = _opened(value)
+    role = _ROLES.get(kind, "") or data.get("role")
+    if kind == "remove" or not isinstance(role, str):
+        return None
+    out: Raw = {"role": role, "content": _content(data.get("content"))}
+    if isinstance(data.get("name"), str):
+        out["name"] = data["name"]
+    if role == "tool":
+        out["tool_call_id"] = data.get("tool_call_id") or ""
+    if role == "assistant":
+        _add_turn(out, data)
+    return out
+
+
+def _is_dump(fields: Raw) -> bool:
+    return "lc" in fields and isinstance(fields.get("kwargs"), dict) and isinstance(fields.get("id"), list)
+
+
+def _opened(value: object) -> tuple[str, Raw]:
+    """A message's type and its fields, in whichever of the three forms it is."""
+    fields = as_dict(value)
+    if _is_dump(fields):
+        data = cast("Raw", fields["kwargs"])
+        name = str((fields["id"] or [""])[-1])
+        kind = data.get("type") or name.removesuffix("Message").lower()
+    else:
+        data, kind = fields.get("data"), fields.get("type")
+        if not isinstance(data, dict):
+            data = fields if "role" not in fields or kind == "chat" else {}
+    return (kind if isinstance(kind, str) else ""), cast("Raw", data)
+
+
+def _add_turn(out: Raw, data: Raw) -> None:
+    """What a message of the model has beside its content."""
+    beside = as_dict(data.get("additional_kwargs"))
+    calls = [_call(call) for call in objects_in(data.get("tool_calls")) + objects_in(data.get("invalid_tool_calls"))]
+    calls = calls or objects_in(beside.get("tool_calls"))  # OpenAI's own form, all that old versions have
+    blocks = objects_in(data.get("content"))
+    calls = calls or [_call(block) for block in blocks if text(block, "type") in {"tool_use", "tool_call"}]
+    if calls:
+        out["tool_calls"] = calls
+        out["content"] = out["content"] or None
+    elif isinstance(beside.get("function_call"), dict):
+        out["function_call"] = beside["function_call"]
+    thoughts = [_thought(block) for block in blocks] + [beside.get("reasoning_content")]
+    if said := [thought for thought in thoughts if isinstance(thought, str) and thought]:
+        out["reasoning_content"] = "\n".join(said)
+
+
+def _call(call: Raw) -> Raw:
+    args: Any = call["args"] if "args" in call else call.get("input")
+    text = args if isinstance(args, str) else json.dumps(args if args is not None else {}, ensure_ascii=False)
+    return {
+        "id": call.get("id") or "",
+        "type": "function",
+        "function": {"name": call.get("name") or "", "arguments": text},
+    }
+
+
+def _thought(block: Raw) -> object:
+    key = _REASONING_BLOCKS.get(text(block, "type"))
+    found = None if key is None else block.get(key)
+    return cast("Raw", found).get("text") if isinstance(found, dict) else found
+
+
+def _content(value: object) -> object:
+    """Content without the calls and the reasoning that a chat message has beside it."""
+    if not isinstance(value, list):
+        return value
+    items = [{"type": "text", "text": item} if isinstance(item, str) else item for item in cast("list[object]", value)]
+    beside = _CALL_BLOCKS | _REASONING_BLOCKS.keys()
+    blocks = [cast("Raw", item) for item in items if isinstance(item, dict)]
+    return [_part(block) for block in blocks if text(block, "type") not in beside]
+
+
+def _part(block: Raw) -> Raw:
+    """A block of content as a part of a chat message; one that has no such form stays as it is."""
+    kind = text(block, "type")
+    if kind == "text":
+        return {"type": "text", "text": block.get("text") or ""}
+    if kind in {"image", "file", "audio"} and (url := _url(block)):
+        if kind == "image":
+            return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "file", "file": {"file_data": url}}
+    return block
+
+
+def _url(block: Raw) -> str:
+    """Where an image or a file is, in any of the forms that LangChain and Anthropic have for it."""
+    fields = as_dict(block.get("source")) or block
+    data = fields.get("base64") or fields.get("data")
+    mime = fields.get("mime_type") or fields.get("media_type")
+    if isinstance(data, str) and isinstance(mime, str):
+        return f"data:{mime};base64,{data}"
+    return text(fields, "url")

@@ -1,0 +1,193 @@
+"""Reads conversations from files: finds out how a file is laid out, and yields one conversation at a time.
+
+A file is either one JSON value (a document) or one value a line. Lines are whole conversations, single messages, or the
+events of one session. What the first line that can be recognised is, all are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Self
+
+from transom.errors import InvalidMessage
+from transom.importers import documents
+from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
+from transom.importers.files import Line, OpenFile, files_in, opened, parsed
+from transom.importers.recorded import Recorded, format_named
+
+_BREAKS = (b"{", b"[", b",")
+"""How the first line of JSON that is written over several lines ends."""
+
+_BROKEN, _UNREAD = object(), object()
+"""In place of a line's value: it is not JSON; nobody has looked yet."""
+
+_Before = list[tuple[Line, object]]
+"""The lines that were read before the format was known, with their values."""
+
+
+class Reader(Iterator[Recorded]):
+    """The conversations of a file, a folder or an open stream, in order, one in memory at a time.
+
+    Raises OSError, and InvalidMessage for what cannot be read: it names the file, the line and the field.
+    """
+
+    def __init__(self, source: str | Path | IO[Any], settings: Settings) -> None:
+        self._source = Path(source) if isinstance(source, str) else source
+        self._settings = settings
+        self._file: OpenFile | None = None
+        self._files, self._done = 1, 0
+        self._all = self._read()
+
+    @property
+    def progress(self) -> float:
+        """How much was read, from 0 to 1."""
+        return (self._done + (0.0 if self._file is None else self._file.share)) / self._files
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Recorded:
+        return next(self._all)
+
+    def _read(self) -> Iterator[Recorded]:
+        if not isinstance(self._source, Path) or not self._source.is_dir():
+            yield from self._read_file(self._source)
+            return
+        paths = files_in(self._source)
+        self._files = len(paths)
+        for path in paths:
+            try:
+                yield from self._read_file(path)
+            except UnrecognisedError as problem:  # a folder holds other files, too
+                self._settings.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
+            self._done += 1
+
+    def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
+        with opened(source) as file:
+            self._file = file
+            yield from _in_file(file, self._settings)
+        self._file = None
+
+
+def read(
+    source: str | Path | IO[Any],
+    format: str | None = None,  # noqa: A002 - the word that users know
+    *,
+    questions: bool = False,
+    on_skip: OnSkip | None = None,
+) -> Reader:
+    """The recorded conversations of a file, a folder or an open file, one at a time.
+
+    `format` is a name out of `FORMATS`; without it the content decides. `questions`: also read labelled questions,
+    which a conversation in Transom's own form may have. `on_skip` is called with one line of text for everything that
+    is left out (a broken line of a session, a branch that was taken back, a file of a folder that is no conversation);
+    without it that is logged as a warning.
+
+    Raises InvalidSetting for an unknown format. The iteration raises OSError, and InvalidMessage for what cannot be
+    read.
+    """
+    name = None if format is None else format_named(format).name
+    skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
+    return Reader(source, Settings(format=name, questions=questions, on_skip=skip))
+
+
+def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
+    lines = file.lines()
+    first = next(lines, None)
+    if first is None:
+        return
+    if _goes_on(first, file):
+        text = b"\n" * (first.number - 1) + first.text + b"\n" + file.rest()
+        yield from documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
+        return
+    second = next(lines, None)
+    if second is None and file.is_document:
+        yield from documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
+        return
+    yield from _by_line(file, chain([first] if second is None else [first, second], lines), settings)
+
+
+def _goes_on(first: Line, file: OpenFile) -> bool:
+    """Whether the first line is the beginning of a JSON value that goes on in the next."""
+    if not file.is_document and not first.text.endswith(_BREAKS):
+        return False
+    try:
+        parsed(first.text, first.where)
+    except InvalidMessage:
+        return True
+    return False
+
+
+def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+    """The conversations of a file with a value a line."""
+    before: _Before = []
+    broken: InvalidMessage | None = None
+    for line in lines:
+        try:
+            value = parsed(line.text, line.where)
+        except InvalidMessage as problem:
+            broken = broken or problem
+            before.append((line, _BROKEN))
+        else:
+            before.append((line, value))
+            if (layout := _layout_of(value, settings)) is not None:
+                yield from layout(file, before, lines, settings)
+                return
+        if len(before) == UNDECIDED:
+            break
+    known = [(line, value) for line, value in before if value is not _BROKEN]
+    if broken is not None and not known:
+        raise broken
+    line, value = known[0]
+    raise UnrecognisedError(line.where, documents.seen(value))
+
+
+def _layout_of(value: object, settings: Settings) -> _Layout | None:
+    """How a file is read that has this value on a line; None if the value does not tell."""
+    if settings.session or documents.session_format(value):
+        return _session_by_line
+    if documents.is_message(value):
+        return _messages_by_line
+    if documents.is_conversation(value) or isinstance(value, list):
+        return _conversations_by_line
+    return None
+
+
+def _conversations_by_line(
+    file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings
+) -> Iterator[Recorded]:
+    """A conversation a line. A broken line is an error, so that no whole conversation is lost without notice."""
+    for line in chain((line for line, _ in before), lines):
+        name = f"{file.stem}:{line.number}"
+        yield from documents.conversations(parsed(line.text, line.where), line.where, name, settings)
+
+
+def _messages_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+    """One conversation, a message a line."""
+    messages = list(_values(before, lines, settings))
+    yield documents.conversation({"messages": messages}, file.label, file.stem, settings)
+
+
+def _session_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+    """One session, an event a line."""
+    kind = settings.session or documents.session_format(before[-1][1])
+    yield from documents.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
+
+
+_Layout = Callable[[OpenFile, _Before, Iterator[Line], Settings], Iterator[Recorded]]
+
+
+def _values(before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[object]:
+    """The values of lines that are parts of one conversation. A broken line is left out: the last one of a live
+    session may not be written to its end yet."""
+    for line, value in chain(before, ((line, _UNREAD) for line in lines)):
+        if value is not _BROKEN and value is not _UNREAD:
+            yield value
+            continue
+        try:
+            yield parsed(line.text, line.where)
+        except InvalidMessage as problem:
+            settings.on_skip(f"{problem.where}: skipped, {problem.why}")

@@ -1,0 +1,84 @@
+"""What every importer gives: a recorded conversation as a value, and the formats it can come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from transom.conversation.replay import Question, split
+from transom.core.message import Instruction, Raw
+from transom.errors import InvalidMessage, InvalidSetting
+from transom.wire.dialect import Placed
+from transom.wire.dialects import dialect_named
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A file format: the name that `--format` takes, the title that people read, and the dialect of its messages."""
+
+    name: str
+    title: str
+    dialect: str
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format(name="openai", title="OpenAI Chat", dialect="openai"),
+        Format(name="responses", title="OpenAI Responses", dialect="responses"),
+        Format(name="anthropic", title="Anthropic Messages", dialect="anthropic"),
+        Format(name="gemini", title="Gemini", dialect="gemini"),
+        Format(name="claude_code", title="Claude Code session", dialect="anthropic"),
+        Format(name="codex", title="Codex session", dialect="responses"),
+        Format(name="langchain", title="LangChain messages", dialect="openai"),
+    )
+}
+"""The formats by name."""
+
+
+class LabelledQuestion(Question, frozen=True, kw_only=True):
+    """A question with its known answer, and the positions of the messages that say it. Either may be unknown."""
+
+    answer: str | None = None
+    evidence: tuple[int, ...] = ()
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """One conversation from a file. Its messages are in the words of its dialect, and are not checked yet.
+
+    `system` is the instruction beside the messages, as that dialect's `system` method takes it; None if there is none.
+    `source` names the place for errors: the file, and the line where a file holds several conversations.
+    """
+
+    id: str
+    format: str
+    dialect: str
+    messages: list[Raw]
+    system: Any = None
+    tools: tuple[Raw, ...] = ()
+    questions: tuple[LabelledQuestion, ...] = ()
+    source: str = ""
+
+    def facts(self) -> tuple[list[Instruction], list[Placed]]:
+        """What happened, read in its dialect: the leading instructions, and every later fact with the position of its
+        message. Raises InvalidMessage, naming the place."""
+        dialect = dialect_named(self.dialect)
+        head, facts = split(self.messages, self.source, dialect)
+        if self.system is None:
+            return head, facts
+        try:
+            return [*dialect.system(self.system), *head], facts
+        except InvalidMessage as problem:
+            raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
+
+
+def format_named(name: str) -> Format:
+    """The format with this name. Raises InvalidSetting."""
+    if name not in FORMATS:
+        raise InvalidSetting(f"unknown format {name!r}: there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def format_list() -> str:
+    """Every format with its title, for messages."""
+    return ", ".join(f"{each.name} ({each.title})" for each in FORMATS.values())

@@ -1,0 +1,233 @@
+"""Claude Code sessions: which lines are the conversation, and how they become messages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sessions import assistant, call, jsonl, result, text, user
+
+from transom.importers import Recorded, read
+from transom.wire.anthropic import ANTHROPIC
+
+THOUGHT = {"type": "thinking", "thinking": "Two files.", "signature": "c2ln"}
+
+
+@pytest.fixture
+def session(tmp_path):
+    """`session(line, …)`: the conversations of a session file, and what was left out."""
+
+    def session(*lines, name="0a1b.jsonl"):
+        (tmp_path / name).write_text(jsonl(*lines))
+        skipped = []
+        found = list(read(tmp_path / name, on_skip=skipped.append))
+        return found, [line.replace(f"{tmp_path}/", "") for line in skipped]
+
+    return session
+
+
+def test_a_session(session, tmp_path):
+    found, skipped = session(
+        {"type": "summary", "summary": "Counting files", "leafUuid": "zz"},
+        {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}, "isSnapshotUpdate": False},
+        user("u1", None, "Caveat: …", isMeta=True),
+        user("u2", "u1", [text("Count the files.")]),
+        assistant("a1", "u2", "msg_1", THOUGHT),
+        assistant("a2", "a1", "msg_1", text("I look.")),
+        assistant("a3", "a2", "msg_1", call("t1", command="ls")),
+        user("r1", "a3", [result("t1", "a b")], toolUseResult={"stdout": "a b", "stderr": ""}),
+        {
+            "type": "system",
+            "subtype": "turn_duration",
+            "uuid": "y1",
+            "parentUuid": "r1",
+            "content": "",
+            "sessionId": "s",
+        },
+        assistant("a4", "y1", "msg_2", text("Two.")),
+        {"type": "last-prompt", "lastPrompt": "Count the files.", "sessionId": "s"},
+    )
+    messages = [
+        {"role": "user", "content": "Caveat: …"},
+        {"role": "user", "content": [text("Count the files.")]},
+        {"role": "assistant", "content": [THOUGHT, text("I look."), call("t1", command="ls")]},
+        {"role": "user", "content": [result("t1", "a b")]},
+        {"role": "assistant", "content": [text("Two.")]},
+    ]
+    source = str(tmp_path / "0a1b.jsonl")
+    expected = Recorded(id="0a1b", format="claude_code", dialect="anthropic", messages=messages, source=source)
+    assert (found, skipped) == ([expected], [])
+    assert ANTHROPIC.violations({"messages": messages[:-1]}) == []
+
+
+@pytest.mark.parametrize("last", ["r1", "r2"])
+def test_parallel_calls_with_answers_between_their_lines(session, last):
+    """Tools begin while the model still speaks, so answers may come before the next call's line, and each answer hangs
+    on its own call: only one of them is on the way to the last message."""
+    found, skipped = session(
+        user("u1", None, "Read both."),
+        assistant("a1", "u1", "msg_1", call("t1", "Read", path="a")),
+        user("r1", "a1", [result("t1", "A")]),
+        assistant("a2", "a1", "msg_1", call("t2", "Read", path="b")),
+        user("r2", "a2", [result("t2", "B")]),
+        assistant("a3", last, "msg_2", text("Done.")),
+    )
+    assert skipped == []
+    assert found[0].messages == [
+        {"role": "user", "content": "Read both."},
+        {"role": "assistant", "content": [call("t1", "Read", path="a"), call("t2", "Read", path="b")]},
+        {"role": "user", "content": [result("t1", "A"), result("t2", "B")]},
+        {"role": "assistant", "content": [text("Done.")]},
+    ]
+    assert ANTHROPIC.violations({"messages": found[0].messages[:-1]}) == []
+
+
+def test_a_branch_that_was_taken_back_is_left_out(session):
+    found, skipped = session(
+        user("u1", None, "Start."),
+        assistant("a1", "u1", "msg_1", text("Ready.")),
+        user("b1", "a1", "First attempt."),
+        assistant("b2", "b1", "msg_2", call("t1")),
+        user("b3", "b2", [result("t1", "oops")]),
+        user("c1", "a1", "Second attempt."),
+        assistant("c2", "c1", "msg_3", text("Better.")),
+    )
+    contents = [message["content"] for message in found[0].messages]
+    assert contents == ["Start.", [text("Ready.")], "Second attempt.", [text("Better.")]]
+    assert skipped == ["0a1b.jsonl: left out 3 messages of branches that were taken back"]
+
+
+def test_a_compaction_of_claude_code_keeps_what_was_before_it(session):
+    """The boundary has no parent; its logical parent may come after it, where messages were kept."""
+    found, skipped = session(
+        user("u1", None, "Start."),
+        assistant("a1", "u1", "msg_1", text("Ready.")),
+        user("b1", "a1", "Taken back."),
+        user("c1", "a1", "Go on."),
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "uuid": "cb",
+            "parentUuid": None,
+            "logicalParentUuid": "a2",
+            "isSidechain": False,
+            "compactMetadata": {"trigger": "auto", "preTokens": 150000},
+        },
+        user("cs", "cb", "This session is being continued …", isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        assistant("a2", "cs", "msg_2", text("Going on.")),
+        user("u3", "a2", "Thanks."),
+    )
+    contents = [message["content"] for message in found[0].messages]
+    assert contents == [
+        "Start.",
+        [text("Ready.")],
+        "Go on.",
+        "This session is being continued …",
+        [text("Going on.")],
+        "Thanks.",
+    ]
+    assert skipped == ["0a1b.jsonl: left out 1 message of branches that were taken back"]
+
+
+def test_subagents_are_conversations_of_their_own(session):
+    side = {"isSidechain": True}
+    found, skipped = session(
+        user("u1", None, "Ask two agents."),
+        assistant("a1", "u1", "msg_1", call("t1", "Task"), call("t2", "Task")),
+        user("x1", None, "Look at a.", **side),
+        user("y1", None, "Look at b.", **side, agentId="e1c8"),
+        assistant("x2", "x1", "msg_x", text("a is fine."), **side),
+        assistant("y2", "y1", "msg_y", text("b is fine."), **side, agentId="e1c8"),
+        user("z1", None, "Look at c.", **side),
+        assistant("z2", "z1", "msg_z", text("c is fine."), **side),
+        user("r1", "a1", [result("t1", "fine"), result("t2", "fine")]),
+    )
+    assert skipped == []
+    assert [(one.id, [message["content"] for message in one.messages]) for one in found] == [
+        (
+            "0a1b",
+            ["Ask two agents.", [call("t1", "Task"), call("t2", "Task")], [result("t1", "fine"), result("t2", "fine")]],
+        ),
+        ("0a1b#side-1", ["Look at a.", [text("a is fine.")]]),
+        ("0a1b#e1c8", ["Look at b.", [text("b is fine.")]]),
+        ("0a1b#side-2", ["Look at c.", [text("c is fine.")]]),
+    ]
+
+
+def test_the_file_of_a_subagent_has_its_own_name(session):
+    found, _ = session(
+        user("x1", None, "Look at a.", isSidechain=True, agentId="e1c8"),
+        assistant("x2", "x1", "msg_x", text("Fine."), isSidechain=True, agentId="e1c8"),
+        name="agent-e1c8.jsonl",
+    )
+    assert [one.id for one in found] == ["agent-e1c8"]
+
+
+def test_what_the_user_typed_meanwhile_is_heard_and_errors_of_the_api_are_not_said(session):
+    queued = {"type": "queued_command", "prompt": "And the folders.", "commandMode": "prompt"}
+    found, _ = session(
+        user("u1", None, "Count the files."),
+        assistant("a1", "u1", "msg_1", call("t1")),
+        user("r1", "a1", [result("t1", "2")]),
+        {"type": "attachment", "uuid": "q1", "parentUuid": "r1", "sessionId": "s", "attachment": queued},
+        {"type": "attachment", "uuid": "q2", "parentUuid": "q1", "sessionId": "s", "attachment": {"type": "todo"}},
+        assistant("e1", "q2", "e", text("API Error: 529"), isApiErrorMessage=True),
+        assistant("a2", "e1", "msg_2", text("Two, and one folder.")),
+    )
+    assert [message["content"] for message in found[0].messages] == [
+        "Count the files.",
+        [call("t1")],
+        [result("t1", "2")],
+        "And the folders.",
+        [text("Two, and one folder.")],
+    ]
+
+
+def test_lines_that_a_resumed_session_repeats_count_once(session):
+    lines = [user("u1", None, "Hi."), assistant("a1", "u1", "msg_1", text("Hello."))]
+    found, _ = session(*lines, *lines, user("u2", "a1", "Bye."))
+    assert [message["content"] for message in found[0].messages] == ["Hi.", [text("Hello.")], "Bye."]
+
+
+def test_lines_without_a_tree(session):
+    """What `claude -p --output-format stream-json` prints: no parents, subagents by the call that began them."""
+    found, _ = session(
+        {"type": "system", "subtype": "init", "session_id": "s", "tools": ["Bash"]},
+        {"type": "assistant", "message": {"id": "m1", "content": [call("t1", "Task")]}, "session_id": "s"},
+        {"type": "user", "message": {"content": "Look."}, "session_id": "s", "parent_tool_use_id": "t1"},
+        {"type": "user", "message": {"content": [result("t1", "Fine.")]}, "session_id": "s"},
+        {"type": "result", "subtype": "success", "session_id": "s", "result": "Fine."},
+    )
+    main = [
+        {"role": "assistant", "content": [call("t1", "Task")]},
+        {"role": "user", "content": [result("t1", "Fine.")]},
+    ]
+    side = [{"role": "user", "content": "Look."}]
+    assert [(one.id, one.messages) for one in found] == [("0a1b", main), ("0a1b#t1", side)]
+
+
+def test_a_session_that_is_still_written(tmp_path):
+    whole = jsonl(user("u1", None, "Hi."), assistant("a1", "u1", "msg_1", text("Hello.")))
+    torn = json.dumps(user("u2", "a1", "Bye, and thanks."))[:40]
+    path = tmp_path / "live.jsonl"
+    path.write_text(f"\x00\x00\n{whole}{torn}")
+    skipped = []
+    found = list(read(path, on_skip=skipped.append))
+    assert [message["content"] for one in found for message in one.messages] == ["Hi.", [text("Hello.")]]
+    assert skipped == [
+        f"{path} line 1: skipped, not JSON: Expecting value (column 1)",
+        f"{path} line 4: skipped, not JSON: Unterminated string starting at (column 32)",
+    ]
+
+
+def test_lines_of_any_other_shape_are_passed_over(session):
+    strange = [
+        {"type": 7, "uuid": ["x"], "sessionId": "s"},
+        {"type": "user", "uuid": "s1", "message": "no object"},
+        {"type": "user", "uuid": "s2", "message": {"role": "user"}},
+        {"type": "assistant", "uuid": "s3", "message": {"content": []}},
+        {"type": "attachment", "uuid": "s4", "attachment": {"type": "queued_command", "prompt": 5}},
+    ]
+    found, skipped = session(user("u1", None, "Hi."), *strange, 7, None, ["x"], user("u2", "nobody", "Bye."))
+    assert [message["content"] for message in found[0].messages] == ["Hi.", "Bye."]
+    assert skipped == []
