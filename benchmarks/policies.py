@@ -20,12 +20,12 @@ from msgspec import Struct
 from transom.cli.commands import Compare
 from transom.cli.compare import Results, choose, columns_of, compare
 from transom.cli.report import figure
-from transom.cli.sources import Record, records
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import BudgetImpossible
+from transom.importers import Recorded, read
 from transom.measure.compare import tokens_of
 from transom.measure.grounding import texts_of
 from transom.policies import POLICIES, policy_named
@@ -132,10 +132,10 @@ def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> I
             min_tokens=family.min_tokens,
             every=every,
         )
-        chosen = list(choose(wanted))
+        chosen, _ = choose(wanted)
         results = compare(chosen, names, Budget(context=family.budget), jobs=jobs)
         yield section(family, len(chosen), results)
-    yield banked([*records(folder / f"{BANK}.jsonl.gz")][::every], names, jobs)
+    yield banked([*read(folder / f"{BANK}.jsonl.gz")][::every], names, jobs)
 
 
 def section(family: Family, many: int, results: Results) -> str:
@@ -151,7 +151,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield f"| {' | '.join(row)} |"
 
 
-def banked(found: Sequence[Record], names: Sequence[str], jobs: int | None) -> str:
+def banked(found: Sequence[Recorded], names: Sequence[str], jobs: int | None) -> str:
     """The dialogues in Chinese, at a budget by their own length."""
     chosen = [record for record in found if chinese(record.messages)]
     rows: list[list[str]] = []
@@ -176,7 +176,7 @@ def pairs(messages: Iterable[Raw]) -> set[str]:
     return {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
 
 
-def bank(record: Record, name: str) -> tuple[int, int]:
+def bank(record: Recorded, name: str) -> tuple[int, int]:
     """Of the distinctive pairs of old messages: how many the last window holds, and how many there are."""
     sizes = [tokens_of(message, o200k()) for message in record.messages]
     budget = int(SHARE * sum(sizes))
@@ -187,9 +187,9 @@ def bank(record: Record, name: str) -> tuple[int, int]:
     return len(rare & held), len(rare)
 
 
-def last_window(record: Record, name: str, budget: int) -> list[Raw]:
+def last_window(record: Recorded, name: str, budget: int) -> list[Raw]:
     """The window after the last message; nothing, where none fits."""
-    head, facts = split(record.messages, record.where)
+    head, facts = record.facts()
     conversation = Conversation(
         MemoryStore().open("bank"),
         budget=Budget(context=budget),

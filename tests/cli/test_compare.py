@@ -217,11 +217,21 @@ def test_what_was_asked_for_stands_with_the_results(run, folder):
     write("chats.jsonl", {"id": "one", "messages": named(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--policies", "sliding", "--jobs", 1, "--json")
     plain = json.loads(run(*args, "--chart", "plain.svg")[1])
-    assert list(plain) == ["budget", "prices", "min_messages", "max_messages", "min_tokens", "every", "policies"]
-    assert list(plain.values())[:-1] == [3_000, None, 0, None, 0, 1]
+    assert list(plain) == [
+        "budget",
+        "prices",
+        "min_messages",
+        "max_messages",
+        "min_tokens",
+        "every",
+        "files",
+        "policies",
+    ]
+    assert list(plain.values())[:-2] == [3_000, None, 0, None, 0, 1]
+    assert plain["files"] == [{"file": "chats.jsonl", "formats": {"openai": 1}}]
     narrowed = ("--min-messages", 2, "--max-messages", 99, "--min-tokens", 5, "--every", 3)
     found = json.loads(run(*args, "--prices", "openai", *narrowed, "--chart", "priced.svg")[1])
-    assert list(found.values())[:-1] == [3_000, "openai", 2, 99, 5, 3]
+    assert list(found.values())[:-2] == [3_000, "openai", 2, 99, 5, 3]
     title = "1 conversation, a budget of 3,000 tokens"
     assert f">{title}<" in (folder / "plain.svg").read_text()
     assert f">{title}, prices: openai<" in (folder / "priced.svg").read_text()

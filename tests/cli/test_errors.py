@@ -90,23 +90,13 @@ def test_broken_json_files_name_their_line(run, folder):
     assert said(run("replay", "chat.json", "--budget", 9)) == "chat.json: not JSON: Expecting value (line 3 column 2)"
 
 
-@pytest.mark.parametrize("name", ["chat.jsonl", "chat.jsonl.gz"])
-def test_json_over_several_lines_belongs_in_a_json_file(run, folder, name):
-    text = json.dumps({"id": "one", "messages": chat(1)}, indent=2).encode()
-    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
-    assert said(run("replay", name, "--budget", 4_000)) == (
-        f"{name} line 1: not JSON: Expecting property name enclosed in double quotes (column 2); "
-        "JSON that goes over several lines belongs in a file named .json"
-    )
-    (folder / name).rename(name.replace("jsonl", "json"))
-    assert run("replay", name.replace("jsonl", "json"), "--budget", 4_000)[0] == 0
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("missing.jsonl", "--budget", 100), "missing.jsonl: No such file or directory"),
-        ((".", "--budget", 100), ".: Is a directory"),
+        (("empty", "--budget", 100), "empty: no file in this folder is named .json, .jsonl, .ndjson (or .gz of these)"),
+        (("chats.jsonl", "--budget", 9, "--format", "word"), "unknown format 'word': there are openai, responses, "),
+        (("chats.jsonl", "--budget", 9, "--dialect", "morse"), "unknown dialect 'morse': there are openai, mistral, "),
         (("chats.jsonl", "--budget", -5), "budget: context must be a whole number of at least 1, not -5"),
         (("chats.jsonl", "--budget", 0), "budget: context must be a whole number of at least 1, not 0"),
         (
@@ -125,6 +115,7 @@ def test_json_over_several_lines_belongs_in_a_json_file(run, folder, name):
 )
 def test_what_makes_no_sense_is_said(run, folder, args, message):
     write("chats.jsonl", {"id": "good", "messages": chat(1)})
+    (folder / "empty").mkdir()
     before = (folder / "chats.jsonl").read_bytes()
     assert said(run("replay", *args)).startswith(message)
     assert (folder / "chats.jsonl").read_bytes() == before

@@ -85,7 +85,7 @@ def test_json_is_one_object(run):
     assert (code, err, out.count("\n")) == (0, "", 1)
     total = {**found["total"]}
     sizes = found["course"]["tokens"]
-    assert found["files"] == [{"file": "chats.jsonl", **total}]
+    assert found["files"] == [{"file": "chats.jsonl", "formats": {"openai": 2}, **total}]
     assert total.pop("seconds") > 0
     assert total.pop("ms_per_call") > 0
     record = {"id": "one", "messages": chat(12)}
@@ -212,17 +212,6 @@ def test_several_files_stand_side_by_side_where_there_is_room(run, monkeypatch):
         ["b.jsonl", "1", "4"],
         ["all", "files", "2"],
     ]
-
-
-def test_a_fresh_store_each_time_and_the_last_is_remembered(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(2)})
-    for number in (1, 2):
-        assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
-        url = f"sqlite:///.transom/replay-{number}.db?synchronous=normal\n"
-        assert (folder / ".transom" / "last").read_text() == url
-    assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "jsonl:///logs")[0] == 0
-    assert (folder / ".transom" / "last").read_text() == "jsonl:///logs\n"
-    assert run("log", "one")[0] == 0
 
 
 @pytest.mark.parametrize("dialect", ["openai", "mistral", "responses", "anthropic", "gemini"])

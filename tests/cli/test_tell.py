@@ -19,7 +19,7 @@ from transom.cli.chart import sawtooth
 from transom.cli.demo import SESSION
 from transom.cli.locate import UV
 from transom.cli.locate import command as named
-from transom.cli.sources import records
+from transom.importers import read
 
 
 @pytest.fixture
@@ -63,6 +63,8 @@ def test_commands_are_named_as_they_can_be_typed(folder, monkeypatch):
     assert named() == "bin/transom"
     monkeypatch.chdir(folder / "bin")
     assert named() == "./transom"
+    monkeypatch.setattr(sys, "argv", [str(folder / "lib" / "transom" / "__main__.py"), "demo"])
+    assert named() == "python -m transom"
 
 
 def test_demo_shows_several_compactions(run):
@@ -77,7 +79,7 @@ def test_demo_shows_several_compactions(run):
 
 def test_the_recording_is_ours_and_small(folder):
     assert SESSION.stat().st_size < 150_000
-    (record,) = records(SESSION)
+    (record,) = read(SESSION)
     text = json.dumps(record.messages)
     assert sum(message["role"] == "tool" for message in record.messages) >= 60
     assert not re.search(r"(?<![\w.])/(?:home|root|Users|work|usr)/", text), "a path of the machine it was recorded on"
@@ -162,7 +164,7 @@ def test_show_has_a_line_for_each_entry(run, demo):
     assert out[0].startswith(f"demo: {len(found['entries'])} entries, ")
     assert len(out) == len(found["entries"]) + 2
     assert all(len(line) <= 80 for line in out)
-    (record,) = records(SESSION)
+    (record,) = read(SESSION)
     facts = {entry["source"]: entry["kind"] for entry in found["entries"] if "source" in entry}
     assert facts == {at: message["role"] for at, message in enumerate(record.messages) if at}
     assert {entry["state"] for entry in found["entries"] if entry["kind"] == "fold"} <= {"live", "not live"}

@@ -38,12 +38,18 @@ def test_what_markers_name_can_be_asked_for():
     assert parse("entry 5 text[2]") == Reference(5, 5, ("text", 2))
 
 
+def test_the_number_alone_is_enough():
+    assert parse("412") == parse("[412]") == Reference(412, 412)
+    assert parse("3-9") == parse("3 to 9") == Reference(3, 9)
+    assert parse("5 text 2") == Reference(5, 5, ("text", 2))
+
+
 @pytest.mark.parametrize(
     "odd",
     [
         "",
         "entry",
-        "412",
+        "4 12",
         "message 12",
         "entry -1",
         "entry 99999999999999999999",

@@ -12,6 +12,7 @@ from transom.cli.app import command
 class Replay(Struct, frozen=True, kw_only=True):
     """Play recorded conversations again, with a window before each model call.
 
+    The format of each file is recognised, and windows are for the API that a conversation was recorded with.
     Prints for each file what the windows cost and whether all are valid and within the budget, then a chart of window
     size over the calls. Exit code 1 if a window is invalid or over the budget, or if every call was refused.
     """
@@ -20,7 +21,8 @@ class Replay(Struct, frozen=True, kw_only=True):
     budget: o.Budget
     policy: o.Policy = "default"
     prices: o.Prices = None
-    dialect: o.Dialect = "openai"
+    dialect: o.Dialect = None
+    format: o.Format = None
     store: o.ReplayStore = None
     questions: o.Questions = False
     out: o.Out = None
@@ -42,6 +44,7 @@ class Compare(Struct, frozen=True, kw_only=True):
     budget: o.Budget
     policies: o.Policies = "default,sliding,passthrough"
     prices: o.Prices = None
+    format: o.Format = None
     min_messages: o.MinMessages = 0
     max_messages: o.MaxMessages = None
     min_tokens: o.MinTokens = 0
@@ -113,6 +116,22 @@ class Undo(Struct, frozen=True, kw_only=True):
     why: o.Why = ""
     dry_run: o.DryRun = False
     store: o.AnyStore = None
+    json: o.Json = False
+
+
+@command("conversations", "What a store holds, a conversation a line.")
+class Conversations(Struct, frozen=True, kw_only=True):
+    """What a store holds, a conversation a line: entries, model calls, size, time of the last entry, dialect, id."""
+
+    store: o.StoreArgument = None
+    json: o.Json = False
+
+
+@command("clean", "Remove the replays of this folder.")
+class Clean(Struct, frozen=True, kw_only=True):
+    """Remove what replays without --store have left in .transom of this folder. Asks first."""
+
+    yes: o.CleanYes = False
     json: o.Json = False
 
 

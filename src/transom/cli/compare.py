@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,20 @@ from rich.console import Console
 from rich.table import Table
 
 from transom.cli.commands import Compare
+from transom.cli.inputs import check_files, found_lines, name_of, opened_input, tools_for
 from transom.cli.lock_notice import Watch
 from transom.cli.picture import Point, draw, pictures
 from transom.cli.progress import Bar
 from transom.cli.replay import timed
 from transom.cli.report import WRONG, Column, figure, fits, table
-from transom.cli.sources import Record, records
-from transom.cli.terminal import put_json, terminal
+from transom.cli.terminal import put, put_json, terminal
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import split
 from transom.core.budget import Budget
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
-from transom.measure.compare import Compared, Seen, compared, tokens_of
+from transom.importers import LabelledQuestion, Recorded
+from transom.importers.chat import as_openai_chat
+from transom.measure.compare import Compared, Label, Seen, compared, tokens_of
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
@@ -72,7 +73,7 @@ def run(wanted: Compare) -> int:
     names = _names(wanted.policies)
     budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
     paths = () if wanted.chart is None else pictures(wanted.chart)
-    chosen = list(choose(wanted))
+    chosen, files = choose(wanted)
     if not chosen:
         narrowed = wanted.min_messages or wanted.min_tokens or wanted.max_messages is not None
         raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
@@ -80,23 +81,40 @@ def run(wanted: Compare) -> int:
         results = compare(chosen, names, budget, jobs=wanted.jobs, bar=bar)
     if wanted.json:
         asked = {name: getattr(wanted, name) for name in ASKED}
-        put_json({**asked, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
+        found = [{"file": name, "formats": formats} for name, formats in files]
+        put_json({**asked, "files": found, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
     else:
+        for line in found_lines(files):
+            put(terminal(), (line, ""))
         print_table(results)
     if paths:
         _draw(results, paths, _title(wanted, len(chosen)))
     return WRONG if any(one.tally.invalid or one.tally.over for one in results.values()) else 0
 
 
-def choose(wanted: Compare) -> Iterator[Record]:
-    """The conversations of the files that are of the length asked for. Raises OSError, InvalidMessage."""
-    found = (record for file in wanted.files for record in records(file, questions=True))
-    return islice((record for record in found if _chosen(wanted, record)), 0, None, wanted.every)
+def choose(wanted: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
+    """The conversations of the length that was asked for, in OpenAI Chat's words so that their figures compare, and
+    how many of them each file held in which format. Raises OSError, InvalidMessage."""
+    check_files(wanted.files)
+    chosen: list[Recorded] = []
+    files: list[tuple[str, Counter[str]]] = []
+    fitting = 0
+    for file in wanted.files:
+        formats = Counter[str]()
+        for recorded in opened_input(file, format_name=wanted.format, questions=True):
+            record = as_openai_chat(recorded)
+            if _fits(wanted, record):
+                if fitting % wanted.every == 0:
+                    chosen.append(record)
+                    formats[record.format] += 1
+                fitting += 1
+        files.append((name_of(file), formats))
+    return chosen, files
 
 
-def _chosen(wanted: Compare, record: Record) -> bool:
+def _fits(wanted: Compare, record: Recorded) -> bool:
     """Whether it is long enough, and short enough. What is wrong with a message is said now, not by a process later."""
-    split(record.messages, record.where)
+    record.facts()
     many, most = len(record.messages), wanted.max_messages
     if many < wanted.min_messages or (most is not None and many > most):
         return False
@@ -104,7 +122,7 @@ def _chosen(wanted: Compare, record: Record) -> bool:
 
 
 def compare(
-    chosen: Sequence[Record], names: Sequence[str], budget: Budget, *, jobs: int | None = None, bar: Bar | None = None
+    chosen: Sequence[Recorded], names: Sequence[str], budget: Budget, *, jobs: int | None = None, bar: Bar | None = None
 ) -> Results:
     """What each policy makes of these conversations; `jobs` processes are at work, by default one for each core."""
     o200k().count("loaded before the others begin, who have it then, and before anything is timed")
@@ -114,11 +132,11 @@ def compare(
     for number, ((record, name, _), one) in enumerate(zip(work, done, strict=True), start=1):
         results[name] = results[name].plus(one)
         if bar is not None:
-            bar.at(number / len(work), f"{name}, {record.where}")
+            bar.at(number / len(work), f"{name}, {record.source}")
     return results
 
 
-Job = tuple[Record, str, Budget]
+Job = tuple[Recorded, str, Budget]
 
 
 def _played(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
@@ -136,16 +154,24 @@ def _played(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 def play(job: Job) -> Compared:
     """One conversation under one policy."""
     record, name, budget = job
-    head, facts = split(record.messages, record.where)
+    head, facts = record.facts()
     conversation = Conversation(
         MemoryStore().open(record.id), budget=budget, policy=policy_named(name), counter=o200k(), system=head
     )
-    questions = [one for one in record.questions if one.index in record.labels]
+    labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
+    questions = [one for one in record.questions if one.index in labels]
+    steps = timed(conversation, facts, questions, tools=tools_for(record, conversation.dialect.name))
     seen = (
-        Seen(step.at, step.window, request, seconds, record.labels.get(-1 if step.question is None else step.question))
-        for step, request, seconds in timed(conversation, facts, questions)
+        Seen(step.at, step.window, request, seconds, labels.get(-1 if step.question is None else step.question))
+        for step, request, seconds in steps
     )
     return compared(record.messages, seen, budget=budget.usable, counter=o200k())
+
+
+def _label(question: LabelledQuestion) -> Label | None:
+    """What is known of a question; None without an answer, or without evidence before it."""
+    known = question.answer is not None and question.evidence
+    return Label(question.answer or "", question.evidence) if known else None
 
 
 def _names(wanted: str) -> list[str]:

@@ -23,7 +23,7 @@ EXCERPT = 14
 NEXT = (
     ("explain demo --at -1", "the last call"),
     ("log demo", "the log, an entry a line"),
-    ("replay chats.jsonl --budget 32000", "your own conversations"),
+    ("replay chats.jsonl --budget 32000", "your own: chats, sessions, folders"),
     ("replay --help", "windows to a file, policies, stores"),
 )
 
@@ -31,7 +31,7 @@ NEXT = (
 def run(wanted: Demo) -> int:
     """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
     outcome = replayed(Replay(files=[SESSION], budget=wanted.budget, policy=wanted.policy))
-    outcome = replace(outcome, files=((NAME, outcome.total),))  # where its file is, is nobody's business
+    outcome = replace(outcome, files=(replace(outcome.files[0], file=NAME),))  # the path of the package says nothing
     if wanted.json:
         print_json(outcome)
         return outcome.code

@@ -8,6 +8,7 @@ from transom.cli import commands as asked
 from transom.cli.explain import worth
 from transom.cli.locate import found_log
 from transom.cli.log import kind_of, words
+from transom.cli.options import entry_number
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
 from transom.conversation.conversation import Conversation
@@ -76,9 +77,10 @@ def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
     conversation = _opened(log, Budget(), "passthrough", None)
     before = conversation.view.total
     if isinstance(wanted, asked.Pin):
-        edit: Edit = Pin(entry=wanted.entry, why=wanted.why)
+        edit: Edit = Pin(entry=entry_number(" ".join(wanted.entry)), why=wanted.why)
     else:
-        edit = Undo(edit=conversation.newest_edit() if wanted.edit is None else wanted.edit, why=wanted.why)
+        seq = entry_number(" ".join(wanted.edit)) if wanted.edit else conversation.newest_edit()
+        edit = Undo(edit=seq, why=wanted.why)
     after = conversation.preview(edit).total
     seq = None if wanted.dry_run else conversation.edit(edit)
     name = f"{kind_of(edit)} {words(edit)}"

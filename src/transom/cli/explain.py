@@ -9,7 +9,7 @@ from msgspec import Struct
 from rich.console import Console
 
 from transom.cli.commands import Explain
-from transom.cli.locate import found_log
+from transom.cli.locate import command, found_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
 from transom.core.entry import Sent
@@ -160,7 +160,9 @@ def _print_header(console: Console, found: Explained) -> None:
     limit = f" of {found.limit:,}" if found.limit else ""
     put_whole(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
     if found.limit and found.tokens > found.limit:
-        put_whole(console, ("over the limit: the next call cuts it first, if it can (see `transom window`)", "bold"))
+        put_whole(
+            console, (f"over the limit: the next call cuts it first, if it can (see `{command()} window`)", "bold")
+        )
     if (broke := found.breaks) is not None:
         put_whole(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 from transom.cli.commands import Forget
+from transom.cli.confirm import confirmed
 from transom.cli.locate import named, opened, path_of, url_of
 from transom.cli.lock_notice import Watch
 from transom.cli.streams import one_line, say
@@ -57,16 +57,7 @@ def _agreed(wanted: Forget, name: str, what: str) -> bool:
     """Whether that is the conversation that is meant. Raises InvalidSetting if nobody can say so."""
     if wanted.yes and wanted.id != name:
         raise InvalidSetting(f"--yes takes the whole id: {name!r}")
-    if not wanted.yes and (sys.stdin is None or not sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison]
-        raise InvalidSetting(f"forgetting {name!r} cannot be undone: there is no terminal to ask at, so say --yes")
-    return wanted.yes or _answer(f"{what}. Forget it for good? [y/N] ") in {"y", "yes"}
-
-
-def _answer(question: str) -> str:
-    """Asked on stderr, since stdout is for what was done."""
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower()
+    return confirmed(f"{what}. Forget it for good?", yes=wanted.yes, why=f"forgetting {name!r} cannot be undone")
 
 
 def _size(url: str) -> int:

@@ -12,11 +12,11 @@ from pathlib import Path
 from shutil import which
 
 from transom.cli.lock_notice import Watch
+from transom.cli.runs import FOLDER, STORE, make_folder, name_in, run_of
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store
 from transom.stores.urls import parse_location
 
-FOLDER = Path(".transom")
 LAST = FOLDER / "last"
 UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
 """Set by `uv run`, which puts a folder on the PATH that the shell it was typed in does not have there."""
@@ -25,6 +25,8 @@ UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
 def command() -> str:
     """`transom` as it can be typed here: by its name if the shell finds this one by it, else by its path."""
     started = Path(sys.argv[0])
+    if started.name == "__main__.py" and started.parent.name == "transom":
+        return "python -m transom"
     if started.stem != "transom" or not started.is_file():
         return "transom"
     found = None if os.environ.keys() & UV else which("transom")
@@ -35,24 +37,10 @@ def command() -> str:
     return shlex.quote(shown if "/" in shown else f"./{shown}")
 
 
-def fresh_store() -> str:
-    """The URL of a new SQLite file of this folder; nobody else gets the same. Raises OSError."""
-    FOLDER.mkdir(exist_ok=True)
-    number = max((int(n) for file in FOLDER.glob("replay-*.db") if (n := file.stem[7:]).isdecimal()), default=0)
-    while True:
-        number += 1
-        path = FOLDER / f"replay-{number}.db"
-        try:
-            path.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        return f"sqlite:///{path.as_posix()}?synchronous=normal"
-
-
 def remember(url: str) -> None:
-    """`show` and `explain` look here from now on. Raises OSError."""
+    """Commands without --store look here from now on. Raises OSError."""
     if url != "memory:":
-        FOLDER.mkdir(exist_ok=True)
+        make_folder()
         LAST.write_text(url + "\n", encoding="utf-8")
 
 
@@ -84,7 +72,7 @@ def path_of(url: str) -> str:
 
 def _last_store() -> str:
     if not LAST.is_file():
-        raise InvalidSetting("nothing was replayed in this folder yet: run `transom replay`, or give --store")
+        raise InvalidSetting(f"nothing was replayed in this folder yet: run `{command()} replay`, or give --store")
     return LAST.read_text(encoding="utf-8").strip()
 
 
@@ -96,6 +84,26 @@ def _must_exist(url: str) -> None:
 
 
 def named(names: list[str], part: str, url: str) -> str:
+    """The id that is `part`, or the only one that holds it. Raises UnknownLog.
+
+    In the store of this folder's replays that is an id of the newest run that has such a one: see `transom.cli.runs`.
+    """
+    if Path(path_of(url)) != STORE:
+        return _named(names, part, url)
+    runs: dict[int, list[str]] = {}
+    for name in names:
+        runs.setdefault(run_of(name)[1], []).append(run_of(name)[0])
+    title, number = run_of(part)
+    if title != part:
+        return name_in(number, _named(runs.get(number, []), title, f"run {number} of {url}"))
+    for number in sorted(runs, reverse=True):
+        if any(part in title for title in runs[number]):
+            return name_in(number, _named(runs[number], part, url))
+    newest = max(runs, default=1)
+    return name_in(newest, _named(runs.get(newest, []), part, url))
+
+
+def _named(names: list[str], part: str, url: str) -> str:
     """The id that is `part`, or the only one that holds it. Raises UnknownLog."""
     if part in names:
         return part

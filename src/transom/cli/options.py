@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
+
+
+def entry_number(words: str | int) -> int:
+    """The number of an entry, named as markers name it or by the number alone. Raises BadParameter."""
+    found = re.fullmatch(r"\[?(?:entry\s+)?(\d{1,15})\]?", str(words).strip(), re.ASCII | re.IGNORECASE)
+    if found is None:
+        raise BadParameter(f"{str(words)[:40]!r} names no entry: write 412, or entry 412")
+    return int(found[1])
+
 
 Files = Annotated[
     list[Path],
     Argument(
         metavar="FILES",
-        help='JSON Lines (plain or .gz), each line {"id", "messages": [OpenAI chat messages]}; or a .json file '
-        "with one such object or just the list of messages.",
+        help="Requests, lists of messages, session files of Claude Code (~/.claude/projects) or Codex "
+        "(~/.codex/sessions), LangChain's messages: JSON, or JSON Lines with a conversation, a message or an event a "
+        "line; packed with gzip or not. A folder: every .json, .jsonl and .ndjson file in it. -: stdin.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, langchain. Default: "
+        "the content of each file decides.",
     ),
 ]
 Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
@@ -33,9 +52,11 @@ Prices = Annotated[
     ),
 ]
 Dialect = Annotated[
-    str,
+    str | None,
     Option(
-        metavar="NAME", help="What windows are for: openai, mistral, responses, deepseek_responses, anthropic, gemini."
+        metavar="NAME",
+        help="What windows are for: openai, mistral, responses, deepseek_responses, anthropic, gemini. Default: the "
+        "API that each conversation was recorded with.",
     ),
 ]
 AnyDialect = Annotated[str | None, Option(metavar="NAME", help="The provider API. Default: that of the log.")]
@@ -44,12 +65,15 @@ ReplayStore = Annotated[
     Option(
         metavar="URL",
         help="Where the logs go: sqlite:///path, jsonl:///folder or memory:. The same store again continues an "
-        "interrupted replay. Default: a fresh SQLite file .transom/replay-N.db, written without waiting for the "
-        "disk at each call, since a replay can be repeated.",
+        "interrupted replay. Default: the file .transom/replays.db of this folder, where a new replay takes the place "
+        "of the last one that was asked for alike; `transom clean` removes it.",
     ),
 ]
 AnyStore = Annotated[
     str | None, Option(metavar="URL", help="Where the log is. Default: the store of the last replay here.")
+]
+StoreArgument = Annotated[
+    str | None, Argument(metavar="STORE", help="URL of a store. Default: the store of the last replay here.")
 ]
 Policies = Annotated[
     str, Option(metavar="NAMES", help="Which policies, with commas between them, or all for every one there is.")
@@ -86,15 +110,17 @@ At = Annotated[
     ),
 ]
 Every = Annotated[bool, Option("--all", help="A line for every entry, folded or not.")]
-Entry = Annotated[int, Argument(metavar="ENTRY", help="The entry's number (see `show`).")]
+Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or entry 412 (see `log`).")]
 Edit = Annotated[
-    int | None, Argument(metavar="EDIT", help="The edit's number (see `log`). Default: the newest live one.")
+    list[str] | None,
+    Argument(metavar="EDIT", help="The edit: 412, or entry 412 (see `edits`). Default: the newest live one."),
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, kept in the log.")]
+CleanYes = Annotated[bool, Option("--yes", help="Do not ask.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask; ID is then the whole id.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only say what it would change.")]
 Words = Annotated[
-    list[str], Argument(metavar="REF", help="entry 412; a part of it: entry 412 text 0; several: entries 10-20.")
+    list[str], Argument(metavar="REF", help="412 or entry 412; a part of it: entry 412 text 0; several: entries 10-20.")
 ]
 Pattern = Annotated[
     str, Argument(metavar="PATTERN", help="What to find within a line: a regular expression in RE2's syntax.")
@@ -105,5 +131,7 @@ Column = Annotated[int, Option(min=1, metavar="N", help="Character of that line 
 In = Annotated[str | None, Option("--in", metavar="REF", help="Where to look, as for read. Default: everywhere.")]
 Limit = Annotated[int, Option(min=1, metavar="N", help="The most lines to show.")]
 Context = Annotated[int, Option("--context", "-C", min=0, max=10, metavar="N", help="Lines around each match.")]
-First = Annotated[int, Option(min=0, metavar="ENTRY", help="Entry to begin at.")]
-Last = Annotated[int | None, Option(metavar="ENTRY", help="Entry to end with. Default: the newest.")]
+First = Annotated[int, Option(parser=entry_number, metavar="ENTRY", help="Entry to begin at: 412, or 'entry 412'.")]
+Last = Annotated[
+    int | None, Option(parser=entry_number, metavar="ENTRY", help="Entry to end with. Default: the newest.")
+]

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import reduce
 from pathlib import Path
 from time import thread_time
-from typing import IO, Any
+from typing import IO
 
+from transom.cli import runs
 from transom.cli.commands import Replay
-from transom.cli.locate import fresh_store, remember
+from transom.cli.inputs import check_files, name_of, opened_input, tools_for
+from transom.cli.locate import remember
 from transom.cli.lock_notice import Watch
 from transom.cli.progress import Bar
-from transom.cli.report import Course, Outcome, print_json, print_report
-from transom.cli.sources import Record, records
+from transom.cli.report import Course, FileStats, Outcome, print_json, print_report
 from transom.cli.window_file import STDOUT, line_of, windows_file
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import Placed, Question, Step, replay, split
+from transom.conversation.replay import Placed, Question, Step, replay
 from transom.core.budget import Budget
-from transom.core.message import Assistant
+from transom.core.message import Assistant, Raw
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
+from transom.importers import Recorded
 from transom.measure.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.policies import policy_named
 from transom.stores import Store, open_store
 from transom.tokenizer import o200k
+from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 
 PROBLEMS = 5
@@ -45,22 +48,24 @@ def replayed(wanted: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
     budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
     policy, out = policy_named(wanted.policy), wanted.out
-    dialect_named(wanted.dialect)
-    for file in wanted.files:  # before anything is made
-        file.stat()
-        if out is not None and out != STDOUT and out.exists() and out.samefile(file):
-            raise InvalidSetting(f"--out: {out} is one of the input files")
-    url = fresh_store() if wanted.store is None else wanted.store
+    if wanted.dialect is not None:
+        dialect_named(wanted.dialect)
+    check_files(wanted.files, None if out == STDOUT else out)
+    run = _begin(wanted) if wanted.store is None else None
+    url = runs.URL if wanted.store is None else wanted.store
     try:
         with Watch(url, writing=True) as watch, closing(open_store(url)) as store:
             remember(url)
             with windows_file(out) as windows, Bar(watch) as bar:
-                playing = _Playing(wanted, store, budget, policy, windows, bar)
-                files = tuple((str(file), playing.file(file, done)) for done, file in enumerate(wanted.files))
+                playing = _Playing(wanted, store, budget, policy, windows, bar, run=1 if run is None else run.number)
+                files = tuple(playing.file(file, done) for done, file in enumerate(wanted.files))
     except KeyboardInterrupt as stop:
-        stop.add_note("nothing was kept" if url == "memory:" else f"go on with --store '{url}'")
+        again = "the same command again goes on" if run is not None else f"go on with --store '{url}'"
+        stop.add_note("nothing was kept" if url == "memory:" else again)
         raise
-    if not any(tally.conversations for _, tally in files):
+    if run is not None:
+        runs.finish(run)
+    if not any(file.formats for file in files):
         raise InvalidSetting("no conversation in these files")
     if wanted.chart is not None and playing.course is None:
         raise InvalidSetting(f"--chart: no conversation {wanted.chart!r} in these files")
@@ -79,37 +84,46 @@ class _Playing:
     """Goes through files; keeps the course to draw, what refused calls need, and the first problems."""
 
     def __init__(
-        self, wanted: Replay, store: Store, budget: Budget, policy: Policy, out: IO[bytes] | None, bar: Bar
+        self, wanted: Replay, store: Store, budget: Budget, policy: Policy, out: IO[bytes] | None, bar: Bar, *, run: int
     ) -> None:
         self._wanted, self._store, self._out, self._bar = wanted, store, out, bar
-        self._budget, self._policy, self._dialect = budget, policy, dialect_named(wanted.dialect)
+        self._budget, self._policy, self._run = budget, policy, run
         self._names: set[str] = set()
         self.course: Course | None = None
         self.needs: Needs | None = None
         self.problems: list[str] = []
         o200k().count("loaded before anything is timed")
 
-    def file(self, path: Path, done: int) -> ReplayStats:
-        """Every conversation of a file; `done` files came before it."""
-        played = records(path, questions=self._wanted.questions)
-        return reduce(ReplayStats.plus, (self._record(record, done) for record in played), ReplayStats())
+    def file(self, path: Path, done: int) -> FileStats:
+        """Every conversation of a file or a folder; `done` of these came before it."""
+        stats, formats, begin = ReplayStats(), Counter[str](), 0.0
+        reader = opened_input(path, format_name=self._wanted.format, questions=self._wanted.questions)
+        for record in reader:
+            formats[record.format] += 1
+            stats = stats.plus(self._record(record, done + begin, done + reader.progress))
+            begin = reader.progress
+        return FileStats(file=name_of(path), stats=stats, formats=dict(formats))
 
-    def _record(self, record: Record, done: int) -> ReplayStats:
-        head, facts = split(record.messages, record.where)
+    def _record(self, record: Recorded, begin: float, end: float) -> ReplayStats:
+        """One conversation; it takes the work from `begin` to `end`, counted in files."""
+        head, facts = record.facts()
+        dialect = dialect_named(self._wanted.dialect or record.dialect)
         conversation = Conversation(
-            self._store.open(self._name(record.id)),
+            self._store.open(runs.name_in(self._run, self._name(record.id))),
             budget=self._budget,
             policy=self._policy,
             counter=o200k(),
             system=head,
-            dialect=self._dialect,
+            dialect=dialect,
         )
+        tools = tools_for(record, dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
-        for step, request, seconds in timed(conversation, facts, record.questions):
+        for step, request, seconds in timed(conversation, facts, record.questions, tools=tools):
             if self._out is not None:
                 self._out.write(line_of(record.id, step, request))
-            self._bar.at((done + _reached(record, step)) / len(self._wanted.files), record.where)
-            total = total.plus(self._judged(record, step, request, newest)).plus(ReplayStats(seconds=seconds))
+            reached = begin + (end - begin) * step.at / max(1, len(record.messages))
+            self._bar.at(reached / len(self._wanted.files), record.source)
+            total = total.plus(self._judged(record, dialect, step, request, newest)).plus(ReplayStats(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
@@ -127,17 +141,17 @@ class _Playing:
         self._names.add(name)
         return name
 
-    def _judged(self, record: Record, step: Step, request: dict[str, Any], newest: int) -> ReplayStats:
+    def _judged(self, record: Recorded, dialect: Dialect, step: Step, request: Raw, newest: int) -> ReplayStats:
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
                 self.needs = needs if self.needs is None else self.needs.and_of(needs)
             return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
-        broken = self._dialect.violations(request)
+        broken = dialect.violations(request)
         over = step.window.tokens > self._wanted.budget
         if (broken or over) and len(self.problems) < PROBLEMS:
             why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
-            self.problems.append(f"{record.where}, {record.id} at {step.at}: {why}")
+            self.problems.append(f"{record.source}, {record.id} at {step.at}: {why}")
         bad = ReplayStats(invalid=int(bool(broken)), over=int(over))
         if step.question is not None:
             return bad.plus(ReplayStats(questions=1))
@@ -151,19 +165,20 @@ class _Playing:
             self.course = course
 
 
-def _reached(record: Record, step: Step) -> float:
-    """How much of the file this step has got through."""
-    return record.begin + (record.end - record.begin) * step.at / max(1, len(record.messages))
+def _begin(wanted: Replay) -> runs.Run:
+    """The run in the store of this folder: what its conversations look like depends on these."""
+    names = ("budget", "policy", "prices", "dialect", "format", "questions")
+    return runs.begin(wanted.files, {name: getattr(wanted, name) for name in names})
 
 
 def timed(
-    conversation: Conversation, facts: list[Placed], questions: Sequence[Question]
-) -> Iterator[tuple[Step, dict[str, Any], float]]:
+    conversation: Conversation, facts: list[Placed], questions: Sequence[Question], *, tools: Sequence[Raw] = ()
+) -> Iterator[tuple[Step, Raw, float]]:
     """Each step with what its window puts in a request, and the CPU seconds that building it took this thread.
 
     What follows the last call (its reply is appended) is nobody's call, and is not counted.
     """
-    steps = replay(conversation, facts, questions=questions)
+    steps = replay(conversation, facts, tools=tools or None, questions=questions)
     while True:
         begun = thread_time()
         step = next(steps, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from rich.table import Column as Heading
 from rich.table import Table
 
 from transom.cli.chart import sawtooth
+from transom.cli.inputs import found_lines, short_name
 from transom.cli.locate import command
 from transom.cli.streams import one_line
 from transom.cli.terminal import put, put_json, put_whole, terminal
@@ -60,13 +60,21 @@ class Course(Struct, frozen=True, kw_only=True):
     tokens: tuple[int | None, ...]
 
 
+class FileStats(Struct, frozen=True, kw_only=True):
+    """What came of one file or folder, and how many conversations it held in which format."""
+
+    file: str
+    stats: ReplayStats
+    formats: dict[str, int]
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """All of a replay: a tally for each file, the course to draw, what refused calls need, the first wrong windows."""
 
     budget: int
     policy: str
     store: str
-    files: tuple[tuple[str, ReplayStats], ...]
+    files: tuple[FileStats, ...]
     course: Course | None = None
     needs: Needs | None = None
     problems: tuple[str, ...] = ()
@@ -81,12 +89,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     @property
     def total(self) -> ReplayStats:
         """Everything together."""
-        return reduce(ReplayStats.plus, (tally for _, tally in self.files), ReplayStats())
+        return reduce(ReplayStats.plus, (file.stats for file in self.files), ReplayStats())
 
 
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
     """Tables and chart, on stdout or `aside` on stderr."""
     console = terminal(aside=aside)
+    for line in found_lines([(file.file, file.formats) for file in outcome.files]):
+        put(console, (line, ""))
     print_tables(console, outcome)
     print_course(console, outcome)
     if outcome.store != "memory:":
@@ -97,7 +107,7 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
 def print_tables(console: Console, outcome: Outcome) -> None:
     """One line a file if they fit side by side, else one small table a file."""
     columns = (*COLUMNS[:2], QUESTIONS, *COLUMNS[2:]) if outcome.total.questions else COLUMNS
-    rows = [(one_line(Path(name).name), tally) for name, tally in outcome.files]
+    rows = [(short_name(file.file), file.stats) for file in outcome.files]
     if len(rows) > 1:
         rows.append((ALL, outcome.total))
     wide = table("file", rows, columns)
@@ -146,7 +156,7 @@ def print_json(outcome: Outcome, *, aside: bool = False) -> None:
             "budget": outcome.budget,
             "policy": outcome.policy,
             "store": outcome.store,
-            "files": [{"file": name, **numbers(tally)} for name, tally in outcome.files],
+            "files": [{"file": file.file, "formats": file.formats, **numbers(file.stats)} for file in outcome.files],
             "total": numbers(outcome.total),
             "needs": outcome.needs,
             "problems": outcome.problems,

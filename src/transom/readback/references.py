@@ -1,4 +1,4 @@
-"""How a part of a log is named, everywhere: "entry 412", "entry 412 text 1", "entries 10-20".
+"""How a part of a log is named, everywhere: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
 
 These are the words that markers use, so that whoever reads a marker can ask for what it stands for. A reference is two
 numbers and an address; it never becomes a path, a query or code.
@@ -20,7 +20,7 @@ _LONGEST = 100
 FORMS = '"entry 412", a part of it as "entry 412 text 0", or several as "entries 10-20"'
 
 _FORM = re.compile(
-    r"(?:entry|entries) (?P<first>\d{1,15})"
+    r"(?:(?:entry|entries) )?(?P<first>\d{1,15})"
     r"(?:(?: to entry | to | ?[-–] ?)(?P<last>\d{1,15}))?"
     r"(?: (?P<kind>text|args|image|file|reasoning|other)(?: (?P<at>\d{1,9})|\[(?P<index>\d{1,9})\]))?",
     re.ASCII | re.IGNORECASE,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -195,16 +195,23 @@ class SqliteStore:
             return [_true_name(name) for (name,) in db.execute(_NAMES)]
 
     def forget(self, name: str) -> None:
+        if not self.forget_all((name,)):
+            raise no_such_log(name)
+
+    def forget_all(self, names: Iterable[str]) -> bool:
+        """Forget several conversations with the work of one. False if there was nothing to remove."""
         with self.writing() as db:
-            if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
-                for statement in _FORGET:
-                    db.execute(statement, row)
-            if not (left := db.execute(_LEFT).fetchall()):
-                raise no_such_log(name)
-        with self.reading() as db, reporting_leftovers(self.path):
-            db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
-            self.file.empty_write_ahead_log()
-            db.executemany(_WIPED, left)
+            for name in names:
+                if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
+                    for statement in _FORGET:
+                        db.execute(statement, row)
+            left = db.execute(_LEFT).fetchall()
+        if left:
+            with self.reading() as db, reporting_leftovers(self.path):
+                db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
+                self.file.empty_write_ahead_log()
+                db.executemany(_WIPED, left)
+        return bool(left)
 
     def close(self) -> None:
         """Other stores on the same file stay open."""

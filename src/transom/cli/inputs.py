@@ -1,0 +1,78 @@
+"""The files of a command line: paths, folders, and stdin as `-`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from transom.cli.streams import one_line, say
+from transom.core.message import Raw
+from transom.errors import InvalidSetting
+from transom.importers import FORMATS, Reader, Recorded, read
+from transom.importers.tools import translated_tools
+
+STDIN = Path("-")
+LISTED = 8
+"""With more files than that, they are counted and not named."""
+
+
+def check_files(files: Sequence[Path], out: Path | None = None) -> None:
+    """What is wrong with the files is said before anything is made. Raises OSError, InvalidSetting."""
+    for file in files:
+        if file == STDIN:
+            continue
+        file.stat()
+        if out is None:
+            continue
+        if file.is_dir() and out.resolve().is_relative_to(file.resolve()):
+            raise InvalidSetting(f"--out: {out} is in one of the input folders")
+        if out.exists() and out.samefile(file):
+            raise InvalidSetting(f"--out: {out} is one of the input files")
+
+
+def opened_input(file: Path, *, format_name: str | None, questions: bool) -> Reader:
+    """The conversations of a file. What is left out is said on stderr."""
+    source = sys.stdin.buffer if file == STDIN else file
+    return read(source, format_name, questions=questions, on_skip=_say)
+
+
+def tools_for(record: Recorded, dialect: str) -> list[Raw]:
+    """The tools of a recorded conversation, as a request in this dialect has them."""
+    return translated_tools(record.tools, record.dialect, dialect)
+
+
+def name_of(file: Path) -> str:
+    """What a file is called in results for programs."""
+    return "stdin" if file == STDIN else os.fspath(file)
+
+
+def short_name(name: str) -> str:
+    """The same for people: without the folders that it is in."""
+    return one_line(Path(name).name or name)
+
+
+def found_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
+    """What was found, a line a file: "3 conversations from session.jsonl (Claude Code session)"."""
+    if len(files) > LISTED:
+        total = sum((Counter(formats) for _, formats in files), Counter[str]())
+        files = [(f"{len(files):,} files", total)]
+    for name, formats in files:
+        yield f"{_counted(sum(formats.values()))} from {short_name(name)}{_titles(formats)}"
+
+
+def _counted(many: int) -> str:
+    return "1 conversation" if many == 1 else f"{many:,} conversations"
+
+
+def _titles(formats: Mapping[str, int]) -> str:
+    """The formats in brackets, with their numbers if there are several."""
+    alone = len(formats) == 1
+    titles = [FORMATS[name].title if alone else f"{FORMATS[name].title}: {many:,}" for name, many in formats.items()]
+    return f" ({', '.join(titles)})" if titles else ""
+
+
+def _say(line: str) -> None:
+    say(line, 0)

@@ -1,0 +1,161 @@
+"""What people have goes in: every format, folders, stdin; windows are for the API that it came from."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from types import SimpleNamespace
+
+import pytest
+from chats import chat, lines, write
+
+HI = {"role": "user", "content": "Count the files."}
+TEXT = [{"type": "text", "text": "Two."}]
+CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a b"}
+BLOCKS = [
+    HI,
+    {"role": "assistant", "content": [CALL]},
+    {"role": "user", "content": [RESULT]},
+    {"role": "assistant", "content": TEXT},
+]
+ITEMS = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Count the files."}]},
+    {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "a b"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Two."}]},
+]
+CONTENTS = [{"role": "user", "parts": [{"text": "Hi."}]}, {"role": "model", "parts": [{"text": "Hello."}]}]
+CLAUDE = [
+    {"type": "user", "uuid": "u1", "parentUuid": None, "message": BLOCKS[0]},
+    {"type": "assistant", "uuid": "u2", "parentUuid": "u1", "message": {"id": "m1", **BLOCKS[1]}},
+    {"type": "user", "uuid": "u3", "parentUuid": "u2", "message": BLOCKS[2]},
+    {"type": "assistant", "uuid": "u4", "parentUuid": "u3", "message": {"id": "m2", **BLOCKS[3]}},
+]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "s1", "base_instructions": {"text": "You are Codex."}}},
+    *({"type": "response_item", "payload": item} for item in ITEMS),
+]
+LANGCHAIN = [
+    {"type": "human", "data": {"content": "Hi."}},
+    {"type": "ai", "data": {"content": "Hello.", "tool_calls": []}},
+]
+
+
+@pytest.fixture
+def mixed(folder):
+    """A folder with a file in each format."""
+    box = folder / "box"
+    box.mkdir()
+    write(box / "claude.jsonl", *CLAUDE)
+    write(box / "codex.jsonl.gz", *CODEX)
+    (box / "langchain.json").write_text(json.dumps(LANGCHAIN))
+    (box / "gemini.json").write_text(json.dumps({"contents": CONTENTS}))
+    write(box / "own.jsonl", {"id": "own", "messages": chat(1)})
+    (box / "settings.json").write_text('{"theme": "dark"}')
+    return box
+
+
+def test_a_folder_of_every_format_each_in_its_own_dialect(run, mixed):
+    code, out, err = run("replay", mixed, "--budget", 4_000, "--out", "w.jsonl")
+    formats = "Claude Code session: 1, Codex session: 1, Gemini: 1, LangChain messages: 1, OpenAI Chat: 1"
+    text = " ".join(out.split())
+    assert (code, text.startswith("5 conversations from box (Claude Code session: 1, Codex session: 1,")) == (0, True)
+    assert err == f"transom: {mixed}/settings.json: skipped, it holds an object with the keys 'theme'\n"
+    found = json.loads(run("replay", mixed, "--budget", 4_000, "--json", "--store", "memory:")[1])["files"]
+    assert [(file["file"], file["invalid"], file["refused"]) for file in found] == [(str(mixed), 0, 0)]
+    assert found[0]["formats"] == {"claude_code": 1, "codex": 1, "gemini": 1, "langchain": 1, "openai": 1}
+    assert len(formats.split(", ")) == len(found[0]["formats"])
+    windows = {(line["conversation"], line["at"]): line for line in lines("w.jsonl")}
+    assert windows["claude", 3]["messages"] == BLOCKS[:3]
+    assert windows["codex", 3]["input"] == ITEMS[:3]
+    assert windows["codex", 3]["instructions"] == "You are Codex."
+    assert windows["gemini", 1]["contents"] == CONTENTS[:1]
+    assert windows["langchain", 1]["messages"] == [{"role": "user", "content": "Hi."}]
+    assert windows["own", 4]["messages"] == chat(1)[:4]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key"),
+    [("openai", "messages"), ("responses", "input"), ("anthropic", "messages"), ("gemini", "contents")],
+)
+def test_another_dialect_is_translated_into(run, mixed, dialect, key):
+    args = ("--budget", 4_000, "--dialect", dialect, "--out", "w.jsonl", "--json")
+    code, out, _ = run("replay", mixed, *args)
+    assert (code, json.loads(out)["total"]["invalid"]) == (0, 0)
+    found = lines("w.jsonl")
+    assert len(found) == 8
+    assert all(key in line for line in found)
+
+
+def test_compare_reads_them_too(run, mixed):
+    code, out, _ = run("compare", mixed, "--budget", 4_000, "--policies", "passthrough", "--json")
+    found = json.loads(out)
+    formats = {"claude_code": 1, "codex": 1, "gemini": 1, "langchain": 1, "openai": 1}
+    assert (code, found["files"]) == (0, [{"file": str(mixed), "formats": formats}])
+    assert (found["policies"][0]["calls"], found["policies"][0]["invalid"]) == (8, 0)
+    code, out, _ = run("compare", mixed / "claude.jsonl", "--budget", 4_000, "--policies", "passthrough")
+    assert (code, out.splitlines()[0]) == (0, "1 conversation from claude.jsonl (Claude Code session)")
+
+
+def test_tools_and_system_of_a_body_count(run, folder):
+    tool = {"name": "ls", "description": "Lists a folder. " * 100, "input_schema": {"type": "object"}}
+    bodies = {
+        "bare": {"model": "claude-x", "messages": BLOCKS},
+        "system": {"model": "claude-x", "messages": BLOCKS, "system": "You count. " * 100},
+        "tools": {"model": "claude-x", "messages": BLOCKS, "tools": [tool]},
+    }
+    tokens = {}
+    for name, body in bodies.items():
+        (folder / f"{name}.json").write_text(json.dumps(body))
+        for dialect in ((), ("--dialect", "openai"), ("--dialect", "responses"), ("--dialect", "gemini")):
+            out = run("replay", f"{name}.json", "--budget", 9_000, "--json", "--store", "memory:", *dialect)[1]
+            tokens.setdefault(name, []).append(json.loads(out)["course"]["tokens"][0])
+    for bare, system, tools in zip(tokens["bare"], tokens["system"], tokens["tools"], strict=True):
+        assert system - bare > 200
+        assert tools - bare > 300
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_stdin(run, monkeypatch, pack):
+    body = json.dumps({"id": "piped", "messages": chat(2)}).encode()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(pack(body))))
+    code, out, err = run("replay", "-", "--budget", 4_000)
+    assert (code, err, out.splitlines()[0]) == (0, "", "1 conversation from stdin (OpenAI Chat)")
+    assert run("explain", "piped")[0] == 0
+
+
+def test_many_files_are_counted_and_not_named(run):
+    for number in range(9):
+        write(f"{number}.jsonl", {"id": str(number), "messages": chat(1)})
+    out = run("replay", *(f"{number}.jsonl" for number in range(9)), "--budget", 4_000)[1]
+    assert out.splitlines()[0] == "9 conversations from 9 files (OpenAI Chat)"
+
+
+def test_a_live_session_is_replayed_as_far_as_it_is_written(run, folder):
+    (folder / "live.jsonl").write_text("".join(json.dumps(line) + "\n" for line in CLAUDE) + '{"type": "us')
+    code, _, err = run("replay", "live.jsonl", "--budget", 4_000)
+    said = "live.jsonl line 5: skipped, not JSON: Unterminated string starting at (column 10)"
+    assert (code, err) == (0, f"transom: {said}\n")
+
+
+def test_json_over_several_lines_whatever_its_file_is_called(run, folder):
+    text = json.dumps({"id": "one", "messages": chat(1)}, indent=2).encode()
+    (folder / "chat.jsonl").write_bytes(text)
+    (folder / "packed.jsonl").write_bytes(gzip.compress(text))
+    assert run("replay", "chat.jsonl", "packed.jsonl", "--budget", 4_000)[0] == 0
+
+
+def test_what_is_no_conversation_is_one_line(run, folder):
+    (folder / "settings.json").write_text('{"theme": "dark"}')
+    code, out, err = run("replay", "settings.json", "--budget", 4_000)
+    assert (code, out) == (2, "")
+    assert err.startswith("transom: settings.json: no conversation is recognised here, but an object with the keys ")
+    assert "claude_code (Claude Code session)" in err
+    assert err.count("\n") == 1
+
+
+def test_windows_do_not_go_into_a_folder_that_is_read(run, mixed):
+    code, _, err = run("replay", mixed, "--budget", 4_000, "--out", mixed / "w.jsonl")
+    assert (code, err) == (2, f"transom: --out: {mixed}/w.jsonl is in one of the input folders\n")

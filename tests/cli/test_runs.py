@@ -1,0 +1,194 @@
+"""Replays without --store: one file for the folder, runs that do not clash, and a way to remove them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+from chats import chat, finish, process, write
+
+REPLAY = ("replay", "chats.jsonl", "--budget")
+
+
+def stored(run):
+    """The ids in the store of the folder's replays, and how many entries each has."""
+    return {one["id"]: one["entries"] for one in json.loads(run("conversations", "--json")[1])["conversations"]}
+
+
+def limit_of(run, part):
+    return json.loads(run("explain", part, "--at", 1, "--json")[1])["limit"]
+
+
+def test_runs_with_other_settings_stand_side_by_side_and_the_newest_is_found(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(2)})
+    write("other.jsonl", {"id": "other", "messages": chat(1)})
+    assert run(*REPLAY, 4_000)[0] == 0
+    assert run(*REPLAY, 3_000)[0] == 0
+    assert run("replay", "other.jsonl", "--budget", 2_000)[0] == 0
+    assert [*stored(run)] == ["one", "two", "one (run 2)", "two (run 2)", "other (run 3)"]
+    assert [limit_of(run, part) for part in ("one", "on", "one (run 1)", "one (run 2)", "other", "wo (run 1)")] == [
+        3_000,
+        3_000,
+        4_000,
+        3_000,
+        2_000,
+        4_000,
+    ]
+    assert (folder / ".transom" / "last").read_text() == "sqlite:///.transom/replays.db?synchronous=normal\n"
+    for part, near in (("none", "there is other"), ("one (run 9)", "no conversation 'one' in run 9 of sqlite")):
+        code, _, err = run("explain", part)
+        assert (code, err.count("\n"), near in err) == (2, 1, True), err
+
+
+def test_the_same_run_again_takes_the_place_of_the_one_before(run, folder):
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(3)} for n in range(3)))
+    for _ in range(3):
+        assert run(*REPLAY, 4_000)[0] == 0
+    assert [*stored(run)] == ["chat 0 (run 3)", "chat 1 (run 3)", "chat 2 (run 3)"]
+    assert json.loads(run("log", "chat 1", "--json")[1])["conversation"] == "chat 1 (run 3)"
+    write("chats.jsonl", {"id": "chat 1", "messages": chat(2)})
+    assert run(*REPLAY, 4_000)[0] == 0
+    assert [*stored(run)][3:] == ["chat 1 (run 4)"], "the file has changed: that is another run"
+    (folder / ".transom" / "runs.json").write_text("damaged")
+    assert run(*REPLAY, 4_000)[0] == 0
+    assert [*stored(run)][4:] == ["chat 1 (run 5)"], "numbers go on behind those in the store"
+
+
+def test_a_run_that_was_killed_goes_on(run, folder):
+    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
+    store = folder / ".transom" / "replays.db"
+    started = process(*REPLAY, 5_000)
+    deadline = time.monotonic() + 30
+    while entries(store) < 300 and started.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    assert finish(started)[0] == -signal.SIGKILL
+    assert 0 < len(stored(run)) < 10
+    first = json.loads(run("log", "chat 0", "--json")[1])
+    assert run(*REPLAY, 5_000)[0] == 0
+    assert [*stored(run)] == [f"chat {n}" for n in range(10)]
+    assert json.loads(run("log", "chat 0", "--json")[1]) == first
+    assert run(*REPLAY, 5_000)[0] == 0
+    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)], "that one was done"
+
+
+def entries(store):
+    """How many entries another process has stored so far."""
+    try:
+        with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM entries").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_git_ignores_the_folder(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    assert run(*REPLAY, 4_000, "--store", "sqlite:///mine.db")[0] == 0
+    assert (folder / ".transom" / ".gitignore").read_text() == "*\n"
+    (folder / ".transom" / ".gitignore").write_text("mine\n")
+    assert run(*REPLAY, 4_000)[0] == 0
+    assert (folder / ".transom" / ".gitignore").read_text() == "mine\n", "what somebody wrote there stays"
+
+
+def test_clean_removes_replays_and_nothing_else(run, folder):
+    assert run("clean", "--yes") == (0, "no replays in this folder\n", "")
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    assert run(*REPLAY, 4_000)[0] == 0
+    box = folder / ".transom"
+    (box / "replay-12.db").write_bytes(b"of an early version")
+    (box / "replay-mine.db").write_bytes(b"my own")
+    code, out, err = run("clean")
+    assert (code, out) == (2, "")
+    assert err == (
+        "transom: removing the replays in .transom cannot be undone: there is no terminal to ask at, so say --yes\n"
+    )
+    size = sum((box / name).stat().st_size for name in ("replays.db", "replay-12.db", "runs.json", "last"))
+    code, out, _ = run("clean", "--yes", "--json")
+    files = ["replays.db", "replay-12.db", "runs.json", "last"]
+    assert (code, json.loads(out)) == (0, {"folder": ".transom", "files": files, "freed": size})
+    assert sorted(path.name for path in box.iterdir()) == [".gitignore", "replay-mine.db"]
+    (box / "replay-mine.db").unlink()
+    assert run(*REPLAY, 4_000)[0] == 0
+    assert run("clean", "--yes")[1].startswith(".transom: replays removed, ")
+    assert not box.exists()
+    assert run("explain", "one")[2].startswith("transom: nothing was replayed in this folder yet: run `transom replay`")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "kept"), [("y\n", 0, False), ("yes\n", 0, False), ("\n", 1, True), ("no\n", 1, True)]
+)
+def test_clean_asks_first(run, folder, monkeypatch, answer, code, kept):
+    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    assert run(*REPLAY, 4_000)[0] == 0
+
+    class Terminal:
+        def isatty(self):
+            return True
+
+        def readline(self):
+            return answer
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    found, _, err = run("clean")
+    assert (found, (folder / ".transom" / "replays.db").exists()) == (code, kept)
+    assert "bytes of replays. Remove them? [y/N] " in err
+
+
+def test_conversations_of_a_store(run, folder):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "none", "messages": []})
+    write("more.jsonl", {"id": "claude", "messages": [{"role": "user", "content": "Hi."}] * 2})
+    store = ("--store", "jsonl:///logs")
+    before = time.time()
+    assert run(*REPLAY, 4_000, *store)[0] == 0
+    assert run("replay", "more.jsonl", "--budget", 4_000, "--dialect", "anthropic", *store)[0] == 0
+    code, out, _ = run("conversations", "jsonl:///logs", "--json")
+    found = json.loads(out)
+    assert (code, found["store"]) == (0, "jsonl:///logs")
+    one, claude = found["conversations"]
+    assert {key: one[key] for key in ("id", "entries", "calls", "dialect")} == {
+        "id": "one",
+        "entries": len(json.loads(run("log", "one", "--json", *store)[1])["entries"]),
+        "calls": 4,
+        "dialect": "openai",
+    }
+    assert before <= one["last"] <= time.time()
+    assert 3_000 < one["size"] < 20_000
+    assert (claude["id"], claude["calls"], claude["dialect"]) == ("claude", 0, "anthropic")
+    code, out, _ = run("conversations")
+    head, titles, *rows = out.splitlines()
+    assert (code, head, titles.split()) == (
+        0,
+        "jsonl:///logs: 2 conversations",
+        ["entries", "calls", "size", "last", "entry", "dialect", "id"],
+    )
+    assert [(row.split()[0], row.split()[-2:]) for row in rows] == [
+        (str(one["entries"]), ["openai", "one"]),
+        (str(claude["entries"]), ["anthropic", "claude"]),
+    ]
+
+
+def test_an_entry_by_its_number_or_in_the_words_of_markers(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    assert run(*REPLAY, 4_000)[0] == 0
+    for command in ("read", "pin"):
+        extra = ("--dry-run",) if command == "pin" else ()
+        wanted = run(command, "one", "entry", "3", *extra)
+        assert wanted[0] == 0
+        for words in (("3",), ("entry 3",), ("[entry 3]",)):
+            assert run(command, "one", *words, *extra) == wanted
+    assert run("grep", "one", "file", "--in", "3") == run("grep", "one", "file", "--in", "entry 3")
+    listed = run("entries", "one", "--first", "3", "--last", "5")
+    assert listed[0] == 0
+    assert run("entries", "one", "--first", "entry 3", "--last", "entry 5") == listed
+    assert run("pin", "one", "3")[0] == 0
+    seq = json.loads(run("edits", "one", "--json")[1])["edits"][-1]["seq"]
+    assert run("undo", "one", str(seq), "--dry-run") == run("undo", "one", "entry", str(seq), "--dry-run")
+    for command in (("pin", "one", "x"), ("undo", "one", "entry"), ("entries", "one", "--first", "third")):
+        code, _, err = run(*command)
+        assert (code, err.count("\n"), "names no entry: write 412, or entry 412" in err) == (2, 1, True), err
