@@ -8,6 +8,7 @@ from hypothesis import given
 from logs import logs
 
 from transom.core.budget import Budget
+from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Head, Text, own_text
@@ -57,7 +58,7 @@ def strings(value: object) -> list[str]:
 def test_one_log_in_every_dialect(log: list[Entry]) -> None:
     for name in DIALECTS:
         spoken, view = dialect_named(name), closed(log, name)
-        messages = drawn(view, spoken)
+        messages = drawn(view, spoken, Derived())
         head = view.head_entry.body if view.head_entry is not None else Head()
         request = spoken.request(head, messages)
         if messages:

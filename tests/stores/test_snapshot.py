@@ -41,7 +41,7 @@ SEEDS = range(60)
 
 def portrait(view: View) -> dict[str, Any]:
     """Every field of a view as plain values, the chain by what it says; but where it is kept, and a cache."""
-    fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in {"log", "counter", "memo"}}
+    fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in {"log", "counter"}}
     fields["slots"] = [_slot(slot) for slot in view.slots]
     fields["open_units"] = list(view.open_units)
     fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.synthetic_results.items())

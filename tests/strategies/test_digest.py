@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
+from transom.core.derived import Derived
 from transom.core.edit import Fold
-from transom.core.view import View
 from transom.policies.plain import DEFAULT
 from transom.strategies import digest_text
 from transom.strategies.coverage import Choice
@@ -295,8 +295,8 @@ def test_the_index_is_a_function_of_the_log_however_it_was_made():
     for number in range(150):
         said = "" if number % 3 else f"item_{number % 40} Value{number} " + filler(number)  # some tools print nothing
         turn(conv, number, said)
-    made = Index.of(conv.view, 400)
-    fresh = Index.of(_anew(conv.view), 400)
+    made = Index.of(conv.view, 400, conv.derived)
+    fresh = Index.of(conv.view, 400, Derived())
     assert min(made.entries) > 0
     assert made.entries == fresh.entries
     for name in ("item_3", "Value147", "Value3"):
@@ -310,8 +310,10 @@ def test_an_older_view_does_not_know_what_came_later():
     turn(conv, 0, "early_name")
     then = conv.view
     turn(conv, 1, "late_name")
-    assert Index.of(conv.view, 1_000).weight("late_name") == Index.of(conv.view, 1_000).weight("early_name")
-    assert all("late_name" not in one.names for one in Index.of(then, 1_000).entries.values())
+    assert Index.of(conv.view, 1_000, conv.derived).weight("late_name") == Index.of(
+        conv.view, 1_000, conv.derived
+    ).weight("early_name")
+    assert all("late_name" not in one.names for one in Index.of(then, 1_000, conv.derived).entries.values())
 
 
 def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
@@ -328,12 +330,6 @@ def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
         return found
 
     assert windows(look=True) == windows(look=False)
-
-
-def _anew(view: View) -> View:
-    other = view.with_log(view.log)
-    other.memo = {}
-    return other
 
 
 def test_default_is_made_of_it():

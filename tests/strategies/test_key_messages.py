@@ -151,7 +151,7 @@ def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     conv.observe({"role": "assistant", "content": CHAT * 12})
     assert conv.dry_run().breaks is not None, "it cuts"
     conv.user("Never deploy on a Friday, please.")
-    told, _ = _told(conv.view)
+    told, _ = _told(conv.view, conv.derived)
     assert told[-1].statement.text == "Never deploy on a Friday, please."
 
 

@@ -14,6 +14,7 @@ from transom.clock import Clock, system_clock
 from transom.conversation import validate
 from transom.conversation.window import Window
 from transom.core.budget import Budget
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.frame import Frame
@@ -81,6 +82,7 @@ class Conversation:
         self._folded = open_view(log, dialect.measure(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
         self._mark(self._folded.length)
+        self.derived = Derived()
         self._frame = Frame(head=self._first_head(system), required_user_turn=dialect.nudge)
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
@@ -228,7 +230,7 @@ class Conversation:
         """Look now at what came since, which the next cut would have to do first. No window depends on it, only the
         time it takes: worth calling while the model is answering."""
         self._must_be_open()
-        self.policy.prepare(self.view, self.budget)
+        self.policy.prepare(self.view, self.budget, self.derived)
 
     def dry_run(
         self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
@@ -338,7 +340,10 @@ class Conversation:
             raise InvalidSetting("the conversation is closed")
 
     def _plan(self, view: View, frame: Frame) -> Plan[Window]:
-        return plan(view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window)
+        done = plan(
+            view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window, derived=self.derived
+        )
+        return replace(done, window=replace(done.window, derived=self.derived))
 
     def _appended(self, entries: Sequence[Entry], view: View) -> bool:
         """Append what was proposed for the newest view, with the view of all of it, or of all but its `Sent`. False if
@@ -394,5 +399,6 @@ class Conversation:
         if sent is None or sent.seq != self.view.length - 1 or not settled(self.view, frame, self.budget):
             return None
         if self._window is None or self._window[0] != sent.seq:
-            self._window = sent.seq, Window.of_request_in_flight(self.view)
+            again = Window.of_request_in_flight(self.view)
+            self._window = sent.seq, replace(again, derived=self.derived)
         return self._window[1]

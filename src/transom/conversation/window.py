@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
 from transom.core import window as core
+from transom.core.derived import Derived
 from transom.core.unit import Folded
 from transom.measure.explain import Explanation, explain
 from transom.wire.dialect import Dialect
@@ -14,16 +17,18 @@ from transom.wire.rendering import drawn, drawn_upto
 
 
 class Window(core.Window, frozen=True, eq=False):
-    """A core window that speaks the dialects and explains itself."""
+    """A core window that speaks the dialects and explains itself. `derived` keeps the messages rendered so far."""
+
+    derived: Derived = field(default_factory=Derived)
 
     def openai(self) -> list[dict[str, Any]]:
         """OpenAI chat messages. They are yours to change: no window handed out after changes with them. What nobody
         changed is handed out again, as dicts and lists that note a change; a copy of one is plain."""
-        return drawn(self.view, OPENAI_CHAT)
+        return drawn(self.view, OPENAI_CHAT, self.derived)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The messages of any dialect; as for `openai`."""
-        return drawn(self.view, dialect)
+        return drawn(self.view, dialect, self.derived)
 
     def anthropic(self, *, cache: bool = False) -> dict[str, Any]:
         """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`.

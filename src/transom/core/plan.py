@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import Budget, fits, pressure
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.frame import Frame
@@ -59,7 +60,15 @@ class Plan(Struct, Generic[W], frozen=True, eq=False):
 
 
 def plan(
-    view: View, frame: Frame, budget: Budget, policy: Policy, *, at: float, kind: type[W], ref: Ref = entry_ref
+    view: View,
+    frame: Frame,
+    budget: Budget,
+    policy: Policy,
+    *,
+    at: float,
+    kind: type[W],
+    ref: Ref = entry_ref,
+    derived: Derived | None = None,
 ) -> Plan[W]:
     """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits."""
     draft = _Draft(view, at)
@@ -72,7 +81,7 @@ def plan(
     _renew_head(draft, frame.head)
     if nudge := _nudge(draft.view, frame):
         draft.add(Note(key="", text=nudge))
-    _Cutter(draft, frame, budget, policy, ref).run()
+    _Cutter(draft, frame, budget, policy, ref, derived or Derived()).run()
     for note in _due(draft.view, frame.state):
         draft.add(note)
     return draft.finish(budget, kind)
@@ -204,8 +213,9 @@ def _shows(view: View, seq: int) -> bool:
 class _Cutter:
     """Brings a draft within its limits, as gently as it can."""
 
-    def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref) -> None:
+    def __init__(self, draft: _Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref, derived: Derived) -> None:
         self.draft, self.says, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
+        self.derived = derived
         self.limit = budget.limits(draft.view.calibration)
         own = policy.own_limits.limits(draft.view.calibration) if policy.own_limits is not NO_LIMITS else None
         self.soft = self.limit if own is None else Size(*map(min, self.limit, own))
@@ -285,7 +295,7 @@ class _Cutter:
     def _free(self) -> Target:
         """On arrival nothing is short: what is cut is cut for what it is."""
         view, limit = self.draft.view, self.limit
-        return Target(limit, limit, limit, ZERO, self.budget, view.counter, self.ref)
+        return Target(limit, limit, limit, ZERO, self.budget, view.counter, self.ref, derived=self.derived)
 
     def _target(self, *, hard: bool) -> Target:
         head, words, share = self._head(), self._words(), self.policy.target
@@ -303,6 +313,7 @@ class _Cutter:
             newest_unit=self.draft.view.newest_unit,
             hard=hard,
             due_notes=words,
+            derived=self.derived,
         )
 
     # ---- steps

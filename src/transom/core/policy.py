@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Trim
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
@@ -27,7 +28,7 @@ class Target(Struct, frozen=True):
     once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
     the window (first task, newest user message); `kept`: these, and what the policy's keepers want to keep as long as
     that is possible. `newest`: the key of the newest unit. `ref` names an entry. `words`: what will still be said
-    before the request; `goal` leaves room for it.
+    before the request; `goal` leaves room for it. `derived`: what strategies derive from the log and want to keep.
     """
 
     goal: Size
@@ -42,6 +43,7 @@ class Target(Struct, frozen=True):
     newest_unit: int = -1
     hard: bool = False
     due_notes: Size = ZERO
+    derived: Derived = field(default_factory=Derived)
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """The fullest of the rooms, words to be said included, once so much is saved."""
@@ -80,9 +82,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     target: float = 0.6
     own_limits: Budget = NO_LIMITS
 
-    def prepare(self, view: View, budget: Budget) -> None:
-        """What a plan would have to look at first, done now by the strategies that have a method for it, `prepare(view,
-        budget)`: on it depends only the time that the plan takes."""
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+        """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.
+
+        Calls `prepare(view, budget, derived)` of every strategy that has such a method.
+        """
         for strategy in (*self.arrival, *self.pressure, *self.hard):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
-                prepare(view, budget)
+                prepare(view, budget, derived)

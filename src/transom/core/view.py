@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec import json as msgjson
@@ -75,7 +74,6 @@ class View(Struct, eq=False):
     first_break: tuple[int, int, str] | None = None
     calibration: float = 1.0
     prefix_digest: PrefixDigest = field(default_factory=PrefixDigest)
-    memo: dict[Any, Any] = {}  # what is derived from the log (rendered windows, indexes), shared by its views
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:

@@ -61,7 +61,7 @@ def _standing(view: View) -> int:
 def _clipped(view: View, target: Target, spot: Spot, cap: int) -> Trim:
     """A text cut to what covers most of its names, its ends included; in two halves if it has too few passages."""
     ref, lines = target.reference(spot.entry), spot.text.count("\n") + 1
-    index = Index.of(view, target.budget.usable)
+    index = Index.of(view, target.budget.usable, target.derived)
     passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
     marker = partial(texts.clipped, ref, lines=lines)
     keep, note = _covering(target, index, spot, passages, cap, marker) or shorten(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from transom.core.budget import Budget
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
@@ -51,16 +52,16 @@ class Digest(Struct, frozen=True, kw_only=True):
     quiet: float = 0.2
     talk: float = 0.75
 
-    def prepare(self, view: View, budget: Budget) -> None:
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index what came since."""
-        Index.of(view, budget.usable).ready(view)
+        Index.of(view, budget.usable, derived).ready(view)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         limit, fixed = target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens
         free = max(0.25 * limit, limit - fixed)
         start = leading(view, target)
         stop = before(view, target)
-        first = Index.of(view, target.budget.usable).first(view)
+        first = Index.of(view, target.budget.usable, target.derived).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
         quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.35 * talk

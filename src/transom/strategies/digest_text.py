@@ -52,7 +52,7 @@ def quoting(
     Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest. What passages
     cost is estimated from their texts: where dense ones make more of it, less is chosen.
     """
-    index = Index.of(view, target.budget.usable)
+    index = Index.of(view, target.budget.usable, target.derived)
     old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
     gone = _gone(view, target, index, run, old)
     seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]

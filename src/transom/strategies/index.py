@@ -14,6 +14,7 @@ from itertools import takewhile
 from math import log
 from typing import NamedTuple, cast
 
+from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, User
@@ -89,13 +90,14 @@ class Index:
         self._names = lru_cache(STANDING)(_names)
 
     @staticmethod
-    def of(view: View, usable: int) -> Index:
+    def of(view: View, usable: int, derived: Derived) -> Index:
         """The index of a view's stored entries, made further where it stopped last time."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
-        index = cast("Index | None", view.memo.get(Index))
+        last = derived.of(_LastIndex)
+        index = last.index
         n = min(view.length, stored(view.log))  # a plan's own entries may never come to be
         if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
-            index = view.memo[Index] = Index(reach, _first(view, n, reach))
+            index = last.index = Index(reach, _first(view, n, reach))
         while index.n < n:
             index.add(view.fetch(index.n))
         return index
@@ -191,6 +193,12 @@ class Index:
             if tool_words(call.name) & CHANGING:
                 changes |= values
         return frozenset(about), frozenset(changes)
+
+
+class _LastIndex:
+    """The index that was made last, to go on from."""
+
+    index: Index | None = None
 
 
 def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import fits
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Span, Trim
 from transom.core.message import Fact, Note, User, role_of
 from transom.core.policy import KeptUnit, Strategy, Target
@@ -60,7 +61,7 @@ class KeepKey(Struct, frozen=True, kw_only=True):
             unit for unit in view.visible_units() if unit.key < target.newest_unit and unit.key not in target.required
         ]
         recent = frozenset(name for unit in units[-RECENT:] for name in names(view.entries_of(unit)))
-        told, gone = _told(view)
+        told, gone = _told(view, target.derived)
         stale = {told[at].entry for at in gone}
         units = [unit for unit in units if unit.seqs[0] not in stale]
         worth, why = dict[int, float](), dict[int, str]()
@@ -149,7 +150,7 @@ def _runs(view: View, target: Target) -> list[Sequence[Slot]]:
 
 def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
-    told, gone = _told(view)
+    told, gone = _told(view, target.derived)
     heard = {one.entry: view.unit(view.unit_of[one.entry]) for one in told}
     spans = [(run[0].first, run[-1].last) for run in going]
     folded = {
@@ -188,14 +189,21 @@ def _cost(target: Target, said: Sequence[str]) -> Size:
     return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in said), 0, len(said))
 
 
-def _told(view: View) -> tuple[list[Told], frozenset[int]]:
+def _told(view: View, derived: Derived) -> tuple[list[Told], frozenset[int]]:
     """The sentences that may be quoted, folded ones too, in order, and the indexes of those no longer in force."""
     told = [one for key in _heard(view) for one in _said(view, key)]
-    before, gone = view.memo.get(Told, ([], frozenset()))
-    if told != before:  # what is planned may never come to be: only the sentences themselves say that it is the same
-        gone = outdated(told)
-        view.memo[Told] = told, gone
-    return told, gone
+    last = derived.of(_LastTold)
+    if told != last.told:  # what is planned may never come to be: only the sentences themselves say that it is the same
+        last.told, last.gone = told, outdated(told)
+    return told, last.gone
+
+
+class _LastTold:
+    """The sentences that were looked at last, and the indexes of those no longer in force."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.gone: frozenset[int] = frozenset()
 
 
 def _heard(view: View) -> list[int]:

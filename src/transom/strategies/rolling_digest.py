@@ -9,6 +9,7 @@ from itertools import chain
 from msgspec import Struct
 
 from transom.core.budget import UNLIMITED, Budget, fits
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note, User
 from transom.core.policy import Target
@@ -40,9 +41,9 @@ class Rolling(Struct, frozen=True, kw_only=True):
     rounds: int = 0
     least: float = 0.05
 
-    def prepare(self, view: View, budget: Budget) -> None:
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index what came since."""
-        Index.of(view, budget.usable).ready(view)
+        Index.of(view, budget.usable, derived).ready(view)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         limit, whole = target.limit.tokens, target.budget.limits(view.calibration).tokens

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.message import Raw
 from transom.core.unit import Slot
@@ -15,10 +16,10 @@ from transom.wire.dialect import Dialect
 from transom.wire.handed import Seal, handed
 
 
-def drawn(view: View, dialect: Dialect) -> list[dict[str, Any]]:
+def drawn(view: View, dialect: Dialect, derived: Derived) -> list[dict[str, Any]]:
     """What a view shows, in a provider's words. The list is the caller's. Its messages are shared with lists handed out
     before; changing one changes none handed out after."""
-    now = _drawing(view, dialect)
+    now = _drawing(view, dialect, derived.of(_Drawings))
     return dialect.joined(now.top + now.handed)
 
 
@@ -41,9 +42,13 @@ class _Drawing(Struct, frozen=True):
     seal: Seal = field(default_factory=Seal)
 
 
-def _drawing(view: View, dialect: Dialect) -> _Drawing:
+class _Drawings(dict[Dialect, _Drawing]):
+    """The last one of each dialect."""
+
+
+def _drawing(view: View, dialect: Dialect, drawings: _Drawings) -> _Drawing:
     """All slots' messages. A slot is a value: where it is the same object as last time, so are its messages."""
-    last: _Drawing = view.memo.pop(dialect, None) or _Drawing()  # its lists are changed: if this stops, nobody has them
+    last: _Drawing = drawings.pop(dialect, None) or _Drawing()  # its lists are changed: if this stops, nobody has them
     same = _same(last.slots, view.slots)
     new = list(map(dialect.slot, view.slots[same:]))
     top, starts, messages, copies, seal = last.top, last.starts, last.messages, last.handed, last.seal
@@ -59,7 +64,7 @@ def _drawing(view: View, dialect: Dialect) -> _Drawing:
         starts.append(len(messages))
         messages.extend(rendered)
         copies.extend(handed(rendered, seal))
-    view.memo[dialect] = now = _Drawing(view.head_entry, top, view.slots, starts, messages, copies, seal)
+    drawings[dialect] = now = _Drawing(view.head_entry, top, view.slots, starts, messages, copies, seal)
     return now
 
 

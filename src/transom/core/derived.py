@@ -1,0 +1,29 @@
+"""Data derived from a log: the name index, rendered messages, counted texts.
+
+It exists only to save work. Everything in it follows from the log, so a `Derived` may be dropped at any time, and a new
+one gives the same windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Derived:
+    """One value of each class, made on first use.
+
+    A conversation owns one and hands it to whoever needs it. It must not be used by two threads at the same time; who
+    works on a view elsewhere takes a new one.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[type[Any], Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """The value of this class; `kind()` makes it when it is first asked for."""
+        value = self._values.get(kind)
+        if value is None:
+            value = self._values[kind] = kind()
+        return value
