@@ -19,15 +19,33 @@ NOUNS = {"caching", "grounding", "masking", "reasoning", "rendering", "testing",
 """Standard nouns of the field that end in -ing."""
 
 RETIRED = frozenset(
-    "Ahead Aim Cut Losses Stretch Tally _dressed _looks _put _revoid _touch binds fold_over kid_at refilled resized "
-    "stow view_of".split()
+    {
+        "Ahead",
+        "Aim",
+        "Cut",
+        "Losses",
+        "Stretch",
+        "Tally",
+        "_dressed",
+        "_looks",
+        "_put",
+        "_revoid",
+        "_touch",
+        "binds",
+        "fold_over",
+        "kid_at",
+        "refilled",
+        "resized",
+        "stow",
+        "view_of",
+    }
 )
 """Identifiers that had a meaning of their own, and have a better name now."""
 
-RETIRED_WORDS = frozenset("aim handing saying stow telling".split())
+RETIRED_WORDS = frozenset({"aim", "handing", "saying", "stow", "telling"})
 """Words that no identifier contains."""
 
-RETIRED_FOLDERS = frozenset("drive recall".split())
+RETIRED_FOLDERS = frozenset({"drive", "recall"})
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -91,7 +109,7 @@ def test_each_term_is_explained_once() -> None:
 @pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: file.relative_to(SOURCE).as_posix())
 def test_old_words_stay_out(file: Path) -> None:
     assert old_words(file.read_text(encoding="utf-8")) == set()
-    assert not file.stem.endswith("ing") or file.stem in NOUNS
+    assert not file.stem.endswith("ing") or file.stem.rpartition("_")[2] in NOUNS
     assert not RETIRED_FOLDERS.intersection(file.relative_to(SOURCE).parts)
 
 
