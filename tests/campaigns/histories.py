@@ -26,7 +26,7 @@ sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent.pa
 from test_anthropic_counting import request_tokens
 
 import counting
-from generated import GENERATORS
+from transom.testing.histories import HISTORIES
 
 BUDGETS = (300, 400, 600, 1_000, 2_000, 4_000, 16_000)
 
@@ -35,7 +35,7 @@ def judge(dialect: str, seed: int) -> tuple[str, list[str]]:
     """What became of one history, and all that is wrong with it."""
     draw = random.Random(seed)
     damaged = bool(seed % 2)
-    system, messages = GENERATORS[dialect](seed, damaged)
+    system, messages = HISTORIES[dialect](seed, damaged)
     budget, most = draw.choice(BUDGETS), draw.randrange(6, 41)
     where = f"{dialect} {seed}, {budget} tokens, {most} messages"
     if not messages:
@@ -120,7 +120,7 @@ def main() -> int:
     options = parser.parse_args()
     bad = 0
     with ProcessPoolExecutor(2) as pool:
-        for dialect in GENERATORS:
+        for dialect in HISTORIES:
             seen: Counter[str] = Counter()
             seeds = range(options.first, options.first + options.count)
             for came, problems in pool.map(judge, [dialect] * len(seeds), seeds, chunksize=25):

@@ -9,7 +9,7 @@ import pytest
 import tessera
 
 import transom
-from generated import GENERATORS
+from transom.testing.histories import HISTORIES
 
 
 def unexplained(dialect: str, messages: list[dict]) -> list[str]:
@@ -41,11 +41,11 @@ def ids(message: dict) -> list[str]:
     return used + [call["id"] for call in message.get("tool_calls") or ()]
 
 
-@pytest.mark.parametrize("dialect", GENERATORS)
+@pytest.mark.parametrize("dialect", HISTORIES)
 def test_every_objection_to_a_window_is_explained(dialect: str) -> None:
     objections = 0
     for seed in range(300):
-        system, messages = GENERATORS[dialect](seed, bool(seed % 2))
+        system, messages = HISTORIES[dialect](seed, bool(seed % 2))
         if messages:
             budget, most = (600, 4_000, 16_000)[seed % 3], 20 + seed % 21
             window = transom.fit(messages, context=budget, max_messages=most, dialect=dialect, system=system)

@@ -6,7 +6,6 @@ import pytest
 import turnsafe
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from logs import COUNTER, Act, acts, logs, retold, tell
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Policy
@@ -34,6 +33,7 @@ from transom.strategies.rolling_digest import Rolling
 from transom.strategies.stale_results import StubStale
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, LogBuilder, Step, logs, steps, write_log
 from transom.texts import READ_BACK
 from transom.wire.openai import OPENAI_CHAT, violations
 
@@ -78,7 +78,7 @@ def worked(steps: list[tuple[str, str, str]]) -> list[Entry]:
 
 
 WORK = st.lists(st.tuples(*map(st.sampled_from, (TOOLS, ARGS, RESULTS))), min_size=2, max_size=16).map(worked)
-EDITED = st.builds(lambda log, more: tell(more, retold(log)), WORK, acts("pin", "undo", "trim", "fold"))
+EDITED = st.builds(lambda log, more: [*log, *LogBuilder(log).write(more)], WORK, steps("pin", "undo", "trim", "fold"))
 LOGS = st.one_of(logs(), EDITED)
 SAYS = st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])
 
@@ -100,7 +100,7 @@ def test_a_plan_gives_a_valid_window_within_every_limit_or_a_bill(
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_words_alone_are_no_past_that_could_be_cut(policy: Policy) -> None:
     """Planned again, the word that the first plan took back would not be cut either."""
-    check_plan(tell([Act("own", 0, 0, 0, 0)]), {}, Budget(context=150), policy)
+    check_plan(write_log([Step("other")]), {}, Budget(context=150), policy)
 
 
 def check_plan(log: list[Entry], says: dict[str, str], budget: Budget, policy: Policy) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hypothesis import given
-from logs import COUNTER, logs
 
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import apply
 from transom.core.view import View
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, logs
 
 
 @given(logs())

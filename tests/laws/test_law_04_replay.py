@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import COUNTER, logs
 from msgspec.structs import replace
-from portraits import portrait
 
 from transom.core.codec import decode, encode
 from transom.core.edit import Trim, Undo
@@ -14,6 +12,8 @@ from transom.core.entry import Entry, Sent
 from transom.core.reducer import apply, build_view
 from transom.core.view import View
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, logs
+from transom.testing.view_appearance import appearance_of
 
 
 @given(logs())
@@ -30,7 +30,7 @@ def test_the_stored_log_gives_the_live_view(log: list[Entry]) -> None:
     for entry in log:
         live = apply(live, [entry])
     stored = Entries([decode(encode(entry)) for entry in log])
-    assert portrait(build_view(stored, COUNTER)) == portrait(live)
+    assert appearance_of(build_view(stored, COUNTER)) == appearance_of(live)
 
 
 @given(logs())
@@ -43,11 +43,11 @@ def test_every_true_digest_can_be_made_again(log: list[Entry]) -> None:
 @given(logs(), st.booleans())
 def test_counts_that_are_missing_are_made_by_the_view(log: list[Entry], foreign: bool) -> None:
     bare = [replace(entry, tokens=(7,) if foreign else (), counter="other" if foreign else "") for entry in log]
-    assert portrait(build_view(Entries(bare), COUNTER)) == portrait(build_view(Entries(log), COUNTER))
+    assert appearance_of(build_view(Entries(bare), COUNTER)) == appearance_of(build_view(Entries(log), COUNTER))
 
 
 def test_trims_that_point_at_trims_are_inert_however_many() -> None:
     body = [Trim(entry=at, part=("text", 0), note="[cut]") for at in range(1_500)]
     log = [Entry(seq=at, at=0.0, body=trim) for at, trim in enumerate(body)]
     log.append(Entry(seq=len(log), at=0.0, body=Undo(edit=len(log) - 1)))
-    assert portrait(build_view(Entries(log), COUNTER)) == portrait(View.empty(Entries(), COUNTER))
+    assert appearance_of(build_view(Entries(log), COUNTER)) == appearance_of(View.empty(Entries(), COUNTER))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import COUNTER, logs
-from portraits import portrait
 
 from transom.core.entry import Entry
 from transom.core.reducer import apply, build_view
 from transom.stores.snapshot import freeze, thaw
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, logs
+from transom.testing.view_appearance import appearance_of
 
 
 @given(logs(), st.integers(0, 40))
@@ -18,5 +18,5 @@ def test_a_frozen_view_goes_on_as_the_live_one(log: list[Entry], upto: int) -> N
     upto = min(upto, len(log))
     live = build_view(Entries(log), COUNTER, upto)
     back = thaw(freeze(live), Entries(log), COUNTER)
-    assert portrait(back) == portrait(live)
-    assert portrait(apply(back, log[upto:])) == portrait(build_view(Entries(log), COUNTER))
+    assert appearance_of(back) == appearance_of(live)
+    assert appearance_of(apply(back, log[upto:])) == appearance_of(build_view(Entries(log), COUNTER))

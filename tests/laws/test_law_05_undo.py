@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from logs import COUNTER, Act, acts, live_edits, logs, retold, tell
 from msgspec.structs import replace
-from portraits import portrait
 
-from oracle import Picture
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Opaque
 from transom.core.reducer import build_view
 from transom.testing.fakes import Entries
+from transom.testing.oracle import Appearance
+from transom.testing.random_logs import COUNTER, LogBuilder, Step, live_edits, logs, steps
+from transom.testing.view_appearance import appearance_of
 
 
-def looks(picture: Picture) -> Picture:
+def visible(appearance: Appearance) -> Appearance:
     """What the window shows, without what only the planner asks."""
-    return picture._replace(held=())
+    return appearance._replace(restored=())
 
 
-@given(logs(), acts("fold", "trim", "pin", most=1))
-def test_an_edit_and_its_undo(log: list[Entry], edit: list[Act]) -> None:
-    told = retold(log)
-    before = portrait(told.view)
-    seq = len(tell(edit, told)) - 1
-    assume(told.view.refusal(Undo(edit=seq)) is None)
-    told.say(Undo(edit=seq))
-    assert looks(portrait(told.view)) == looks(before)
-    assert told.view.refusal(Undo(edit=seq)) is not None, "an undo cannot be had twice"
-    told.say(Undo(edit=seq + 1))
-    assert looks(portrait(told.view)) == looks(before), "an undo cannot be undone"
+@given(logs(), steps("fold", "trim", "pin", most=1))
+def test_an_edit_and_its_undo(log: list[Entry], edit: list[Step]) -> None:
+    builder = LogBuilder(log)
+    before = appearance_of(builder.view)
+    seq = builder.write(edit)[-1].seq
+    assume(builder.view.refusal(Undo(edit=seq)) is None)
+    builder.append(Undo(edit=seq))
+    assert visible(appearance_of(builder.view)) == visible(before)
+    assert builder.view.refusal(Undo(edit=seq)) is not None, "an undo cannot be had twice"
+    builder.append(Undo(edit=seq + 1))
+    assert visible(appearance_of(builder.view)) == visible(before), "an undo cannot be undone"
 
 
 @given(logs(), st.randoms(use_true_random=False))
 def test_everything_undone_in_any_order_is_the_bare_view(log: list[Entry], random) -> None:
     log = [_unbound(entry) for entry in log]
-    told = retold(log)
-    edits = live_edits(told.view)
+    builder = LogBuilder(log)
+    edits = live_edits(builder.view)
     random.shuffle(edits)
     for seq in edits:
-        assert told.view.refusal(Undo(edit=seq)) is None, "a live edit can be undone, covered or not"
-        told.say(Undo(edit=seq))
-    bare = build_view(Entries([_unedited(entry) for entry in told.log]), COUNTER)
-    assert looks(portrait(told.view)) == looks(portrait(bare))
+        assert builder.view.refusal(Undo(edit=seq)) is None, "a live edit can be undone, covered or not"
+        builder.append(Undo(edit=seq))
+    bare = build_view(Entries([_unedited(entry) for entry in builder.log]), COUNTER)
+    assert visible(appearance_of(builder.view)) == visible(appearance_of(bare))
 
 
 def _unbound(entry: Entry) -> Entry:

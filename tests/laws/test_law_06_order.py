@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import Act, acts, logs, retold, tell
-from portraits import portrait
 
 from transom.core.entry import Entry
+from transom.testing.random_logs import LogBuilder, Step, logs, steps
+from transom.testing.view_appearance import appearance_of
 
 
-@given(logs(), acts("trim", "pin"), st.randoms(use_true_random=False))
-def test_trims_and_pins_commute(log: list[Entry], some: list[Act], random) -> None:
-    said = [entry.body for entry in tell(some, retold(log))[len(log) :]]
-    one, other = retold(log), retold(log)
-    for edit in said:
-        one.say(edit)
-    random.shuffle(said)
-    for edit in said:
-        other.say(edit)
-    assert portrait(one.view) == portrait(other.view)
+@given(logs(), steps("trim", "pin"), st.randoms(use_true_random=False))
+def test_trims_and_pins_commute(log: list[Entry], some: list[Step], random) -> None:
+    edits = [entry.body for entry in LogBuilder(log).write(some)]
+    one, other = LogBuilder(log), LogBuilder(log)
+    for edit in edits:
+        one.append(edit)
+    random.shuffle(edits)
+    for edit in edits:
+        other.append(edit)
+    assert appearance_of(one.view) == appearance_of(other.view)
 
 
-@given(logs(), acts("trim", "pin"))
-def test_twice_is_once(log: list[Entry], some: list[Act]) -> None:
-    once = retold(log)
-    said = [entry.body for entry in tell(some, once)[len(log) :]]
-    twice = retold(once.log)
-    for edit in said:
-        twice.say(edit)
-    assert portrait(twice.view) == portrait(once.view)
+@given(logs(), steps("trim", "pin"))
+def test_twice_is_once(log: list[Entry], some: list[Step]) -> None:
+    once = LogBuilder(log)
+    edits = [entry.body for entry in once.write(some)]
+    twice = LogBuilder(once.log)
+    for edit in edits:
+        twice.append(edit)
+    assert appearance_of(twice.view) == appearance_of(once.view)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hypothesis import given
-from logs import COUNTER, logs
 
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
@@ -11,6 +10,7 @@ from transom.core.reducer import apply
 from transom.core.tokens import part_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, logs
 
 
 def returned(before: View, after: View) -> int:

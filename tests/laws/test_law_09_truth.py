@@ -6,8 +6,6 @@ import json
 from itertools import pairwise
 
 from hypothesis import given
-from logs import COUNTER, Act, acts, logs, retold, tell
-from portraits import REASONS, portrait
 
 from transom.core.codec import encode
 from transom.core.entry import Entry
@@ -16,13 +14,15 @@ from transom.core.reducer import apply, build_view
 from transom.core.tokens import replace_surrogates, text_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries
+from transom.testing.random_logs import COUNTER, LogBuilder, Step, logs, steps
+from transom.testing.view_appearance import REASONS, appearance_of
 
 
 @given(logs())
 def test_every_fact_is_in_its_unit_whole_or_reported(log: list[Entry]) -> None:
     before = [encode(entry) for entry in log]
     view = build_view(Entries(log), COUNTER)
-    portrait(view)
+    appearance_of(view)
     for entry in log:
         if not isinstance(entry.body, Fact):
             assert view.slot_of(entry.seq) is None
@@ -69,14 +69,15 @@ def test_texts_are_cut_between_characters_and_counted_as_they_are_sent(log: list
                     )
 
 
-@given(logs(), acts("fold", "trim", "undo", "reply", "result"), acts("user", "pin", "undo", "fold", "made"))
-def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Act], others: list[Act]) -> None:
+@given(logs(), steps("fold", "trim", "undo", "reply", "result"), steps("user", "pin", "undo", "fold", "synthetic"))
+def test_two_futures_leave_their_past_alone(log: list[Entry], some: list[Step], others: list[Step]) -> None:
     past = build_view(Entries(log), COUNTER)
-    before = portrait(past)
-    for future in (tell(some, retold(log)), tell(others, retold(log)), tell(some, retold(log))):
+    before = appearance_of(past)
+    for written in (some, others, some):
+        future = [*log, *LogBuilder(log).write(written)]
         extended = apply(past.with_log(Entries(future)), future[len(log) :])
-        assert portrait(extended) == portrait(build_view(Entries(future), COUNTER))
-        assert portrait(past) == before
+        assert appearance_of(extended) == appearance_of(build_view(Entries(future), COUNTER))
+        assert appearance_of(past) == before
 
 
 @given(logs())
@@ -86,7 +87,7 @@ def test_views_of_every_length_live_side_by_side(log: list[Entry]) -> None:
         views.append(apply(views[-1], [entry]))
     for upto, view in enumerate(views):
         alone = build_view(Entries(log), COUNTER, upto)
-        assert portrait(view) == portrait(alone)
+        assert appearance_of(view) == appearance_of(alone)
         assert places(view) == places(alone)
 
 

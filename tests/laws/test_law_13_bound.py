@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from hypothesis import given
-from logs import COUNTER, Teller, logs
-from portraits import portrait
 
-from oracle import looks
 from transom.core.codec import plain
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
@@ -16,92 +13,95 @@ from transom.core.message import Assistant, Head, Instruction, Text, User
 from transom.core.reducer import build_view
 from transom.testing import says, talk
 from transom.testing.fakes import Entries
+from transom.testing.oracle import slot_digest
+from transom.testing.random_logs import COUNTER, LogBuilder, logs
+from transom.testing.view_appearance import appearance_of
 
 
 @given(logs())
 def test_what_precedes_shown_bound_reasoning_hashes_to_its_sent(log: list[Entry]) -> None:
     view = build_view(Entries(log), COUNTER)
     running = hashlib.blake2b(plain(view.head_entry.body) if view.head_entry is not None else b"", digest_size=16)
-    for piece in portrait(view).pieces:
-        for unit in piece.units:
+    for slot in appearance_of(view).slots:
+        for unit in slot.units:
             head = unit.facts[0]
             bound = isinstance(head, Assistant) and any(thought.bound for thought in head.reasoning)
-            assert not bound or piece.seq is None, "behind a fold's text no prefix is the one it was made on"
+            assert not bound or slot.fold is None, "behind a fold's text no prefix is the one it was made on"
             if bound and head.answers is not None:
                 assert log[head.answers].body.digest == running.hexdigest()
-        running.update(looks(piece))
+        running.update(slot_digest(slot))
 
 
-def told(*, sent: bool = True) -> Teller:
+def conversation(*, sent: bool = True) -> LogBuilder:
     """0: the user, 1: the request, 2: a reply with bound reasoning, 3: the user again."""
-    teller = Teller()
-    teller.say(User(parts=(Text("a task with many words " * 9),)))
+    builder = LogBuilder()
+    builder.append(User(parts=(Text("a task with many words " * 9),)))
     if sent:
-        teller.say(Sent(digest=teller.view.digest(), limit=100, tokens=1, messages=1))
+        builder.append(Sent(digest=builder.view.digest(), limit=100, tokens=1, messages=1))
     reply = says("well", thought="bound to what I saw", bound=True, answers=1 if sent else None)
-    for entry in talk(reply, "go on " * 40, after=teller.log)[len(teller.log) :]:
-        teller.say(entry.body)
-    return teller
+    for entry in talk(reply, "go on " * 40, after=builder.log)[len(builder.log) :]:
+        builder.append(entry.body)
+    return builder
 
 
-def thoughts(teller: Teller) -> list[str]:
-    facts = [fact for unit in teller.view.visible_units() for fact in unit.shown_facts()]
+def visible_reasoning(builder: LogBuilder) -> list[str]:
+    facts = [fact for unit in builder.view.visible_units() for fact in unit.shown_facts()]
     return [thought.text for fact in facts if isinstance(fact, Assistant) for thought in fact.reasoning]
 
 
 def test_it_hides_when_its_prefix_is_trimmed_and_comes_back_with_the_undo() -> None:
-    teller = told()
-    whole = teller.view.total
-    assert thoughts(teller) == ["bound to what I saw"]
-    teller.say(Trim(entry=0, part=("text", 0), note="[cut]"))
-    assert thoughts(teller) == []
-    teller.say(Undo(edit=4))
-    assert thoughts(teller) == ["bound to what I saw"]
-    assert teller.view.total == whole
+    builder = conversation()
+    whole = builder.view.total
+    assert visible_reasoning(builder) == ["bound to what I saw"]
+    builder.append(Trim(entry=0, part=("text", 0), note="[cut]"))
+    assert visible_reasoning(builder) == []
+    builder.append(Undo(edit=4))
+    assert visible_reasoning(builder) == ["bound to what I saw"]
+    assert builder.view.total == whole
 
 
 def test_what_changes_behind_it_does_not_matter() -> None:
-    teller = told()
-    teller.say(Trim(entry=3, part=("text", 0), note="[cut]"))
-    assert thoughts(teller) == ["bound to what I saw"]
+    builder = conversation()
+    builder.append(Trim(entry=3, part=("text", 0), note="[cut]"))
+    assert visible_reasoning(builder) == ["bound to what I saw"]
 
 
 def test_a_new_head_hides_it() -> None:
-    teller = told()
-    teller.say(Head(messages=(Instruction(parts=(Text("be brief"),)),)))
-    assert thoughts(teller) == []
+    builder = conversation()
+    builder.append(Head(messages=(Instruction(parts=(Text("be brief"),)),)))
+    assert visible_reasoning(builder) == []
 
 
 def test_a_pinned_turn_that_surfaces_out_of_a_fold_has_lost_its_prefix() -> None:
     for pin_first in (True, False):
-        teller = told()
+        builder = conversation()
         edits = [Pin(entry=2), Fold(first=0, last=3, text="[folded]")]
         for edit in edits if pin_first else reversed(edits):
-            teller.say(edit)
-        assert [unit.key for unit in teller.view.visible_units()] == [1]
-        assert thoughts(teller) == []
-        teller.say(Undo(edit=5 if pin_first else 4))
-        assert thoughts(teller) == ["bound to what I saw"]
+            builder.append(edit)
+        assert [unit.key for unit in builder.view.visible_units()] == [1]
+        assert visible_reasoning(builder) == []
+        builder.append(Undo(edit=5 if pin_first else 4))
+        assert visible_reasoning(builder) == ["bound to what I saw"]
 
 
 def test_in_a_log_nobody_sent_from_it_is_bound_to_what_stood_before_it() -> None:
-    teller = told(sent=False)
-    assert thoughts(teller) == ["bound to what I saw"]
-    teller.say(Fold(first=0, last=0, text="[folded]"))
-    assert thoughts(teller) == []
+    builder = conversation(sent=False)
+    assert visible_reasoning(builder) == ["bound to what I saw"]
+    builder.append(Fold(first=0, last=0, text="[folded]"))
+    assert visible_reasoning(builder) == []
 
 
 def test_an_answer_to_a_request_that_is_not_in_flight_was_made_on_another_window() -> None:
-    teller = told()
-    for entry in talk(says("again", thought="late", bound=True, answers=1), after=teller.log)[len(teller.log) :]:
-        teller.say(entry.body)
-    assert thoughts(teller) == ["bound to what I saw"]
+    builder = conversation()
+    for entry in talk(says("again", thought="late", bound=True, answers=1), after=builder.log)[len(builder.log) :]:
+        builder.append(entry.body)
+    assert visible_reasoning(builder) == ["bound to what I saw"]
 
 
 def test_what_a_fold_saves_does_not_depend_on_how_entries_are_chunked() -> None:
-    teller = told()
+    builder = conversation()
     tight = "x" * 10  # saves bytes only as long as the reasoning shows
-    teller.say(Trim(entry=0, part=("text", 0), note="[cut]"))
-    teller.say(Fold(first=1, last=1, text=tight))
-    assert portrait(build_view(Entries(teller.log), COUNTER)) == portrait(teller.view)
-    assert [unit.key for unit in teller.view.visible_units()] == [0, 1, 3]
+    builder.append(Trim(entry=0, part=("text", 0), note="[cut]"))
+    builder.append(Fold(first=1, last=1, text=tight))
+    assert appearance_of(build_view(Entries(builder.log), COUNTER)) == appearance_of(builder.view)
+    assert [unit.key for unit in builder.view.visible_units()] == [0, 1, 3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from hypothesis import given
-from logs import logs
 
 from transom.core.budget import Budget
 from transom.core.derived import Derived
@@ -20,6 +19,7 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing import Entries, WordCounter
+from transom.testing.random_logs import logs
 from transom.wire.dialects import DIALECTS, dialect_named
 from transom.wire.rendering import drawn
 

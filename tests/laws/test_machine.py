@@ -14,9 +14,7 @@ import turnsafe
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from portraits import portrait
 
-from oracle import picture
 from transom import Budget, BudgetImpossible, Conversation
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.frame import Frame
@@ -27,6 +25,8 @@ from transom.core.reducer import build_view
 from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.testing.oracle import appearance
+from transom.testing.view_appearance import appearance_of
 from transom.wire.openai import violations
 
 SIZES = st.sampled_from([1, 3, 10, 60, 400, 3_000])
@@ -220,7 +220,7 @@ class Talk(RuleBasedStateMachine):
         if not hasattr(self, "conv"):
             return
         log = self.conv.log
-        assert portrait(self.conv.view) == picture(list(log.read()), COUNTER)  # law 15
+        assert appearance_of(self.conv.view) == appearance(list(log.read()), COUNTER)  # law 15
         self.conv.close()
         shutil.rmtree(self.folder)
 

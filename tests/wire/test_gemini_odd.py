@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from test_gemini_counting import read, request_of, request_tokens, talk
 from test_openai_odd import odd_messages
 
-from laws.logs import logs
 from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.codec import decode, encode
@@ -22,6 +21,7 @@ from transom.core.reducer import build_view
 from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
+from transom.testing.random_logs import logs
 from transom.wire.gemini import GEMINI, Gemini
 from transom.wire.openai import parse
 

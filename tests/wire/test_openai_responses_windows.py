@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from responses_kit import OUTPUTS, read, request_of, same, tokens_of, told
 
-from laws.logs import logs
 from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
@@ -20,6 +19,7 @@ from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit
 from transom.policies import policy_named
 from transom.testing import WordCounter
+from transom.testing.random_logs import logs
 from transom.wire.checks import compact
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES

@@ -1,10 +1,10 @@
-"""The oracle's parts: what a fact holds, how a trim shows it, and how big it is. See `oracle.py`."""
+"""The parts of the oracle: what a fact holds, how a trim shows it, and its size. See `oracle.py`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -30,6 +30,8 @@ from transom.core.tokens import TokenCounter
 
 
 class Sizes(NamedTuple):
+    """Tokens, bytes, images and messages."""
+
     tokens: int
     bytes: int
     images: int
@@ -37,30 +39,34 @@ class Sizes(NamedTuple):
 
 
 def total(sizes: Sequence[Sizes]) -> Sizes:
+    """All of them added up."""
     return Sizes(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Sizes(0, 0, 0, 0)
 
 
-def is_blank(fact: Fact) -> bool:
+def is_empty(fact: Fact) -> bool:
     """Neither content nor calls."""
     if isinstance(fact, Assistant) and fact.calls:
         return False
-    if own_words(fact):
+    if own_text(fact):
         return False
-    # silent: speech and a refusal are content, though they stand outside of the content field
+    # undefined: speech and a refusal are content, though they are not in the content field
     if isinstance(fact, Assistant) and fact.extra and (fact.extra.get("audio") or fact.extra.get("refusal")):
         return False
     return not any(not isinstance(part, Text) or part.text for part in fact.parts)
 
 
-def own_words(fact: Fact) -> str:
+def own_text(fact: Fact) -> str:
+    """The text of a fact that Transom or its caller wrote."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
 
 
 def is_json(text: str) -> bool:
-    def refuse(word: str) -> None:
-        raise ValueError(word)
+    """Strictly: no NaN and no Infinity."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
 
     try:
         json.loads(text, parse_constant=refuse)
@@ -73,7 +79,7 @@ def is_json(text: str) -> bool:
 
 
 def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """text[i], image[i], file[i], other[i] count within their kind; args[i] and reasoning[i] follow."""
+    """text[i], image[i], file[i] and other[i] count within their kind; args[i] and reasoning[i] follow."""
     kinds = ["text" if isinstance(part, Text) else getattr(part, "media", "other") for part in fact.parts]
     for at, part in enumerate(fact.parts):
         yield (kinds[at], kinds[:at].count(kinds[at])), part
@@ -84,7 +90,7 @@ def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
             yield ("reasoning", index), thought
 
 
-def form(part: Addressed, trim: Trim) -> Text | Call | None:
+def trimmed(part: Addressed, trim: Trim) -> Text | Call | None:
     """What a trim shows of a part."""
     if isinstance(part, Reasoning):
         return None
@@ -92,64 +98,65 @@ def form(part: Addressed, trim: Trim) -> Text | Call | None:
         return msgspec.structs.replace(part, args=trim.note)
     if not isinstance(part, Text):
         return Text(trim.note)
-    pieces, at, noted = "", 0, False
+    shown, at, noted = "", 0, False
     for start, stop in (*trim.keep, (len(part.text), len(part.text))):
-        if (
-            start > at
-        ):  # the note stands where the first stretch is gone, an ellipsis on a line of its own in the others
-            mark = "…\n" if pieces.endswith("\n") else "\n…\n"
-            pieces, noted = pieces + (mark if noted else trim.note), True
-        pieces, at = pieces + part.text[start:stop], stop
-    return Text(pieces, part.extra)
+        if start > at:  # the note is in the first gap; each later gap is an ellipsis on a line of its own
+            ellipsis = "…\n" if shown.endswith("\n") else "\n…\n"
+            shown, noted = shown + (ellipsis if noted else trim.note), True
+        shown, at = shown + part.text[start:stop], stop
+    return Text(shown, part.extra)
 
 
-def winner(trims: Sequence[Trim], part: Addressed) -> Trim | None:
+def effective_trim(trims: Sequence[Trim], part: Addressed) -> Trim | None:
     """The one that shows the fewest bytes; ties by content."""
-    return min(trims, key=lambda trim: (weight(form(part, trim)), trim.note, trim.keep), default=None)
+    return min(trims, key=lambda trim: (part_size(trimmed(part, trim)), trim.note, trim.keep), default=None)
 
 
 def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
-    """A fact with its winning trims, without its bound reasoning if that is void."""
+    """A fact with its effective trims, and without its bound reasoning if that is void."""
     fact = entry.body
     assert isinstance(fact, Fact)
-    shown: dict[Address, Addressed | None] = {}
+    shown: list[tuple[str, Addressed]] = []
     for address, part in parts_of(fact):
-        best = winner([trim for trim in trims if (trim.entry, tuple(trim.part)) == (entry.seq, address)], part)
+        trim = effective_trim([one for one in trims if one.entry == entry.seq and tuple(one.part) == address], part)
         hidden = void and isinstance(part, Reasoning) and part.bound
-        shown[address] = form(part, best) if best is not None else None if hidden else part
-    kept = [(kind, part) for (kind, _), part in shown.items() if part is not None]
-    changes = {"parts": tuple(part for kind, part in kept if kind not in {"args", "reasoning"})}
+        form = trimmed(part, trim) if trim is not None else None if hidden else part
+        if form is not None:
+            shown.append((address[0], form))
+    changes: dict[str, Any] = {"parts": tuple(part for kind, part in shown if kind not in {"args", "reasoning"})}
     if isinstance(fact, Assistant):
-        changes["calls"] = tuple(part for kind, part in kept if kind == "args")
-        changes["reasoning"] = tuple(part for kind, part in kept if kind == "reasoning")
+        changes["calls"] = tuple(part for kind, part in shown if kind == "args")
+        changes["reasoning"] = tuple(part for kind, part in shown if kind == "reasoning")
     return msgspec.structs.replace(fact, **changes)
 
 
-# ---- sizes: the counting formula, from what is shown
+# ---- sizes: the counting formula, over what is shown
 
 PER_MESSAGE, PER_REQUEST, PER_MEDIA = 4, 3, 1_000
-LEAST_MEDIA = 1_000  # one by URL or id is fetched by the provider
-BYTES_PER_MESSAGE = BYTES_PER_CALL = 32  # silent: braces, keys and role
+LEAST_MEDIA = 1_000  # bytes: media by URL or id is fetched by the provider
+BYTES_PER_MESSAGE = BYTES_PER_CALL = 32  # undefined: braces, keys and role
 
 
 def utf8(text: str) -> int:
+    """Bytes as they are sent."""
     return len(text.encode("utf-8", "replace"))
 
 
 def strings(raw: object) -> Iterator[str]:
-    """silent: of a part we do not know, every string but its type."""
+    """undefined: of a part of unknown kind, every string but its type."""
     if isinstance(raw, str):
         yield raw
     elif isinstance(raw, dict):
-        for key, value in raw.items():
+        for key, value in cast("dict[str, object]", raw).items():
             if key != "type":
                 yield from strings(value)
     elif isinstance(raw, (list, tuple)):
-        for value in raw:
+        for value in cast("Sequence[object]", raw):
             yield from strings(value)
 
 
-def words_in(part: Addressed | None) -> list[str]:
+def texts_in(part: Addressed | None) -> list[str]:
+    """The texts of a part that are sent."""
     if part is None:
         return []
     if isinstance(part, Call):
@@ -157,33 +164,34 @@ def words_in(part: Addressed | None) -> list[str]:
     return [part.text] if isinstance(part, (Text, Reasoning)) else list(strings(part.raw))
 
 
-def weight(part: Addressed | None) -> int:
-    size = sum(utf8(text) for text in words_in(part))
+def part_size(part: Addressed | None) -> int:
+    """Bytes of a part."""
+    size = sum(utf8(text) for text in texts_in(part))
     return max(size, LEAST_MEDIA) if isinstance(part, Media) else size
 
 
 def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
-    """One message."""
+    """The sizes of one message."""
     texts: list[str] = []
     size, tokens, images = BYTES_PER_MESSAGE, PER_MESSAGE, 0
     for _, part in parts_of(fact):
         if isinstance(part, Media):
-            tokens, size, images = tokens + PER_MEDIA, size + weight(part), images + (part.media == "image")
+            tokens, size, images = tokens + PER_MEDIA, size + part_size(part), images + (part.media == "image")
         else:
-            texts.extend(words_in(part))
+            texts.extend(texts_in(part))
     if isinstance(fact, Assistant):
         for call in fact.calls:
             texts += [call.id, call.name]
             size += BYTES_PER_CALL
-            tokens += 0 if call.name else counter.count("unnamed")  # silent: what is sent in place of no name
+            tokens += 0 if call.name else counter.count("unnamed")  # undefined: what is sent in place of no name
     if isinstance(fact, ToolResult):
         texts.append(fact.call)
-    texts.append(own_words(fact))
+    texts.append(own_text(fact))
     if fact.extra:
         size += len(plain(fact.extra))
         name = fact.extra.get("name")
         tokens += counter.count(name) if isinstance(name, str) else 0
-        # silent: of the fields without a noun of ours, those that the model reads
+        # undefined: of the fields that Transom has no name for, those that the model reads
         read = [text for key in ("refusal", "audio", "reasoning_details") for text in strings(fact.extra.get(key))]
         tokens += sum(counter.count(text) for text in read)
     tokens += sum(counter.count(text) for text in texts if text)

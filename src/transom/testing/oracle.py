@@ -1,0 +1,410 @@
+"""A second implementation of the view, slow and simple: written from the definitions, not from the code of `core`.
+
+`appearance(log, counter)` is what a log shows. Only one thing is carried from entry to entry: which edits are in force
+and which were undone. What is visible is computed again from nothing after every entry. Where the definitions do not
+decide, the oracle does what the core does, and a comment says so ("undefined: …").
+
+Nothing here may use the core's view, reducer or sizes; otherwise one mistake could hide in both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from transom.core.codec import plain
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Entry, Sent
+from transom.core.message import Assistant, Call, Fact, Failure, Head, ToolResult, User
+from transom.core.tokens import TokenCounter
+from transom.testing.oracle_parts import (
+    BYTES_PER_MESSAGE,
+    PER_MESSAGE,
+    PER_REQUEST,
+    Sizes,
+    fact_sizes,
+    is_empty,
+    is_json,
+    part_size,
+    parts_of,
+    shown_fact,
+    total,
+    trimmed,
+    utf8,
+)
+
+
+class UnitAppearance(NamedTuple):
+    """A unit that can be read in the window."""
+
+    key: int
+    seqs: tuple[int, ...]
+    facts: tuple[Fact, ...]
+    sizes: Sizes
+
+
+class SlotAppearance(NamedTuple):
+    """A slot: one unit (`fold` is None), or a fold with its text and the pinned units that surface behind it.
+
+    `keys` are those of all units that the slot stands for.
+    """
+
+    first: int
+    last: int
+    fold: int | None
+    text: str | None
+    units: tuple[UnitAppearance, ...]
+    keys: tuple[int, ...]
+    sizes: Sizes
+
+
+class Appearance(NamedTuple):
+    """Everything that a view shows, as plain values that can be compared.
+
+    `left_out` names the entries that are in no unit, with the reason; `restored` the keys of the visible units that the
+    planner must leave alone, because somebody undid an edit there.
+    """
+
+    slots: tuple[SlotAppearance, ...]
+    head: int | None
+    left_out: tuple[tuple[int, str], ...]
+    open: tuple[int, ...]
+    first_task: int | None
+    newest_user: int | None
+    restored: tuple[int, ...]
+    in_flight: int | None
+    sizes: Sizes
+    digest: str
+
+
+class EditState(NamedTuple):
+    """All that is carried from entry to entry, as seqs: the edits in force; the folds and trims that were undone; and
+    for a turn with bound reasoning that answers no `Sent` the digest of what preceded it when it came."""
+
+    live: tuple[int, ...] = ()
+    undone: tuple[int, ...] = ()
+    prefixes: tuple[tuple[int, str], ...] = ()
+
+
+# ---- what belongs together: from the facts alone
+
+
+@dataclass
+class Unit:
+    """A turn and its results; `bound_to` is the digest of the prefix that its bound reasoning was made on."""
+
+    key: int
+    seqs: list[int]
+    calls: tuple[Call, ...] = ()
+    answered: tuple[int, ...] = ()
+    bound_to: str | None = None
+
+    def open_calls(self) -> list[int]:
+        return [index for index in range(len(self.calls)) if index not in self.answered]
+
+
+@dataclass
+class Facts:
+    """The facts of a log, put together to units. No edit has a part in this."""
+
+    units: list[Unit]
+    left_out: dict[int, str]
+    head: int | None = None
+    in_flight: int | None = None
+    first_task: int | None = None
+    newest_user: int | None = None
+
+    def unit_of(self, entry: int) -> Unit | None:
+        return next((unit for unit in self.units if entry in unit.seqs), None)
+
+
+def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
+    """Units in key order."""
+    facts = Facts([], {})
+    for entry in entries:
+        if isinstance(entry.body, Head):
+            facts.head = entry.seq
+        elif isinstance(entry.body, Sent):
+            facts.in_flight = entry.seq
+        elif isinstance(entry.body, Fact):
+            _gather_fact(facts, entries, entry, entry.body, prefixes)
+    return facts
+
+
+def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fact, prefixes: dict[int, str]) -> None:
+    key, digest = entry.seq, prefixes.get(entry.seq)
+    if isinstance(fact, (Assistant, Failure)) and fact.answers is not None:
+        digest = "made on another window"
+        if fact.answers == facts.in_flight:  # a reply takes the place of the request in flight
+            sent = entries[fact.answers].body
+            assert isinstance(sent, Sent)
+            key, digest, facts.in_flight = fact.answers, sent.digest, None
+    if entry.meta is not None and not entry.meta.include_in_context:
+        facts.left_out[entry.seq] = "hidden"
+        return
+    if isinstance(fact, ToolResult):
+        _gather_result(facts, entry.seq, fact)
+        return
+    if is_empty(fact):
+        facts.left_out[entry.seq] = "empty"
+        return
+    unit = Unit(key, [entry.seq])
+    if isinstance(fact, Assistant):
+        unit.calls = fact.calls
+        unit.bound_to = digest if any(thought.bound for thought in fact.reasoning) else None
+    if isinstance(fact, User):
+        facts.newest_user = key
+        facts.first_task = key if facts.first_task is None else facts.first_task
+    facts.units.append(unit)
+    facts.units.sort(key=lambda unit: unit.key)
+
+
+def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:
+    """The first answer to a call wins; a result without an open call is left out.
+
+    Turns are searched newest first. (Once a request has left, only the newest turn can have open calls.)
+    """
+    for unit in reversed(facts.units):
+        for index in unit.open_calls():
+            call = unit.calls[index]
+            if fact.place is not None:
+                fits = fact.place == (unit.key, index)  # a synthetic result knows its place
+            elif call.legacy != fact.legacy:
+                fits = False
+            elif call.legacy:  # undefined: a function's answer has no id, but mostly a name
+                fits = (fact.extra or {}).get("name") in {None, call.name}
+            else:
+                fits = call.id == fact.call  # undefined: of two calls with one id, the first open one
+            if fits:
+                unit.seqs.append(seq)
+                unit.answered = (*unit.answered, index)
+                return
+    facts.left_out[seq] = "stray"
+
+
+def wire_ids(unit: Unit) -> list[str]:
+    """Call ids, unique in their turn, not empty and without lone surrogates. An id that is all this already stays."""
+    ids = [call.id.encode("utf-8", "replace").decode() for call in unit.calls]
+    taken = set(ids)
+    for index, call in enumerate(unit.calls):
+        if not call.legacy and (not ids[index] or ids[index] in ids[:index]):
+            ids[index] = f"call_{unit.key}_{index}"
+            while ids[index] in taken:  # undefined: the new id is not that of any other call of the turn
+                ids[index] += "x"
+            taken.add(ids[index])
+    return ids
+
+
+def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Sizes:
+    """The sizes of a unit's messages, with the ids that are sent in place of the ones that came."""
+    sizes = [fact_sizes(fact, counter) for fact in facts]
+    ids = wire_ids(unit)
+    swaps = [(call.id, ids[index]) for index, call in enumerate(unit.calls)]
+    for fact, index in zip(facts[1:], unit.answered, strict=True):
+        assert isinstance(fact, ToolResult)
+        swaps.append((fact.call, ids[index]))
+        if unit.calls[index].legacy and not (fact.extra or {}).get("name"):  # a function's answer is sent by its name
+            swaps.append(("", unit.calls[index].name))
+    for was, now in swaps:
+        sizes.append(Sizes(counter.count(now) - counter.count(was), utf8(now) - utf8(was), 0, 0))
+    return total(sizes)
+
+
+# ---- what is visible
+
+
+class SlowView:
+    """What a log's entries show under some edits, computed from nothing."""
+
+    def __init__(self, entries: Sequence[Entry], state: EditState, counter: TokenCounter) -> None:
+        self.entries, self.state, self.counter = entries, state, counter
+        self.facts = gather(entries, dict(state.prefixes))
+        self.edits = {seq: _edit(entries[seq]) for seq in state.live}
+        self.digest, self.slots = self._slots()
+
+    def _slots(self) -> tuple[str, tuple[SlotAppearance, ...]]:
+        running = hashlib.blake2b(digest_size=16)
+        if self.facts.head is not None:
+            running.update(plain(self.entries[self.facts.head].body))
+        slots: list[SlotAppearance] = []
+        units = self.facts.units
+        while units:
+            found = self._fold_over(units[0].key)
+            last = units[0].key if found is None else found[1].last
+            here, units = [unit for unit in units if unit.key <= last], [unit for unit in units if unit.key > last]
+            slots.append(self._unit(here[0], running.hexdigest()) if found is None else self._folded(*found, here))
+            running.update(slot_digest(slots[-1]))
+        return running.hexdigest(), tuple(slots)
+
+    def _fold_over(self, key: int) -> tuple[int, Fold] | None:
+        """The outermost live fold over a key. Folds only take what is visible, so it is the youngest."""
+        over = [
+            (seq, edit) for seq, edit in self.edits.items() if isinstance(edit, Fold) and edit.first <= key <= edit.last
+        ]
+        return max(over, key=lambda found: found[0], default=None)
+
+    def _pinned(self, unit: Unit) -> bool:
+        return any(isinstance(edit, Pin) and edit.entry in unit.seqs for edit in self.edits.values())
+
+    def _shown(self, unit: Unit, prefix: str | None) -> UnitAppearance:
+        """Bound reasoning shows iff it was made on the prefix it has now; behind a fold's text it never does."""
+        trims = [edit for edit in self.edits.values() if isinstance(edit, Trim)]
+        facts = tuple(shown_fact(self.entries[seq], trims, void=unit.bound_to != prefix) for seq in unit.seqs)
+        return UnitAppearance(unit.key, tuple(unit.seqs), facts, unit_sizes(unit, facts, self.counter))
+
+    def _unit(self, unit: Unit, prefix: str) -> SlotAppearance:
+        shown = self._shown(unit, prefix)
+        return SlotAppearance(unit.key, unit.key, None, None, (shown,), (unit.key,), shown.sizes)
+
+    def _folded(self, seq: int, fold: Fold, units: Sequence[Unit]) -> SlotAppearance:
+        surfacing = (unit for unit in units if self._pinned(unit) and unit.key not in fold.carries)
+        shown = tuple(self._shown(unit, None) for unit in surfacing)
+        text = Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
+        sizes = total([text, *(unit.sizes for unit in shown)])
+        return SlotAppearance(fold.first, fold.last, seq, fold.text, shown, tuple(unit.key for unit in units), sizes)
+
+    # ---- which edits apply
+
+    def applies(self, edit: Edit) -> bool:
+        """Whether an edit changes this view; one that does not is inert."""
+        if isinstance(edit, Fold):
+            return self._fold_applies(edit)
+        if isinstance(edit, Trim):
+            return self._trim_applies(edit)
+        if isinstance(edit, Pin):
+            return self.facts.unit_of(edit.entry) is not None
+        return edit.edit in self.edits
+
+    def _fold_applies(self, fold: Fold) -> bool:
+        taken = [slot for slot in self.slots if fold.first <= slot.first and slot.last <= fold.last]
+        if not taken or taken[0].first != fold.first or taken[-1].last != fold.last or not fold.text.strip():
+            return False
+        keys = [key for slot in taken for key in slot.keys]
+        if any(unit.key in keys and unit.open_calls() for unit in self.facts.units):
+            return False
+        if self.facts.in_flight is not None and fold.last >= self.facts.in_flight:
+            return False
+        # saving = range - pinned - text must be positive
+        saving = sum(slot.sizes.bytes for slot in taken) - BYTES_PER_MESSAGE - utf8(fold.text)
+        for unit in self.facts.units:
+            if unit.key in keys and unit.key not in fold.carries and self._pinned(unit):
+                visible = [shown for slot in taken for shown in slot.units if shown.key == unit.key]
+                saving -= (visible or [self._shown(unit, None)])[0].sizes.bytes  # carried until now, it surfaces again
+        return saving > 0
+
+    def _trim_applies(self, trim: Trim) -> bool:
+        if self.facts.unit_of(trim.entry) is None:
+            return False
+        fact = self.entries[trim.entry].body
+        assert isinstance(fact, Fact)
+        kind, index = trim.part
+        part = dict(parts_of(fact)).get((kind, index))
+        if part is None:
+            return False
+        if kind == "reasoning":
+            return not trim.keep  # undefined: dropped, also if it is empty; its note shows nowhere
+        if kind == "text":
+            # undefined: spans are not empty, and something is left out between them
+            edges = [-1, *(edge for span in trim.keep for edge in span)]
+            if edges != sorted(set(edges)) or edges[-1] > len(getattr(part, "text", "")):
+                return False
+            if not trim.keep and not trim.note.strip():
+                return False
+        elif trim.keep or not trim.note or (kind == "args" and not is_json(trim.note)):
+            return False
+        return part_size(trimmed(part, trim)) < part_size(part)
+
+    # ---- and the whole
+
+    def _is_restored(self, slot: SlotAppearance) -> bool:
+        """Covered by an undone fold or trim and by no later live one."""
+        return slot.fold is None and any(self._restores(seq, slot) for seq in self.state.undone)
+
+    def _restores(self, seq: int, slot: SlotAppearance) -> bool:
+        edit = self.entries[seq].body
+        if isinstance(edit, Fold):
+            return edit.first <= slot.first <= edit.last
+        assert isinstance(edit, Trim)
+        # undefined: what covers the place of an undone trim again is a later trim of the same part
+        again = any(
+            isinstance(other, Trim) and (other.entry, other.part) == (edit.entry, edit.part) and at > seq
+            for at, other in self.edits.items()
+        )
+        return edit.entry in slot.units[0].seqs and not again
+
+    def appearance(self) -> Appearance:
+        """Everything it shows."""
+        facts = self.facts
+        request = Sizes(PER_REQUEST, 0, 0, 0)
+        head = self._head_sizes(facts.head) if facts.head is not None else Sizes(0, 0, 0, 0)
+        return Appearance(
+            slots=self.slots,
+            head=facts.head,
+            left_out=tuple(sorted(facts.left_out.items())),
+            open=tuple(sorted(unit.key for unit in facts.units if unit.open_calls())),
+            first_task=facts.first_task,
+            newest_user=facts.newest_user,
+            restored=tuple(slot.first for slot in self.slots if self._is_restored(slot)),
+            in_flight=facts.in_flight,
+            sizes=total([request, head, *(slot.sizes for slot in self.slots)]),
+            digest=self.digest,
+        )
+
+    def _head_sizes(self, seq: int) -> Sizes:
+        head = self.entries[seq].body
+        assert isinstance(head, Head)
+        sizes = [fact_sizes(message, self.counter) for message in head.messages]
+        tools = [plain(tool) for tool in head.tools]
+        sizes += [Sizes(self.counter.count(tool.decode()), len(tool), 0, 0) for tool in tools]
+        return total(sizes)._replace(images=0)  # undefined: images in a head are not counted
+
+
+def _edit(entry: Entry) -> Edit:
+    assert isinstance(entry.body, (Fold, Trim, Pin, Undo))
+    return entry.body
+
+
+def slot_digest(slot: SlotAppearance) -> bytes:
+    """A hash of what a slot shows: its facts as JSON lines; a fold's text, then the hashes of its surfaced units."""
+    units = [_digest([plain(fact) for fact in unit.facts]) for unit in slot.units]
+    return units[0] if slot.fold is None else _digest([plain(slot.text), *units])
+
+
+def _digest(lines: Sequence[bytes]) -> bytes:
+    return hashlib.blake2b(b"\n".join(lines), digest_size=16).digest()
+
+
+# ---- the log, entry by entry
+
+
+def slow_views(entries: Sequence[Entry], counter: TokenCounter) -> Iterator[SlowView]:
+    """The view of the empty log, and of the log after each of its entries."""
+    state = EditState()
+    view = SlowView((), state, counter)
+    yield view
+    for at, entry in enumerate(entries, start=1):
+        state = _next_state(state, view, entry)
+        view = SlowView(entries[:at], state, counter)
+        yield view
+
+
+def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
+    """What an entry changes in the edits in force; an edit that does not apply changes nothing."""
+    body = entry.body
+    if isinstance(body, Assistant) and body.answers is None:
+        return state._replace(prefixes=(*state.prefixes, (entry.seq, view.digest)))
+    if not isinstance(body, (Fold, Trim, Pin, Undo)) or not view.applies(body):
+        return state
+    if not isinstance(body, Undo):
+        return state._replace(live=(*state.live, entry.seq))
+    live = tuple(seq for seq in state.live if seq != body.edit)
+    undone = state.undone if isinstance(view.edits[body.edit], Pin) else (*state.undone, body.edit)
+    return state._replace(live=live, undone=undone)
+
+
+def appearance(entries: Sequence[Entry], counter: TokenCounter) -> Appearance:
+    """What a log shows, by the definitions."""
+    *_, last = slow_views(entries, counter)
+    return last.appearance()

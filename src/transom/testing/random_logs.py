@@ -1,0 +1,311 @@
+"""Random logs for Hypothesis: damaged ones too, with every kind of entry and with edits that do not apply.
+
+A log is written from a list of steps; a step is a kind and four small numbers, which Hypothesis can shrink. Zeros are
+the plain case, so that shrunk examples read like ordinary conversations. `LogBuilder` looks at the core's view only to
+know what a step can point at. This module needs Hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+from hypothesis import strategies as st
+
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.message import (
+    Assistant,
+    Call,
+    Fact,
+    Failure,
+    Handoff,
+    Head,
+    Instruction,
+    Media,
+    Note,
+    Opaque,
+    Other,
+    Part,
+    Reasoning,
+    Recalled,
+    Text,
+    ToolResult,
+    User,
+    addressed_parts,
+)
+from transom.core.reducer import apply
+from transom.core.unit import units_in
+from transom.core.view import View
+from transom.testing.builders import entry, image
+from transom.testing.fakes import Entries, WordCounter
+
+COUNTER = WordCounter()
+"""Every entry of these logs is counted with it."""
+
+TEXTS = (
+    "Please look at the failing test in src/app.py again. " * 4,
+    "ok",
+    "",
+    "line of output 0123456789\n" * 40,
+    "lone \ud83d half, and \udc00 more, in a text that is long enough to be cut somewhere in its middle",
+    "汉字和表情 👩‍👩‍👧 mixed with e\u0301 marks " * 6,
+    " \n ",
+    "[entry 3: 1,200 tokens left out]",
+)
+ARGS = ('{"cmd": "cat src/app.py | head -200 | grep something"}', "{}", '{"cmd": ', "", '{"s": "\ud83d and more text"}')
+NOTES = ("[cut]", "", "{}", '{"left_out": 1}', " ", "a note that is by far longer than what it stands for " * 30)
+FOLDS = (
+    "[folded]",
+    "[entry 1-4: turns left out]",
+    "",
+    "  ",
+    "a summary much longer than the original " * 60,
+    "[\ud83d]",
+)
+IDS = ("call_a", "call_a", "call_b", "", "\ud83d", "call_3_1")
+MEDIA: tuple[Part, ...] = (
+    image("data:image/png;base64," + "A" * 300),
+    Media("file", {"type": "file", "file": {"file_id": "f1", "data": "B" * 80}}),
+    Other({"type": "odd", "words": ["one", {"two": "three" * 20}], "n": 3}),
+)
+
+
+Kind = Literal["user", "turn", "reply", "result", "synthetic", "other", "sent", "head", "fold", "trim", "pin", "undo"]
+"""The kinds of steps. A "reply" is a turn with bound reasoning; a "synthetic" result closes calls; "other" are facts
+that neither a user, a model nor a tool wrote."""
+
+
+class Step(NamedTuple):
+    """One entry to write, or a few: its kind, and four numbers whose meaning depends on the kind."""
+
+    kind: Kind
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    d: int = 0
+
+
+class LogBuilder:
+    """A log that grows, and the view of it. It may begin with the entries of another log."""
+
+    def __init__(self, log: Iterable[Entry] = ()) -> None:
+        self.log: list[Entry] = list(log)
+        self.view = apply(View.empty(Entries(self.log), COUNTER), self.log)
+
+    def append(self, body: Body, *, hidden: bool = False) -> None:
+        """Append an entry with this body, whether or not it applies."""
+        meta = Meta(include_in_context=False) if hidden else None
+        self.log.append(entry(body, self.log, at=float(len(self.log)), counter=COUNTER, meta=meta))
+        self.view = apply(self.view.with_log(Entries(self.log)), self.log[-1:])
+
+    def write(self, steps: Iterable[Step]) -> list[Entry]:
+        """Append what these steps stand for; the entries that are new."""
+        before = len(self.log)
+        for step in steps:
+            _WRITERS[step.kind](self, step)
+        return self.log[before:]
+
+    def calls(self) -> list[tuple[Call, ...]]:
+        """The calls of each turn that has any."""
+        turns = [entry.body for entry in self.log if isinstance(entry.body, Assistant)]
+        return [turn.calls for turn in turns if turn.calls]
+
+    def facts(self) -> list[Entry]:
+        """The facts that are in a unit, folded or not."""
+        return [entry for entry in self.log if self.view.slot_of(entry.seq) is not None]
+
+    def in_flight(self) -> int | None:
+        """The seq of the request without a reply."""
+        return self.view.in_flight.seq if self.view.in_flight is not None else None
+
+
+def live_edits(view: View) -> list[int]:
+    """The seqs of the edits that an `Undo` may take back."""
+    return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
+
+
+def _parts(a: int, d: int) -> tuple[Part, ...]:
+    text = TEXTS[a % len(TEXTS)]
+    if d < 10:
+        return (Text(text),)
+    if d < 12:
+        return ()
+    if d == 12:
+        return (Text(text), Text("second", {"cache_control": {"type": "ephemeral"}}))
+    return (MEDIA[d % 3], Text(text), MEDIA[(a + d) % 3])
+
+
+def _user(builder: LogBuilder, step: Step) -> None:
+    extra = {"name": "ann"} if step.c == 9 else None
+    builder.append(User(parts=_parts(step.a, step.d), extra=extra), hidden=step.b == 9)
+
+
+def _turn(builder: LogBuilder, step: Step) -> None:
+    """a: text, b: calls, c: reasoning, d: what it answers."""
+    answers = builder.in_flight() if step.d < 6 else None if step.d < 9 else (step.a * step.d) % (len(builder.log) + 1)
+    calls = tuple(
+        Call(
+            IDS[(step.b + step.d) % len(IDS)] if step.b > 6 else f"c{len(builder.log)}_{i}",
+            ("sh", "read")[i % 2],
+            ARGS[(step.a + i) % 5],
+        )
+        for i in range(step.b % 4)
+    )
+    if step.b == 12:
+        calls = (Call("", "sh", ARGS[step.a % 5], None, legacy=True),)
+    thought = Reasoning("thinking about it, step by step " * (1 + step.a % 3), bound=step.c % 2 == 1)
+    parts = () if step.d == 5 else (Text(TEXTS[(step.a + 1) % len(TEXTS)]),)
+    shape = "text" if parts else "null"
+    turn = Assistant(parts=parts, shape=shape, calls=calls, reasoning=(thought,) * (step.c % 4), answers=answers)
+    builder.append(turn, hidden=step.d == 15)
+
+
+def _reply(builder: LogBuilder, step: Step) -> None:
+    """A turn with bound reasoning that answers a request; `c` decides what comes in between."""
+    if builder.in_flight() is None:
+        _sent(builder, Step("sent", 1 if step.c == 11 else 0))
+    if step.c % 4 == 2:
+        _user(builder, step)
+    if step.c % 4 == 3:
+        _trim(builder, step)
+    _turn(builder, step._replace(c=1 + 2 * (step.c % 2), d=step.d % 5))
+
+
+def _result(builder: LogBuilder, step: Step) -> None:
+    """a: text, b: which call, c: to which turn, d: form."""
+    turns = builder.calls()
+    call = Call("nobody", "sh", "{}")
+    if turns and step.c < 14:
+        calls = turns[-1 if step.c < 10 else -1 - step.c % len(turns)]
+        call = calls[step.b % len(calls)]
+    extra = {"name": call.name} if call.legacy and step.d % 2 else None
+    parts = _parts(step.a + 3, step.d)
+    result = ToolResult(parts=parts, call=call.id, legacy=call.legacy, extra=extra)
+    builder.append(result, hidden=step.d == 9)
+
+
+def _synthetic(builder: LogBuilder, step: Step) -> None:
+    """Closes calls: all that are open, or one by a place that may be wrong."""
+    open_units = {key: builder.view.open_unit(key) for key in builder.view.open_units}
+    places = [(key, index) for key, unit in open_units.items() for index in unit.open_calls]
+    if step.a == 9:
+        places = [(step.b, step.c)]
+    for key, index in places:
+        turn = open_units[key].head if key in open_units else None
+        calls = turn.calls if isinstance(turn, Assistant) else ()
+        label = calls[index].id if step.d < 8 and index < len(calls) else ""
+        builder.append(ToolResult(parts=(Text("[aborted]"),), call=label, place=(key, index), synthetic=True))
+
+
+def _sent(builder: LogBuilder, step: Step) -> None:
+    digest = "0" * 32 if step.a == 1 else builder.view.digest()
+    size = builder.view.total
+    builder.append(Sent(digest=digest, limit=10_000, tokens=size.tokens, messages=size.messages))
+
+
+def _other(builder: LogBuilder, step: Step) -> None:
+    """c: which fact, b: whether it answers the request in flight; some of them do not show."""
+    text = TEXTS[step.a % len(TEXTS)]
+    answers = builder.in_flight() if step.b % 2 else None
+    bodies: tuple[Body, ...] = (
+        Note(key="mode", text=text),
+        Recalled(text=text, refs=(0,)),
+        Handoff(text=text, source="scout"),
+        Failure(failure="timeout", text=text, shown=text, answers=answers),
+        Failure(failure="abandoned", answers=answers),
+        Instruction(parts=_parts(step.a, step.d), role="developer"),
+        Opaque(raw={"kind": "later", "x": [step.a, "\ud800"]}),
+    )
+    builder.append(bodies[step.c % len(bodies)], hidden=step.d == 9)
+
+
+def _head(builder: LogBuilder, step: Step) -> None:
+    tools = ({"type": "function", "function": {"name": "sh"}},) if step.b % 2 else ()
+    builder.append(Head(messages=(Instruction(parts=_parts(step.a, step.d)),), tools=tools))
+
+
+def _fold(builder: LogBuilder, step: Step) -> None:
+    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit carried; from 12 on, any keys."""
+    slots, text = builder.view.slots, FOLDS[step.c % 2 if step.c < 12 else step.c % len(FOLDS)]
+    if not slots or step.d >= 12:
+        builder.append(Fold(first=step.a, last=step.a + step.b - 1, text=text))
+        return
+    first = step.a % len(slots)
+    last = min(first + step.b % 6, len(slots) - 1)
+    keys = [unit.key for slot in slots[first : last + 1] for unit in units_in(slot)]
+    carries = tuple(keys[step.d % 2 :: 2]) if step.d in {3, 4, 5} else ()
+    builder.append(Fold(first=slots[first].first, last=slots[last].last, text=text, carries=carries))
+
+
+def _trim(builder: LogBuilder, step: Step) -> None:
+    """a, b: which part, c: how, d: note."""
+    facts = builder.facts() if step.d < 12 else [entry for entry in builder.log if isinstance(entry.body, Fact)]
+    if not facts or step.d == 15:
+        builder.append(Trim(entry=step.a - 1, part=("text", step.b), keep=((0, 1),), note="[cut]"))
+        return
+    fact = facts[(step.a + step.c) % len(facts)] if step.d % 2 else facts[-1 - step.a % len(facts)]
+    parts = addressed_parts(fact.body) if isinstance(fact.body, Fact) else ()
+    places = list(parts) or [(("text", 0), Text(""))]
+    address, part = places[step.b % len(places)]
+    if step.d == 14:
+        address = (address[0], 7)
+    size, keep = len(getattr(part, "text", "")), ()
+    if address[0] == "text" and step.c % 3 and size > 8:
+        keep = (((0, size // 4),), ((0, 2), (size - 3, size)), ((size // 2, size),), ((3, 1), (0, size)))[step.c % 4]
+    note = NOTES[(2 + step.d % 2) if address[0] == "args" and step.d < 10 else step.d % len(NOTES)]
+    builder.append(Trim(entry=fact.seq, part=address, keep=keep, note=note))
+
+
+def _pin(builder: LogBuilder, step: Step) -> None:
+    facts = builder.facts()
+    builder.append(Pin(entry=facts[step.a * 5 % len(facts)].seq if facts and step.d < 13 else step.a + step.b))
+
+
+def _undo(builder: LogBuilder, step: Step) -> None:
+    """a: which live edit, the newest first; from d = 12 on any edit, from d = 14 on any entry."""
+    edits = [entry.seq for entry in builder.log if isinstance(entry.body, (Fold, Trim, Pin))]
+    if step.d < 12:
+        edits = live_edits(builder.view)
+    builder.append(Undo(edit=edits[-1 - step.a % len(edits)] if edits and step.d < 14 else step.a))
+
+
+_WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
+    "user": _user,
+    "turn": _turn,
+    "reply": _reply,
+    "result": _result,
+    "synthetic": _synthetic,
+    "sent": _sent,
+    "other": _other,
+    "head": _head,
+    "fold": _fold,
+    "trim": _trim,
+    "pin": _pin,
+    "undo": _undo,
+}
+_FACTS: tuple[Kind, ...] = ("user", "turn", "result", "result", "reply", "reply", "synthetic", "other")
+_EDITS: tuple[Kind, ...] = ("fold", "fold", "fold", "trim", "trim", "pin", "undo", "undo")
+
+
+def write_log(steps: Iterable[Step]) -> list[Entry]:
+    """The log that these steps write."""
+    return LogBuilder().write(steps)
+
+
+def logs() -> st.SearchStrategy[list[Entry]]:
+    """Any log: small ones, which shrink well, and longer ones, with edits behind a run of facts."""
+    mixed: tuple[Kind, ...] = (*_FACTS, *_EDITS, "sent", "head")
+    long = st.tuples(_step_lists(_FACTS, 5, 12), _step_lists(mixed, 12, 30)).map(lambda both: both[0] + both[1])
+    return st.one_of(_step_lists(mixed, 1, 12), long).map(write_log)
+
+
+def steps(*kinds: Kind, most: int = 6) -> st.SearchStrategy[list[Step]]:
+    """A few steps of these kinds, to be written behind a log: `LogBuilder(log).write(steps)`."""
+    return _step_lists(kinds, 1, most)
+
+
+def _step_lists(kinds: tuple[Kind, ...], least: int, most: int) -> st.SearchStrategy[list[Step]]:
+    small = st.integers(0, 15)
+    step = st.builds(Step, st.sampled_from(kinds), small, small, small, small)
+    return st.lists(step, min_size=least, max_size=most)

@@ -1,0 +1,40 @@
+"""The core's view in the oracle's terms, so that the two can be compared."""
+
+from __future__ import annotations
+
+from transom.core.unit import Folded, Slot, Unit, units_in
+from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.testing.oracle import Appearance, SlotAppearance, UnitAppearance
+from transom.testing.oracle_parts import Sizes
+
+REASONS = {STRAY: "stray", EMPTY: "empty", HIDDEN: "hidden"}
+
+
+def appearance_of(view: View) -> Appearance:
+    """Everything that a view shows."""
+    slots = view.slots
+    return Appearance(
+        slots=tuple(map(_slot, slots)),
+        head=view.head_entry.seq if view.head_entry is not None else None,
+        left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of[: view.length]) if code in REASONS),
+        open=tuple(sorted(view.open_units)),
+        first_task=view.first_task,
+        newest_user=view.newest_user,
+        restored=tuple(slot.first for slot in slots if view.user_restored(slot)),
+        in_flight=view.in_flight.seq if view.in_flight is not None else None,
+        sizes=Sizes(*view.total),
+        digest=view.digest(),
+    )
+
+
+def _slot(slot: Slot) -> SlotAppearance:
+    keys = tuple(unit.key for unit in units_in(slot))
+    sizes = Sizes(*slot.size)
+    if isinstance(slot, Folded):
+        units = tuple(map(_unit, slot.surfaced_units))
+        return SlotAppearance(slot.first, slot.last, slot.seq, slot.text, units, keys, sizes)
+    return SlotAppearance(slot.first, slot.last, None, None, (_unit(slot),), keys, sizes)
+
+
+def _unit(unit: Unit) -> UnitAppearance:
+    return UnitAppearance(unit.key, unit.seqs, unit.shown_facts(), Sizes(*unit.size))
