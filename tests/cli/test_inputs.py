@@ -76,6 +76,13 @@ def test_a_folder_of_every_format_each_in_its_own_dialect(run, mixed):
     assert windows["own", 4]["messages"] == chat(1)[:4]
 
 
+def test_passthrough_sends_what_it_says_it_would(run, mixed):
+    for dialect in ((), ("--dialect", "gemini"), ("--dialect", "responses")):
+        out = run("replay", mixed, "--budget", 4_000, "--policy", "passthrough", "--json", *dialect)[1]
+        total = json.loads(out)["total"]
+        assert total["tokens"] == total["passthrough"] > 0
+
+
 @pytest.mark.parametrize(
     ("dialect", "key"),
     [("openai", "messages"), ("responses", "input"), ("anthropic", "messages"), ("gemini", "contents")],
@@ -154,6 +161,17 @@ def test_what_is_no_conversation_is_one_line(run, folder):
     assert err.startswith("transom: settings.json: no conversation is recognised here, but an object with the keys ")
     assert "claude_code (Claude Code session)" in err
     assert err.count("\n") == 1
+
+
+def test_one_bad_conversation_does_not_stop_a_folder(run, mixed):
+    write(mixed / "bad.jsonl", {"id": "bad", "messages": [{"role": "user", "content": 5}]})
+    for command in ("replay", "compare"):
+        code, out, err = run(command, mixed, "--budget", 4_000)
+        assert (code, out.startswith("5 conversations from box")) == (0, True)
+        bad = f"transom: {mixed}/bad.jsonl line 1, message 0: skipped, content must be a string, a list of parts "
+        assert err.splitlines()[0].startswith(bad)
+    code, out, err = run("replay", mixed / "bad.jsonl", "--budget", 4_000)
+    assert (code, out) == (2, "")
 
 
 def test_windows_do_not_go_into_a_folder_that_is_read(run, mixed):

@@ -52,6 +52,13 @@ def test_every_form_gives_the_same_chat(name):
     assert OPENAI_CHAT.violations({"messages": MESSAGES}) == []
 
 
+def test_the_state_of_a_thread_in_langgraph(tmp_path):
+    dumped = json.loads((SAMPLES / "langchain_model_dump.json").read_text())
+    (tmp_path / "thread.json").write_text(json.dumps({"values": dumped, "next": [], "metadata": {}}))
+    [found] = read(tmp_path / "thread.json")
+    assert (found.id, found.format, found.messages) == ("thread", "langchain", MESSAGES)
+
+
 def test_a_message_a_line(tmp_path):
     listed = json.loads((SAMPLES / "langchain_messages_to_dict.json").read_text())
     (tmp_path / "chat.jsonl").write_text("".join(json.dumps(each) + "\n" for each in listed))

@@ -162,13 +162,17 @@ def test_a_folder_is_every_json_file_in_it(tmp_path):
     (tmp_path / ".transom").mkdir()
     (tmp_path / ".transom" / "d.json").write_text(json.dumps([HI]))
     (tmp_path / "empty.jsonl").write_text("\n\n")
+    (tmp_path / "torn.json").write_text('{"messages": [')
     skipped: list[str] = []
     reader = read(tmp_path, on_skip=skipped.append)
     found = [(one.id, one.format, reader.progress) for one in reader]
     assert [(name, kind) for name, kind, _ in found] == [("a:1", "openai"), ("s", "claude_code"), ("c", "gemini")]
     progress = [share for _, _, share in found]
     assert 0 < progress[0] <= progress[1] <= progress[2] < reader.progress == 1
-    assert skipped == [f"{tmp_path}/b/settings.json: skipped, it holds an object with the keys 'theme'"]
+    assert skipped == [
+        f"{tmp_path}/b/settings.json: skipped, it holds an object with the keys 'theme'",
+        f"{tmp_path}/torn.json: the rest of the file is skipped, not JSON: Expecting value (line 2 column 1)",
+    ]
 
 
 def test_a_folder_without_json(tmp_path):

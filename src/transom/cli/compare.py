@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from transom.cli.commands import Compare
-from transom.cli.inputs import check_files, found_lines, name_of, opened_input, tools_for
+from transom.cli.inputs import check_files, found_lines, name_of, opened_input, readable, tools_for
 from transom.cli.lock_notice import Watch
 from transom.cli.picture import Point, draw, pictures
 from transom.cli.progress import Bar
@@ -101,7 +101,7 @@ def choose(wanted: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str
     fitting = 0
     for file in wanted.files:
         formats = Counter[str]()
-        for recorded in opened_input(file, format_name=wanted.format, questions=True):
+        for recorded, _, _ in readable(opened_input(file, format_name=wanted.format, questions=True), file):
             record = as_openai_chat(recorded)
             if _fits(wanted, record):
                 if fitting % wanted.every == 0:
@@ -113,8 +113,7 @@ def choose(wanted: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str
 
 
 def _fits(wanted: Compare, record: Recorded) -> bool:
-    """Whether it is long enough, and short enough. What is wrong with a message is said now, not by a process later."""
-    record.facts()
+    """Whether it is long enough, and short enough."""
     many, most = len(record.messages), wanted.max_messages
     if many < wanted.min_messages or (most is not None and many > most):
         return False

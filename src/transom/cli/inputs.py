@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from transom.cli.streams import one_line, say
-from transom.core.message import Raw
-from transom.errors import InvalidSetting
+from transom.core.message import Instruction, Raw
+from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import FORMATS, Reader, Recorded, read
 from transom.importers.tools import translated_tools
+from transom.wire.dialect import Placed
 
 STDIN = Path("-")
 LISTED = 8
@@ -37,6 +38,20 @@ def opened_input(file: Path, *, format_name: str | None, questions: bool) -> Rea
     """The conversations of a file. What is left out is said on stderr."""
     source = sys.stdin.buffer if file == STDIN else file
     return read(source, format_name, questions=questions, on_skip=_say)
+
+
+def readable(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
+    """Each conversation with its instructions and facts. One of a folder that cannot be read is left out, which is
+    said on stderr; one of a file raises InvalidMessage."""
+    for record in records:
+        try:
+            head, facts = record.facts()
+        except InvalidMessage as problem:
+            if not file.is_dir():
+                raise
+            _say(f"{problem.where}: skipped, {problem.why}")
+            continue
+        yield record, head, facts
 
 
 def tools_for(record: Recorded, dialect: str) -> list[Raw]:

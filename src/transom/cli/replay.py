@@ -11,7 +11,7 @@ from typing import IO
 
 from transom.cli import runs
 from transom.cli.commands import Replay
-from transom.cli.inputs import check_files, name_of, opened_input, tools_for
+from transom.cli.inputs import check_files, name_of, opened_input, readable, tools_for
 from transom.cli.locate import remember
 from transom.cli.lock_notice import Watch
 from transom.cli.progress import Bar
@@ -20,7 +20,7 @@ from transom.cli.window_file import STDOUT, line_of, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, Question, Step, replay
 from transom.core.budget import Budget
-from transom.core.message import Assistant, Raw
+from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
@@ -98,15 +98,16 @@ class _Playing:
         """Every conversation of a file or a folder; `done` of these came before it."""
         stats, formats, begin = ReplayStats(), Counter[str](), 0.0
         reader = opened_input(path, format_name=self._wanted.format, questions=self._wanted.questions)
-        for record in reader:
+        for record, head, facts in readable(reader, path):
             formats[record.format] += 1
-            stats = stats.plus(self._record(record, done + begin, done + reader.progress))
+            stats = stats.plus(self._record(record, head, facts, done + begin, done + reader.progress))
             begin = reader.progress
         return FileStats(file=name_of(path), stats=stats, formats=dict(formats))
 
-    def _record(self, record: Recorded, begin: float, end: float) -> ReplayStats:
+    def _record(
+        self, record: Recorded, head: list[Instruction], facts: list[Placed], begin: float, end: float
+    ) -> ReplayStats:
         """One conversation; it takes the work from `begin` to `end`, counted in files."""
-        head, facts = record.facts()
         dialect = dialect_named(self._wanted.dialect or record.dialect)
         conversation = Conversation(
             self._store.open(runs.name_in(self._run, self._name(record.id))),

@@ -42,9 +42,11 @@ def is_message(value: object) -> bool:
 
 
 def messages_in(value: object) -> list[object] | None:
-    """The messages of a serialised prompt (`dumpd(ChatPromptValue(…))`); None if it is none."""
+    """The messages of a serialised prompt (`dumpd(ChatPromptValue(…))`) or of a thread's state in LangGraph
+    (`{"values": {"messages": […]}}`); None if it is neither."""
     fields = as_dict(value)
-    found = fields["kwargs"].get("messages") if _is_dump(fields) else None
+    holder = fields["kwargs"] if _is_dump(fields) else as_dict(fields.get("values"))
+    found = holder.get("messages")
     return cast("list[object]", found) if isinstance(found, list) else None
 
 

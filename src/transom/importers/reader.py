@@ -63,13 +63,17 @@ class Reader(Iterator[Recorded]):
                 yield from self._read_file(path)
             except UnrecognisedError as problem:  # a folder holds other files, too
                 self._settings.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
+            except InvalidMessage as problem:
+                self._settings.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
             self._done += 1
 
     def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
         with opened(source) as file:
             self._file = file
-            yield from _in_file(file, self._settings)
-        self._file = None
+            try:
+                yield from _in_file(file, self._settings)
+            finally:
+                self._file = None
 
 
 def read(

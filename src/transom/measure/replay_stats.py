@@ -5,8 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from transom.core.message import Head
-from transom.core.tokens import REQUEST_TOKENS, head_size
 from transom.core.unit import Folded
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
@@ -85,9 +83,7 @@ def _wider(one: Span, other: Span) -> Span:
 
 def unedited(window: Window) -> int:
     """Tokens the window would have without any edit: everything so far."""
-    head = window.head_entry
-    size = 0 if head is None or not isinstance(head.body, Head) else head_size(head.body, head.tokens[0]).tokens
-    return REQUEST_TOKENS + size + sum(slot.untrimmed_size.tokens for slot in window.slots)
+    return window.size.tokens + sum(slot.untrimmed_size.tokens - slot.size.tokens for slot in window.slots)
 
 
 def newest_fold(window: Window) -> int:
