@@ -25,7 +25,6 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from operator import methodcaller
 from typing import Any, NamedTuple
 
 from transom import Budget
@@ -35,6 +34,7 @@ from transom.stores import open_store
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
+from transom.wire.rendering import render, render_messages
 
 SENTENCE = "the parser reads each line of src/engine/loader.py and returns 4821 records with status ok"
 WORDS = SENTENCE.split()
@@ -141,8 +141,8 @@ def said(message: dict[str, Any], words: Words) -> Said:
 
 def count(all_said: list[list[Said]], dialect: Dialect, counter: Known) -> None:
     """Make the counts of the run beforehand, of the texts as this dialect has them."""
-    measure = dialect.measure(counter)
-    read = {"user": dialect.user, "observe": dialect.reply, "tool_result": dialect.result}
+    measure = dialect.format_counter(counter)
+    read = {"user": dialect.parse_user, "observe": dialect.parse_reply, "tool_result": dialect.parse_tool_result}
     for turn in all_said:
         for verb, given in turn:
             measure.body(read[verb](*given))
@@ -180,7 +180,6 @@ def measure(
     spoken = dialect_named(dialect)
     all_said = [[said(message, WORDS_OF[dialect]) for message in turn] for turn in all_turns]
     count(all_said, spoken, counter)
-    rendered = methodcaller("openai") if dialect == "openai" else methodcaller("request", dialect)
     store = open_store(url)
     log = store.open("turn_cost")
     conv = Conversation(
@@ -199,7 +198,7 @@ def measure(
         for verb, given in turn:
             getattr(conv, verb)(*given)
         window = conv.window()
-        rendered(window)
+        render(window, spoken, conv.derived)
         micro = (time.process_time_ns() - start) / 1e3
         if window.breaks is None:
             quiet.append((number, micro))
@@ -227,7 +226,7 @@ def measure(
         "cuts": len(cuts),
         "cut_median_ms": statistics.median(cuts) / 1e3 if cuts else None,
         "cut_max_ms": max(cuts) / 1e3 if cuts else None,
-        "window_messages": len(window.messages(spoken)),
+        "window_messages": len(render_messages(window.view, spoken)),
     }
 
 

@@ -52,7 +52,7 @@ def judge(dialect: str, seed: int) -> tuple[str, list[str]]:
 def wrong(dialect: str, system: object, messages: list, sent: list, budget: int, most: int) -> list[str]:
     """Everything that is wrong with a window."""
     spoken = dialect_named(dialect)
-    out = [str(violation) for violation in spoken.violations(spoken.request(head_of(spoken, system), sent))]
+    out = [str(violation) for violation in spoken.violations(spoken.body(head_of(spoken, system), sent))]
     report = turnsafe.validate(sent, provider=dialect)
     out += [f"turnsafe: {violation}" for violation in report.errors]
     if (tokens := dialect_tokens(dialect, system, sent, o200k())) > budget:
@@ -74,7 +74,7 @@ def dialect_tokens(dialect: str, system: object, messages: list[dict[str, Any]],
 
 
 def head_of(spoken: Any, system: object) -> Any:
-    return Head(messages=tuple(spoken.system(system)) if system is not None else ())
+    return Head(messages=tuple(spoken.parse_system(system)) if system is not None else ())
 
 
 def smallest(dialect: str, system: object, messages: list[dict[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""A window's messages are the caller's, and are handed out again only as they were."""
+"""A window's messages are the caller's: changing them changes nothing else."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ def test_changing_a_windows_messages_changes_no_later_window():
     assert conv.dry_run().openai()[1] == later[1] != window[1]
 
 
-def test_messages_that_nobody_changed_are_handed_out_again():
+def test_every_window_is_made_of_plain_dicts_of_its_own():
     conv = opened("memory:", system="be brief")
     conv.user("go")
     turn(conv, 0, size=2)
-    window = conv.window().openai()
-    conv.observe({"role": "assistant", "content": "done"})
-    later = conv.window().openai()
-    assert len(window) == 4
-    assert all(one is other for one, other in zip(window, later, strict=False))
-    window[0]["content"] = "poisoned"
-    assert conv.dry_run().openai()[0] == {"role": "system", "content": "be brief"}
+    window = conv.window()
+    one, other = window.openai(), window.openai()
+    assert one == other
+    for first, second in zip(one, other, strict=True):
+        assert type(first) is dict
+        assert first is not second
+    call, again = one[2]["tool_calls"][0], other[2]["tool_calls"][0]
+    assert type(one[2]["tool_calls"]) is list
+    assert call["function"] is not again["function"]
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])

@@ -294,7 +294,7 @@ def test_a_manager_reads_openai_messages_whatever_the_api_of_the_conversation(na
     policy = managed_policy(Does(watch), told=pytest.fail)
     with transom.Conversation.open("memory:", "d", budget=8_000, policy=policy, dialect=name) as conv:
         for n in range(6):
-            conv.append(conv.dialect.user(f"question {n} " * 20))
+            conv.append(conv.dialect.parse_user(f"question {n} " * 20))
             request = conv.window().request(name)
             assert not conv.dialect.violations(request)
             conv.append(parse(asks(f"c{n}", text="I look.")))

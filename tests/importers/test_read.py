@@ -94,8 +94,8 @@ def test_bodies_and_lists(tmp_path, name):
             source=str(path),
         )
     dialect = dialect_named(found.dialect)
-    assert [at for at, _ in dialect.read(found.messages)] == list(range(len(messages)))
-    assert system is None or dialect.system(system)
+    assert [at for at, _ in dialect.parse(found.messages)] == list(range(len(messages)))
+    assert system is None or dialect.parse_system(system)
 
 
 def test_every_body_by_itself_a_line_or_in_a_list(tmp_path):
@@ -278,9 +278,9 @@ def test_real_request_bodies_are_what_their_address_says(data: Path):
             continue
         [found] = read(io.BytesIO(json.dumps(exchange["request"]).encode()))
         dialect = dialect_named(found.dialect)
-        dialect.read(found.messages)
+        dialect.parse(found.messages)
         if found.system is not None:
-            dialect.system(found.system)
+            dialect.parse_system(found.system)
         if found.format != wanted:
             wrong.append((exchange["cassette"], wanted, found.format))
     assert wrong == []

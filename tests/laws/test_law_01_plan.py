@@ -139,7 +139,7 @@ def check_present(view, sent) -> None:
         if isinstance(slot, Folded) and not slot.why and key in slot.carries:
             continue  # and somebody's own fold carries what it says it does
         fact = view.fetch(view.unit(key).seqs[0]).body
-        whole = OPENAI_CHAT.slot(build_view(Entries([entry_of(fact)]), COUNTER).slots[0])[0]
+        whole = OPENAI_CHAT.render_slot(build_view(Entries([entry_of(fact)]), COUNTER).slots[0])[0].message
         texts = "\n".join(str(message.get("content")) for message in sent)
         assert whole in sent or f"entry {key}" in texts, f"entry {key} is neither there nor named"
 

@@ -7,7 +7,6 @@ import json
 from hypothesis import given
 
 from transom.core.budget import Budget
-from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Head, Text, own_text
@@ -21,15 +20,15 @@ from transom.policies import policy_named
 from transom.testing import Entries, WordCounter
 from transom.testing.random_logs import logs
 from transom.wire.dialects import DIALECTS, dialect_named
-from transom.wire.rendering import drawn
+from transom.wire.rendering import render_messages
 
 
 def closed(log: list[Entry], dialect: str) -> View:
     """The view of a log when a request for this dialect leaves: calls closed, the last word not the model's."""
     spoken = dialect_named(dialect)
-    view = build_view(Entries(log), spoken.measure(WordCounter()))
+    view = build_view(Entries(log), spoken.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
-    frame = Frame(head=head, required_user_turn=spoken.nudge)
+    frame = Frame(head=head, required_user_turn=spoken.required_user_turn)
     done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
     return apply(done.before, done.entries[-1:])
 
@@ -58,9 +57,9 @@ def strings(value: object) -> list[str]:
 def test_one_log_in_every_dialect(log: list[Entry]) -> None:
     for name in DIALECTS:
         spoken, view = dialect_named(name), closed(log, name)
-        messages = drawn(view, spoken, Derived())
+        messages = render_messages(view, spoken)
         head = view.head_entry.body if view.head_entry is not None else Head()
-        request = spoken.request(head, messages)
+        request = spoken.body(head, messages)
         if messages:
             assert spoken.violations(request) == [], name
         everything = json.dumps(strings(messages), ensure_ascii=False)

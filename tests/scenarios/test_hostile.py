@@ -38,7 +38,7 @@ def history(text: str) -> list[dict]:
 
 def conversation(messages: list[dict], dialect: str, budget: int) -> transom.Window:
     conv = transom.Conversation.open("memory:", "x", budget=budget, dialect=dialect, system="Be careful.")
-    for fact in (fact for _, fact in dialect_named("openai").read(messages)):
+    for fact in (fact for _, fact in dialect_named("openai").parse(messages)):
         assert isinstance(fact, Fact)
         conv.append(fact)
     return conv.window()

@@ -13,6 +13,7 @@ from transom.core.window import assemble
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter
+from transom.wire.dialect import Rendered
 from transom.wire.responses import RESPONSES
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -38,17 +39,18 @@ def told(facts, dialect=RESPONSES, system=(), counter=None, budget=None, policy=
 
 def read(request, dialect=RESPONSES, counter=None) -> Conversation:
     """A conversation in which a request was sent; its instructions are the head."""
-    facts = [fact for _, fact in dialect.read(request["input"])]
-    return told(facts, dialect, dialect.system(request.get("instructions")), counter)
+    facts = [fact for _, fact in dialect.parse(request["input"])]
+    return told(facts, dialect, dialect.parse_system(request.get("instructions")), counter)
 
 
 def request_of(conversation, dialect=RESPONSES, window=None) -> dict:
     """What a window is sent as; by default, that of what the log shows now, with nothing closed."""
     if window is None:
         bare = assemble(conversation.view, 10**7, Window)
-        top = [] if bare.head_entry is not None else dialect.head(conversation.head)
-        return dialect.request(conversation.head, dialect.joined([*top, *bare.messages(dialect)]))
-    return dialect.request(conversation.head, window.messages(dialect))
+        top = [] if bare.head_entry is not None else dialect.render_head(conversation.head)
+        shown = [Rendered(item) for item in bare.messages(dialect)]
+        return dialect.body(conversation.head, dialect.join([*top, *shown]))
+    return dialect.body(conversation.head, window.messages(dialect))
 
 
 def planned(conversation, dialect=RESPONSES) -> tuple[dict, Window]:

@@ -76,7 +76,7 @@ def talking(*facts, dialect: AnthropicMessages = ANTHROPIC, context=10_000_000, 
 
 
 def read(*messages):
-    return [fact for _, fact in ANTHROPIC.read(list(messages))]
+    return [fact for _, fact in ANTHROPIC.parse(list(messages))]
 
 
 def asked(*blocks):
@@ -139,7 +139,7 @@ def test_a_plain_conversation_costs_what_is_sent():
         asked({"type": "text", "text": "done"}),
         {"role": "user", "content": [{"type": "text", "text": "thanks"}]},
     )
-    window = talking(*facts, system=ANTHROPIC.system("be brief")).window()
+    window = talking(*facts, system=ANTHROPIC.parse_system("be brief")).window()
     marks = len("[system message] ") + 1  # counted for instructions, since one in the middle may need it
     assert window.tokens == request_tokens(window.request(ANTHROPIC), Letters()) + marks
 

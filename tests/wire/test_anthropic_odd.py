@@ -113,7 +113,7 @@ def facts_of(raws, dialect=ANTHROPIC) -> list[Fact]:
     facts: list[Fact] = []
     for spoken, stretch in raws:
         facts += (
-            [fact for _, fact in dialect.read(stretch)]
+            [fact for _, fact in dialect.parse(stretch)]
             if spoken == "anthropic"
             else [parse_chat(raw) for raw in stretch]
         )
@@ -141,7 +141,7 @@ def sound(request, *, native) -> None:
 
 @given(STRETCHES, st.sampled_from([10_000_000, 3_000, 900]))
 def test_any_conversation_makes_a_valid_window(raws, context):
-    talk = talking(*facts_of(raws), context=context, system=ANTHROPIC.system("be brief"))
+    talk = talking(*facts_of(raws), context=context, system=ANTHROPIC.parse_system("be brief"))
     try:
         window = talk.window(says={"mode": "quick"})
     except BudgetImpossible:
@@ -164,21 +164,21 @@ def test_what_comes_out_is_read_and_comes_out_the_same(raws):
     request = talking(*facts_of(raws)).window().request(ANTHROPIC)
     turns = [message["content"] for message in request["messages"] if message["role"] == "assistant"]
     assume(not any(all("thinking" in block["type"] for block in turn) for turn in turns if isinstance(turn, list)))
-    again = talking(*(fact for _, fact in ANTHROPIC.read(request["messages"])))
-    assert ANTHROPIC.request(Head(), assemble(again.view, 10**7, Window).messages(ANTHROPIC)) == request
+    again = talking(*(fact for _, fact in ANTHROPIC.parse(request["messages"])))
+    assert ANTHROPIC.body(Head(), assemble(again.view, 10**7, Window).messages(ANTHROPIC)) == request
 
 
 @given(STRETCHES)
 def test_a_window_is_joined_like_each_of_its_beginnings(raws):
     """What comes out for a prefix is a prefix, block by block; and joining changes no message it is given."""
     slots = talking(*facts_of(raws)).view.slots
-    parts = [ANTHROPIC.slot(slot) for slot in slots]
-    whole = blocks(ANTHROPIC.joined([message for part in parts for message in part]))
-    before = [[(dict(message), type(message)) for message in part] for part in parts]
+    parts = [ANTHROPIC.render_slot(slot) for slot in slots]
+    whole = blocks(ANTHROPIC.join([message for part in parts for message in part]))
+    before = [[(dict(message), joins) for message, joins in part] for part in parts]
     for size in range(len(parts)):
-        some = blocks(ANTHROPIC.joined([message for part in parts[:size] for message in part]))
+        some = blocks(ANTHROPIC.join([message for part in parts[:size] for message in part]))
         assert whole[: len(some)] == some
-    assert [[(dict(message), type(message)) for message in part] for part in parts] == before
+    assert [[(dict(message), joins) for message, joins in part] for part in parts] == before
 
 
 def blocks(messages):
@@ -247,7 +247,7 @@ def test_any_log_with_any_edits_makes_a_valid_window(raws, own, edits, bound):
 @given(JSON | st.dictionaries(st.sampled_from(["role", "content"]), JSON | st.just("user") | st.just("assistant")))
 def test_anything_else_is_read_or_refused(raw):
     try:
-        facts = ANTHROPIC.read([raw])
+        facts = ANTHROPIC.parse([raw])
     except InvalidMessage as refused:
         assert "\n" not in str(refused)
         assert "message 0" in str(refused)

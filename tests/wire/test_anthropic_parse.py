@@ -32,7 +32,7 @@ def said(*blocks, **more):
 
 
 def read(*messages, dialect=ANTHROPIC):
-    return dialect.read(list(messages))
+    return dialect.parse(list(messages))
 
 
 def test_results_and_what_the_user_says_beside_them_are_facts_of_their_own():
@@ -152,18 +152,18 @@ def test_what_can_be_read_in_no_way_is_refused_with_its_place(why, message):
         read(message)
     assert str(refused.value) == why
     with pytest.raises(InvalidMessage, match=r"row 3, message 1: "):
-        ANTHROPIC.read([said(text()), message], "row 3")
+        ANTHROPIC.parse([said(text()), message], "row 3")
 
 
 def test_the_parts_of_a_conversation_said_one_by_one():
-    assert ANTHROPIC.user("hi") == User(parts=(Text("hi"),), dialect="anthropic")
-    assert ANTHROPIC.user([IMAGE]) == User(parts=(Media("image", IMAGE),), shape="parts", dialect="anthropic")
-    assert ANTHROPIC.result("a", "ok") == ToolResult(call="a", parts=(Text("ok"),), dialect="anthropic")
-    assert ANTHROPIC.system([text()])[0].shape == "parts"
+    assert ANTHROPIC.parse_user("hi") == User(parts=(Text("hi"),), dialect="anthropic")
+    assert ANTHROPIC.parse_user([IMAGE]) == User(parts=(Media("image", IMAGE),), shape="parts", dialect="anthropic")
+    assert ANTHROPIC.parse_tool_result("a", "ok") == ToolResult(call="a", parts=(Text("ok"),), dialect="anthropic")
+    assert ANTHROPIC.parse_system([text()])[0].shape == "parts"
     with pytest.raises(InvalidMessage, match=r"^user: a tool_result is no part of what the user says$"):
-        ANTHROPIC.user([{"type": "tool_result", "tool_use_id": "a"}])
+        ANTHROPIC.parse_user([{"type": "tool_result", "tool_use_id": "a"}])
     with pytest.raises(InvalidMessage, match=r"^system: must be a string or a list of text blocks, not null$"):
-        ANTHROPIC.system(None)
+        ANTHROPIC.parse_system(None)
 
 
 class Dumps:
@@ -199,7 +199,7 @@ TURN = Assistant(parts=(Text("x"),), shape="parts", calls=(Call("a", "sh", '{"a"
 
 
 def test_a_reply_is_the_turn_and_its_usage():
-    fact = ANTHROPIC.reply(MESSAGE)
+    fact = ANTHROPIC.parse_reply(MESSAGE)
     assert fact == Assistant(
         parts=TURN.parts,
         shape="parts",
@@ -209,8 +209,8 @@ def test_a_reply_is_the_turn_and_its_usage():
     )
     blocks = [Dumps(**text(), citations=None), Dumps(**use(value={"a": None}), caller=None)]
     spoken = Dumps(**{**MESSAGE, "content": blocks, "usage": Dumps(**MESSAGE["usage"], server_tool_use=None)})
-    assert ANTHROPIC.reply(spoken) == fact
-    assert ANTHROPIC.reply({"role": "assistant", "content": blocks}) == TURN
+    assert ANTHROPIC.parse_reply(spoken) == fact
+    assert ANTHROPIC.parse_reply({"role": "assistant", "content": blocks}) == TURN
     assert read({"role": "assistant", "content": blocks}, Dumps(role="user", content="go")) == [
         (0, TURN),
         (1, User(parts=(Text("go"),), dialect="anthropic")),
@@ -218,16 +218,16 @@ def test_a_reply_is_the_turn_and_its_usage():
 
 
 def test_usage_of_any_shape_is_read():
-    assert ANTHROPIC.reply({**MESSAGE, "usage": {"input_tokens": None, "output_tokens": "7"}}).usage == Usage()
-    assert ANTHROPIC.reply({**MESSAGE, "usage": None}).usage is None
+    assert ANTHROPIC.parse_reply({**MESSAGE, "usage": {"input_tokens": None, "output_tokens": "7"}}).usage == Usage()
+    assert ANTHROPIC.parse_reply({**MESSAGE, "usage": None}).usage is None
 
 
 def test_what_is_no_reply_is_refused():
     with pytest.raises(InvalidMessage, match="the reply is an error: Overloaded"):
-        ANTHROPIC.reply({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+        ANTHROPIC.parse_reply({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
     with pytest.raises(InvalidMessage, match="a response or an assistant message is needed, not str"):
-        ANTHROPIC.reply("hi")
+        ANTHROPIC.parse_reply("hi")
     with pytest.raises(InvalidMessage, match="role must be assistant, not 'user'"):
-        ANTHROPIC.reply(said(text()))
+        ANTHROPIC.parse_reply(said(text()))
     with pytest.raises(InvalidMessage, match="the message has no role"):
-        ANTHROPIC.reply({"type": "message"})
+        ANTHROPIC.parse_reply({"type": "message"})

@@ -36,11 +36,11 @@ def stated(request) -> dict:
 
 def came_back(request, dialect=ANTHROPIC) -> dict:
     """A request read into a log, and the window of it: nothing closed, nothing cut."""
-    head = dialect.system(request["system"]) if "system" in request else []
-    facts = [fact for _, fact in dialect.read(request["messages"])]
+    head = dialect.parse_system(request["system"]) if "system" in request else []
+    facts = [fact for _, fact in dialect.parse(request["messages"])]
     talk = talking(*facts, system=head, dialect=dialect, counter=o200k())
     window = assemble(talk.view, 10**7, Window)
-    return dialect.request(talk.head, window.messages(dialect))
+    return dialect.body(talk.head, window.messages(dialect))
 
 
 def judged(messages, *, again=False) -> list[str]:
@@ -71,8 +71,8 @@ def test_every_accepted_request_is_sent_again_as_it_was(exchanges):
             continue
         request = row["request"]
         tools = [tool for tool in request.get("tools", ()) if isinstance(tool, dict)]
-        head = ANTHROPIC.system(request["system"]) if "system" in request else []
-        facts = [fact for _, fact in ANTHROPIC.read(request["messages"])]
+        head = ANTHROPIC.parse_system(request["system"]) if "system" in request else []
+        facts = [fact for _, fact in ANTHROPIC.parse(request["messages"])]
         window = talking(*facts, system=head, counter=o200k()).window(tools=tools)
         out = window.request(ANTHROPIC)
         same += out == stated(request)

@@ -27,6 +27,7 @@ from transom.core.message import (
 from transom.core.window import assemble
 from transom.texts import ABORTED, NUDGE
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages, breakpoints
+from transom.wire.rendering import render
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -92,13 +93,13 @@ def test_a_valid_conversation_comes_out_unchanged():
 
 
 def test_rendering_shares_nothing_with_the_log():
-    slots = talking(*read(*ORDINARY)).view.slots
-    once = [message for slot in slots for message in ANTHROPIC.slot(slot)]
+    view = talking(*read(*ORDINARY)).view
+    once = render(view, ANTHROPIC)["messages"]
     before = copy.deepcopy(once)
     calls, answer = once[1]["content"], once[2]["content"][0]
     calls[2]["input"]["cmd"] = answer["content"][1]["source"]["data"] = "changed"
     once[2]["content"].clear()
-    assert [message for slot in slots for message in ANTHROPIC.slot(slot)] == before
+    assert render(view, ANTHROPIC)["messages"] == before
 
 
 def test_results_stand_together_right_behind_their_calls_whatever_came_between():
@@ -270,24 +271,24 @@ def test_the_system_prompt():
     def system(*instructions):
         return talking(*read(GO), system=instructions).window().request(ANTHROPIC).get("system")
 
-    native = ANTHROPIC.system([text(**MARK), text("y")])
+    native = ANTHROPIC.parse_system([text(**MARK), text("y")])
     chat = [Instruction(parts=(Text("a"),)), Instruction(parts=(Text("b", MARK), Other({})), shape="parts")]
     assert system() is None
-    assert system(*ANTHROPIC.system("s \ud83d")) == "s ?"
+    assert system(*ANTHROPIC.parse_system("s \ud83d")) == "s ?"
     assert system(*native) == [text(**MARK), text("y")]
     assert system(chat[0]) == "a"
     assert system(*chat) == [text("a"), text("b"), text("[part left out]")]
     assert system(*native, chat[0]) == [text(**MARK), text("y"), text("a")]
-    assert system(*ANTHROPIC.system(" ")) is None
-    assert system(*ANTHROPIC.system([text(" ")])) is None
-    assert system(*ANTHROPIC.system(" "), chat[0]) == [text("a")]
+    assert system(*ANTHROPIC.parse_system(" ")) is None
+    assert system(*ANTHROPIC.parse_system([text(" ")])) is None
+    assert system(*ANTHROPIC.parse_system(" "), chat[0]) == [text("a")]
 
 
 def test_no_more_cache_marks_leave_than_the_api_takes():
     """The oldest go; those of the system prompt stay."""
     marked = [said(text(str(at), **MARK)) for at in range(3)]
     call, answer = turn({**use(), **MARK}), said(got(content=[text("r", **MARK)]), text("u", **MARK))
-    talk = talking(*read(*marked, call, answer), system=ANTHROPIC.system([text("s", **MARK)]))
+    talk = talking(*read(*marked, call, answer), system=ANTHROPIC.parse_system([text("s", **MARK)]))
     request = talk.window().request(ANTHROPIC)
     assert request["system"] == [text("s", **MARK)]
     assert request["messages"] == [*[said(text(str(at))) for at in range(3)], call, answer]

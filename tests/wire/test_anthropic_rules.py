@@ -201,5 +201,8 @@ def test_depth_is_no_matter():
 
 def test_a_turn_needs_a_word_behind_it_unless_the_provider_is_at_work():
     ends = {"at work": [THOUGHT, SERVER], "has thought on": [SERVER, THOUGHT], "has said": [SERVER, TEXT]}
-    facts = {name: ANTHROPIC.read([turn(*blocks)])[0][1] for name, blocks in ends.items()}
-    assert [name for name, fact in facts.items() if ANTHROPIC.nudge(fact)] == ["has thought on", "has said"]
+    facts = {name: ANTHROPIC.parse([turn(*blocks)])[0][1] for name, blocks in ends.items()}
+    assert [name for name, fact in facts.items() if ANTHROPIC.required_user_turn(fact)] == [
+        "has thought on",
+        "has said",
+    ]

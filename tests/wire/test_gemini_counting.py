@@ -83,14 +83,14 @@ def talk(*facts, system=None, context=10_000_000, policy="passthrough", counter=
 
 def read(contents, **settings) -> Conversation:
     """A conversation that was read from contents."""
-    return talk(*(fact for _, fact in GEMINI.read(contents)), **settings)
+    return talk(*(fact for _, fact in GEMINI.parse(contents)), **settings)
 
 
 def request_of(conversation, window=None) -> dict:
     """What a window sends; without one, what the view shows, with nothing closed or said."""
     window = window or assemble(conversation.view, 10**7, Window)
     head = window.head_entry.body if window.head_entry is not None else conversation.head
-    return conversation.dialect.request(head, window.messages(conversation.dialect))
+    return conversation.dialect.body(head, window.messages(conversation.dialect))
 
 
 def test_the_formula_by_hand():

@@ -99,7 +99,7 @@ ANSWERS = st.builds(
 
 
 def facts_of(contents):
-    return [fact for _, fact in GEMINI.read(contents)]
+    return [fact for _, fact in GEMINI.parse(contents)]
 
 
 RUNS = st.one_of(
@@ -107,7 +107,7 @@ RUNS = st.one_of(
     odd_messages().map(lambda message: [parse(message)]),
     OWN.map(lambda fact: [fact]),
     ANSWERS.map(lambda fact: [fact]),
-    st.builds(lambda call, text: [GEMINI.result(call, text)], LABELS | NAMES, TEXTS),
+    st.builds(lambda call, text: [GEMINI.parse_tool_result(call, text)], LABELS | NAMES, TEXTS),
 )
 MIXED = st.lists(RUNS, max_size=6).map(lambda runs: [fact for run in runs for fact in run])
 
@@ -151,8 +151,8 @@ def test_within_a_budget_or_refused(facts, context):
 
 @given(logs())
 def test_any_log_with_any_edits_makes_a_valid_window(log):
-    view = build_view(Entries(log), GEMINI.measure(COUNTER))
-    policy, frame = policy_named("passthrough"), Frame(required_user_turn=GEMINI.nudge)
+    view = build_view(Entries(log), GEMINI.format_counter(COUNTER))
+    policy, frame = policy_named("passthrough"), Frame(required_user_turn=GEMINI.required_user_turn)
     window = plan(view, frame, Budget(context=10**7), policy, at=0.0, kind=Window).window
     assert_sound(talk(dialect=STRICT), window)
 
@@ -160,11 +160,11 @@ def test_any_log_with_any_edits_makes_a_valid_window(log):
 @given(MIXED)
 def test_what_is_joined_for_a_prefix_is_a_prefix(facts):
     conversation = talk(*facts, counter=COUNTER)
-    messages = [message for slot in conversation.view.slots for message in GEMINI.slot(slot)]
+    messages = [message for slot in conversation.view.slots for message in GEMINI.render_slot(slot)]
     before = json.dumps(messages)
     last: list = []
     for end in range(len(messages) + 1):
-        now = GEMINI.joined(messages[:end])
+        now = GEMINI.join(messages[:end])
         flat = [(content.get("role"), part) for content in now for part in content["parts"]]
         assert flat[: len(last)] == last
         last = flat
@@ -187,7 +187,7 @@ INNER = st.dictionaries(KEYS, JSON | st.dictionaries(KEYS | st.sampled_from(["ar
 def test_anything_is_read_or_refused_and_always_checked(value):
     STRICT.violations({"contents": value, "systemInstruction": value})
     STRICT.violations({"contents": [value, value]})
-    for call in (lambda: GEMINI.read([value]), lambda: GEMINI.reply(value), lambda: GEMINI.system(value)):
+    for call in (lambda: GEMINI.parse([value]), lambda: GEMINI.parse_reply(value), lambda: GEMINI.parse_system(value)):
         try:
             call()
         except InvalidMessage as refused:
@@ -260,7 +260,7 @@ def test_what_is_valid_comes_out_as_it_came(first, runs, last):
     assert request_of(conversation) == {"contents": contents}
     assert (
         request_tokens({"contents": contents}, COUNTER)
-        <= conversation.view.total.tokens + GEMINI.measure(COUNTER).request
+        <= conversation.view.total.tokens + GEMINI.format_counter(COUNTER).request
     )
 
 

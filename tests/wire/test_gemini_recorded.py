@@ -39,7 +39,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(exchanges
     accepted = [row["request"] for row in exchanges if row["status"] == 200]
     for request in accepted:
         assert GEMINI.violations(request) == []
-        system = GEMINI.system(request["systemInstruction"]) if "systemInstruction" in request else None
+        system = GEMINI.parse_system(request["systemInstruction"]) if "systemInstruction" in request else None
         conversation = read(request["contents"], system=system)
         window = conversation.dry_run()
         assert request_of(conversation, window) == fields_of(request)
@@ -62,7 +62,7 @@ def test_counts_are_close_to_what_is_sent(exchanges):
         conversation = read(row["request"]["contents"])
         window = conversation.dry_run()
         more.append(window.size.tokens - request_tokens(request_of(conversation, window), o200k()))
-    least = GEMINI.measure(o200k()).request - 3
+    least = GEMINI.format_counter(o200k()).request - 3
     assert min(more) == least
     assert max(more) <= least + 8
 
@@ -128,7 +128,7 @@ def test_a_window_of_contents_is_stored_and_comes_back(exchanges):
     store = MemoryStore()
     settings = {"budget": talk().budget, "policy": policy_named("passthrough"), "counter": o200k(), "dialect": GEMINI}
     first = Conversation(store.open("x"), clock=lambda: 0.0, **settings)
-    for _, fact in GEMINI.read(row["request"]["contents"]):
+    for _, fact in GEMINI.parse(row["request"]["contents"]):
         first.append(fact)
     again = Conversation(store.open("x"), clock=lambda: 0.0, **settings)
     assert request_of(again) == request_of(first) == {"contents": row["request"]["contents"]}

@@ -379,7 +379,7 @@ def test_rendering_shares_nothing_with_the_log():
     ]
     conversation = read(contents)
     for slot in conversation.view.slots:
-        spoil(GEMINI.slot(slot))
+        spoil([content for content, _ in GEMINI.render_slot(slot)])
     assert request_of(conversation)["contents"] == contents
 
 
@@ -403,13 +403,16 @@ SYSTEMS = {
 
 @pytest.mark.parametrize(("value", "out"), SYSTEMS.values(), ids=SYSTEMS)
 def test_the_system_instruction(value, out):
-    conversation = talk(User(parts=(Text("go"),)), system=GEMINI.system(value))
+    conversation = talk(User(parts=(Text("go"),)), system=GEMINI.parse_system(value))
     conversation.window()
     assert request_of(conversation).get("systemInstruction", {}) == (value if out is None else out)
 
 
 def test_instructions_from_elsewhere_stand_beside_the_contents():
-    heads = [parse({"role": "system", "content": [{"type": "text", "text": "a"}, IMAGE]}), *GEMINI.system("b\ud800")]
+    heads = [
+        parse({"role": "system", "content": [{"type": "text", "text": "a"}, IMAGE]}),
+        *GEMINI.parse_system("b\ud800"),
+    ]
     conversation = talk(User(parts=(Text("go"),)), system=heads, counter=Letters())
     assert sent(conversation) == [user("go")]
     assert request_of(conversation)["systemInstruction"] == {
@@ -419,45 +422,48 @@ def test_instructions_from_elsewhere_stand_beside_the_contents():
 
 def test_the_front_door():
     conversation = talk(counter=Letters())
-    conversation.append(GEMINI.user([{"text": "see"}, PNG]))
-    conversation.append(GEMINI.reply(model(call("sh"), call("ls", "b"))))
-    conversation.append(GEMINI.result("sh", "one"))
-    conversation.append(GEMINI.result("b", {"rows": [1]}))
+    conversation.append(GEMINI.parse_user([{"text": "see"}, PNG]))
+    conversation.append(GEMINI.parse_reply(model(call("sh"), call("ls", "b"))))
+    conversation.append(GEMINI.parse_tool_result("sh", "one"))
+    conversation.append(GEMINI.parse_tool_result("b", {"rows": [1]}))
     assert sent(conversation) == [
         user("see", PNG),
         model(call("sh"), call("ls", "b")),
         user(answer("sh", None, {"output": "one"}), answer("ls", "b", {"rows": [1]})),
     ]
-    assert GEMINI.result("b", [{"text": "a"}, PNG]).parts == (Text("a"), Media("image", PNG))
-    assert GEMINI.user("hi") == User(parts=(Text("hi"),), dialect="gemini")
+    assert GEMINI.parse_tool_result("b", [{"text": "a"}, PNG]).parts == (Text("a"), Media("image", PNG))
+    assert GEMINI.parse_user("hi") == User(parts=(Text("hi"),), dialect="gemini")
 
 
 REFUSED = {
-    "no list": (lambda: GEMINI.read({"role": "user"}), "contents: must be a list of messages, not dict"),
-    "no object": (lambda: GEMINI.read(["go"], "request 3"), "request 3, content 0: a content must be an object"),
-    "role": (lambda: GEMINI.read([{"role": "assistant"}]), "content 0: role must be user or model, not 'assistant'"),
-    "no parts": (lambda: GEMINI.read([{"parts": "go"}]), "content 0: parts must be a list of parts, not a string"),
-    "a part": (lambda: GEMINI.read([{"parts": ["go"]}]), "content 0: parts[0] must be an object, not a string"),
-    "text": (lambda: GEMINI.read([user({"text": 1})]), "content 0: parts[0].text must be a string, not a number"),
-    "a file": (lambda: GEMINI.read([user({"fileData": 1})]), "content 0: parts[0].fileData must be an object"),
-    "code": (lambda: GEMINI.read([model({"executableCode": 1})]), "content 0: parts[0].executableCode must be an"),
-    "a call": (lambda: GEMINI.read([model({"functionCall": []})]), "content 0: parts[0].functionCall must be an"),
+    "no list": (lambda: GEMINI.parse({"role": "user"}), "contents: must be a list of messages, not dict"),
+    "no object": (lambda: GEMINI.parse(["go"], "request 3"), "request 3, content 0: a content must be an object"),
+    "role": (lambda: GEMINI.parse([{"role": "assistant"}]), "content 0: role must be user or model, not 'assistant'"),
+    "no parts": (lambda: GEMINI.parse([{"parts": "go"}]), "content 0: parts must be a list of parts, not a string"),
+    "a part": (lambda: GEMINI.parse([{"parts": ["go"]}]), "content 0: parts[0] must be an object, not a string"),
+    "text": (lambda: GEMINI.parse([user({"text": 1})]), "content 0: parts[0].text must be a string, not a number"),
+    "a file": (lambda: GEMINI.parse([user({"fileData": 1})]), "content 0: parts[0].fileData must be an object"),
+    "code": (lambda: GEMINI.parse([model({"executableCode": 1})]), "content 0: parts[0].executableCode must be an"),
+    "a call": (lambda: GEMINI.parse([model({"functionCall": []})]), "content 0: parts[0].functionCall must be an"),
     "a name": (
-        lambda: GEMINI.read([model({"functionCall": {"name": 1}})]),
+        lambda: GEMINI.parse([model({"functionCall": {"name": 1}})]),
         "content 0: parts[0].functionCall.name must be a string, not a number",
     ),
     "arguments": (
-        lambda: GEMINI.read([model({"function_call": {"args": "{}"}})]),
+        lambda: GEMINI.parse([model({"function_call": {"args": "{}"}})]),
         "content 0: parts[0].function_call.args must be an object, not a string",
     ),
     "a response": (
-        lambda: GEMINI.read([user(answer(response=["a"]))]),
+        lambda: GEMINI.parse([user(answer(response=["a"]))]),
         "content 0: parts[0].functionResponse.response must be an object, not a list",
     ),
-    "system": (lambda: GEMINI.system(["a"]), "system: must be a text or an object with parts, not a list"),
-    "user": (lambda: GEMINI.user(5), "user: content must be a list of parts, not a number"),
-    "a response by the user": (lambda: GEMINI.user([answer()]), "user: content[0] is a part of its own kind"),
-    "not JSON": (lambda: GEMINI.user([{"inlineData": {"data": b""}}]), "user: parts holds a value that is not JSON"),
+    "system": (lambda: GEMINI.parse_system(["a"]), "system: must be a text or an object with parts, not a list"),
+    "user": (lambda: GEMINI.parse_user(5), "user: content must be a list of parts, not a number"),
+    "a response by the user": (lambda: GEMINI.parse_user([answer()]), "user: content[0] is a part of its own kind"),
+    "not JSON": (
+        lambda: GEMINI.parse_user([{"inlineData": {"data": b""}}]),
+        "user: parts holds a value that is not JSON",
+    ),
 }
 
 
@@ -478,14 +484,14 @@ class Dumped:
 
 def test_a_client_librarys_content_is_read():
     nulls = {"text": "go", "function_call": None, "thought": None}
-    assert [fact for _, fact in GEMINI.read([Dumped({"role": "user", "parts": [nulls]})])] == [
+    assert [fact for _, fact in GEMINI.parse([Dumped({"role": "user", "parts": [nulls]})])] == [
         User(parts=(Text("go"),), shape="parts", dialect="gemini")
     ]
-    assert GEMINI.system(Dumped({"parts": [nulls]}))[0].parts == (Text("go"),)
+    assert GEMINI.parse_system(Dumped({"parts": [nulls]}))[0].parts == (Text("go"),)
 
 
 def test_facts_know_where_they_stood_and_what_they_answer():
-    placed = GEMINI.read(
+    placed = GEMINI.parse(
         [
             user("go"),
             model({"text": "hm", "thought": True}, call(label="a")),

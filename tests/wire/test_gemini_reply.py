@@ -60,7 +60,7 @@ OLD = {**RESPONSE, "candidates": [{"content": {"role": "model", "parts": nulled(
 
 @pytest.mark.parametrize("reply", [RESPONSE, Dumps(RESPONSE, {"candidates": None}), DumpsOneWay(OLD)])
 def test_a_response_is_a_turn_with_its_usage(reply):
-    turn = GEMINI.reply(reply)
+    turn = GEMINI.parse_reply(reply)
     assert turn.reasoning == (Reasoning("hm", "thought"),)
     assert turn.parts == (Text("Looking."),)
     assert [(call.id, call.name, call.args) for call in turn.calls] == [("a", "sh", '{"cmd":null}')]
@@ -71,21 +71,21 @@ def test_a_response_is_a_turn_with_its_usage(reply):
 def test_snake_case_is_read_too():
     content = {"role": "model", "parts": [{"function_call": {"name": "sh", "args": {}}, "thought_signature": "c2ln"}]}
     usage = {"prompt_token_count": 3, "candidates_token_count": 2, "thoughts_token_count": None}
-    turn = GEMINI.reply({"candidates": [{"content": content}], "usage_metadata": usage})
+    turn = GEMINI.parse_reply({"candidates": [{"content": content}], "usage_metadata": usage})
     assert turn.calls == (Call("", "sh", "{}", {"function_call": {}, "thought_signature": "c2ln"}),)
     assert turn.usage == Usage(prompt=3, output=2)
 
 
 @pytest.mark.parametrize("content", [CONTENT, {"parts": CONTENT["parts"]}, DumpsOneWay(CONTENT)])
 def test_a_bare_content_has_no_usage(content):
-    turn = GEMINI.reply(content)
+    turn = GEMINI.parse_reply(content)
     assert (turn.usage, len(turn.calls)) == (None, 1)
 
 
 def test_usage_that_is_none_counts_nothing():
     odd = {"promptTokenCount": "many", "candidatesTokenCount": -1}
-    assert GEMINI.reply({**RESPONSE, "usageMetadata": odd}).usage == Usage()
-    assert GEMINI.reply({**RESPONSE, "usageMetadata": []}).usage is None
+    assert GEMINI.parse_reply({**RESPONSE, "usageMetadata": odd}).usage == Usage()
+    assert GEMINI.parse_reply({**RESPONSE, "usageMetadata": []}).usage is None
 
 
 REFUSED = {
@@ -103,5 +103,5 @@ REFUSED = {
 @pytest.mark.parametrize(("reply", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_turn_is_refused(reply, why):
     with pytest.raises(InvalidMessage) as refused:
-        GEMINI.reply(reply)
+        GEMINI.parse_reply(reply)
     assert str(refused.value) == f"reply: {why}"

@@ -45,7 +45,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(data):
             for _, fact in facts:
                 conversation.append(fact)
             shown = assemble(conversation.view, 1, Window).messages(MISTRAL)
-            assert [*MISTRAL.head(Head(messages=tuple(head))), *shown] == messages
+            assert [*MISTRAL.join(MISTRAL.render_head(Head(messages=tuple(head)))), *shown] == messages
             seen += 1
     assert seen == 27
 

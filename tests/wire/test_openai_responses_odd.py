@@ -26,11 +26,13 @@ SAID = {
 
 
 def facts(*items):
-    return [fact for _, fact in RESPONSES.read(list(items))]
+    return [fact for _, fact in RESPONSES.parse(list(items))]
 
 
 def test_the_items_of_a_turn_are_one_fact_placed_where_it_began():
-    placed = RESPONSES.read([USER, THOUGHT, SAID, CALL, {"type": "function_call_output", "call_id": "a", "output": ""}])
+    placed = RESPONSES.parse(
+        [USER, THOUGHT, SAID, CALL, {"type": "function_call_output", "call_id": "a", "output": ""}]
+    )
     assert [(at, type(fact).__name__) for at, fact in placed] == [(0, "User"), (1, "Assistant"), (4, "ToolResult")]
     turn = placed[1][1]
     assert turn.calls == (Call("a", "sh", "{}", {"id": "fc_1"}),)
@@ -85,13 +87,13 @@ REFUSED = {
 def test_what_can_be_read_in_no_way_is_refused_by_name(why):
     given, *_, text = REFUSED[why]
     with pytest.raises(InvalidMessage) as refused:
-        RESPONSES.read({} if given == "input" else given)
+        RESPONSES.parse({} if given == "input" else given)
     assert text in str(refused.value)
 
 
 def test_where_is_said_in_front():
     with pytest.raises(InvalidMessage, match=r"^line 3, item 1: "):
-        RESPONSES.read([USER, 3], "line 3")
+        RESPONSES.parse([USER, 3], "line 3")
 
 
 ODD = [
@@ -157,14 +159,14 @@ PARTS = st.lists(st.fixed_dictionaries({"type": st.text(max_size=3)}))
 )
 def test_whatever_is_read_is_stored_whole_and_shown_validly(items):
     try:
-        facts = [fact for _, fact in RESPONSES.read(items)]
+        facts = [fact for _, fact in RESPONSES.parse(items)]
     except InvalidMessage:
         return
     for at, fact in enumerate(facts):
         entry = Entry(seq=at, at=0.0, body=fact)
         assert decode(encode(entry)) == entry
     conversation = told(facts)
-    sent = RESPONSES.request(conversation.head, conversation.window().messages(RESPONSES))
+    sent = RESPONSES.body(conversation.head, conversation.window().messages(RESPONSES))
     assert not sent["input"] or RESPONSES.violations(sent) == []
 
 
@@ -198,7 +200,7 @@ class Plain(Dumps):
 
 @pytest.mark.parametrize("made", [dict, Dumps, Plain])
 def test_a_response_is_a_turn_with_its_usage(made):
-    turn = RESPONSES.reply(made(RESPONSE))
+    turn = RESPONSES.parse_reply(made(RESPONSE))
     assert turn.usage == Usage(prompt=100, cached=64, output=7)
     assert [call.id for call in turn.calls] == ["a"]
     assert request_of(told([turn]))["input"] == [THOUGHT, SAID, CALL]
@@ -207,15 +209,15 @@ def test_a_response_is_a_turn_with_its_usage(made):
 @pytest.mark.parametrize("made", [Dumps, Plain])
 def test_the_objects_of_a_response_may_be_its_items_and_its_input(made):
     items = [made(item, unset=("phase",)) for item in RESPONSE["output"]]
-    turn = RESPONSES.reply({"output": items, "usage": made(RESPONSE["usage"])})
-    assert turn == RESPONSES.reply(RESPONSE)
-    assert [fact for _, fact in RESPONSES.read(items)] == [RESPONSES.reply(RESPONSE["output"])]
+    turn = RESPONSES.parse_reply({"output": items, "usage": made(RESPONSE["usage"])})
+    assert turn == RESPONSES.parse_reply(RESPONSE)
+    assert [fact for _, fact in RESPONSES.parse(items)] == [RESPONSES.parse_reply(RESPONSE["output"])]
 
 
 def test_bare_turns():
-    assert RESPONSES.reply(SAID) == RESPONSES.reply([SAID]) == facts(SAID)[0]
-    assert RESPONSES.reply({"role": "assistant", "content": "x"}).parts == (Text("x"),)
-    assert RESPONSES.reply({"output": []}) == Assistant(shape="absent", dialect="responses")
+    assert RESPONSES.parse_reply(SAID) == RESPONSES.parse_reply([SAID]) == facts(SAID)[0]
+    assert RESPONSES.parse_reply({"role": "assistant", "content": "x"}).parts == (Text("x"),)
+    assert RESPONSES.parse_reply({"output": []}) == Assistant(shape="absent", dialect="responses")
 
 
 NO_TURN = {
@@ -236,10 +238,13 @@ NO_TURN = {
 def test_what_is_no_turn_is_refused(why):
     given, text = NO_TURN[why]
     with pytest.raises(InvalidMessage) as refused:
-        RESPONSES.reply(given)
+        RESPONSES.parse_reply(given)
     assert text in str(refused.value)
 
 
 def test_odd_usage_counts_as_none():
-    assert RESPONSES.reply({**RESPONSE, "usage": {"input_tokens": "x", "input_tokens_details": None}}).usage == Usage()
-    assert RESPONSES.reply({**RESPONSE, "usage": None}).usage is None
+    assert (
+        RESPONSES.parse_reply({**RESPONSE, "usage": {"input_tokens": "x", "input_tokens_details": None}}).usage
+        == Usage()
+    )
+    assert RESPONSES.parse_reply({**RESPONSE, "usage": None}).usage is None

@@ -111,13 +111,13 @@ def test_what_deepseek_refused_is_mended_for_it(exchanges):
 
 def check(conversation):
     """A chat in this dialect: valid in either strictness, counted, every word of it there."""
-    facts = [fact for _, fact in OPENAI_CHAT.read(conversation["messages"])]
+    facts = [fact for _, fact in OPENAI_CHAT.parse(conversation["messages"])]
     lead = next((i for i, fact in enumerate(facts) if not isinstance(fact, Instruction)), len(facts))
     talk = told(facts[lead:], RESPONSES, facts[:lead], o200k())
     sent, window = planned(talk)
     assert RESPONSES.violations(sent) == []
     assert tokens_of(sent, o200k().count) <= window.size.tokens
-    strict = DEEPSEEK_RESPONSES.request(talk.head, assemble(talk.view, 10**7, Window).messages(DEEPSEEK_RESPONSES))
+    strict = DEEPSEEK_RESPONSES.body(talk.head, assemble(talk.view, 10**7, Window).messages(DEEPSEEK_RESPONSES))
     assert DEEPSEEK_RESPONSES.violations(strict) == []
     shown = json.dumps(sent)
     for unit in window.view.visible_units():

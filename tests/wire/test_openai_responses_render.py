@@ -160,7 +160,7 @@ def test_calls_of_another_dialect_are_named_by_their_places():
         {"role": "assistant", "content": "", "function_call": {"name": "a.b", "arguments": "{"}},
         {"role": "function", "name": "a.b", "content": "ok"},
     ]
-    assert shown(*[fact for _, fact in OPENAI_CHAT.read(chat)]) == [
+    assert shown(*[fact for _, fact in OPENAI_CHAT.parse(chat)]) == [
         {"role": "user", "content": "hi"},
         {"type": "function_call", "call_id": "call_1_0", "name": "a_b", "arguments": "{"},
         {"type": "function_call_output", "call_id": "call_1_0", "output": "ok"},
@@ -170,7 +170,7 @@ def test_calls_of_another_dialect_are_named_by_their_places():
 def test_an_output_is_of_the_kind_its_call_is():
     custom = {"type": "custom_tool_call", "call_id": "a", "name": "sh", "input": "ls"}
     conversation = read({"input": [USER, custom]})
-    conversation.append(RESPONSES.result("a", "ok"))
+    conversation.append(RESPONSES.parse_tool_result("a", "ok"))
     assert request_of(conversation)["input"][1:] == [custom, {**OUTPUT, "type": "custom_tool_call_output"}]
 
 
@@ -312,7 +312,7 @@ def test_no_lone_surrogate_leaves():
 
 
 def test_instructions_stand_beside_the_items_and_others_in_front():
-    system = [*RESPONSES.system("be brief"), Instruction(parts=(Text("be kind"),))]
+    system = [*RESPONSES.parse_system("be brief"), Instruction(parts=(Text("be kind"),))]
     conversation = told([User(parts=(Text("hi"),))], system=system)
     sent, window = planned(conversation)
     assert sent == {"instructions": "be brief", "input": [{"role": "system", "content": "be kind"}, USER]}
@@ -331,7 +331,7 @@ def test_a_system_prompt_is_instructions():
     conversation.user([{"type": "input_text", "text": "hi"}])
     window = conversation.window()
     content = [{"type": "input_text", "text": "hi"}]
-    request = RESPONSES.request(conversation.head, window.messages(RESPONSES))
+    request = RESPONSES.body(conversation.head, window.messages(RESPONSES))
     assert request == {"instructions": "be brief", "input": [{"role": "user", "content": content}]}
     conversation.observe({"output": [THOUGHT, CALL]})
     conversation.tool_result("a", "ok")
@@ -339,15 +339,15 @@ def test_a_system_prompt_is_instructions():
 
 
 def test_no_instructions_or_several():
-    assert RESPONSES.system(None) == []
+    assert RESPONSES.parse_system(None) == []
     with pytest.raises(InvalidMessage, match="must be a text, not a list"):
-        RESPONSES.system([])
-    head = told([], system=[*RESPONSES.system("a"), *RESPONSES.system("b")]).head
-    assert RESPONSES.request(head, []) == {"instructions": "a\n\nb", "input": []}
+        RESPONSES.parse_system([])
+    head = told([], system=[*RESPONSES.parse_system("a"), *RESPONSES.parse_system("b")]).head
+    assert RESPONSES.body(head, []) == {"instructions": "a\n\nb", "input": []}
 
 
 def test_instructions_in_the_middle_are_a_message():
-    assert shown(User(parts=(Text("hi"),)), *RESPONSES.system("x"))[1] == {"role": "system", "content": "x"}
+    assert shown(User(parts=(Text("hi"),)), *RESPONSES.parse_system("x"))[1] == {"role": "system", "content": "x"}
 
 
 def test_a_fold_is_said_by_the_user_and_pinned_units_follow():
@@ -361,7 +361,7 @@ def test_a_slot_depends_on_itself_alone():
     items = [USER, THOUGHT, CALL, OUTPUT, THOUGHT, SAID]
     whole, part = (assemble(read({"input": given}).view, 10**6, Window) for given in (items, items[:4]))
     for one, other in zip(whole.slots, part.slots, strict=False):
-        assert RESPONSES.slot(one) == RESPONSES.slot(other)
+        assert RESPONSES.render_slot(one) == RESPONSES.render_slot(other)
     assert whole.messages(RESPONSES)[:4] == part.messages(RESPONSES)
 
 
@@ -388,5 +388,5 @@ def test_what_mending_adds_is_counted():
 
 
 def test_each_dialect_counts_under_its_own_name():
-    assert RESPONSES.measure(WordCounter()).name == "words/responses"
+    assert RESPONSES.format_counter(WordCounter()).name == "words/responses"
     assert DEEPSEEK_RESPONSES.name != RESPONSES.name

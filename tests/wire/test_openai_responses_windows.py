@@ -138,15 +138,15 @@ def check(conversation, window):
         return
     assert RESPONSES.violations(sent) == []
     assert tokens_of(sent, COUNT) <= window.size.tokens
-    strict = DEEPSEEK_RESPONSES.request(conversation.head, window.messages(DEEPSEEK_RESPONSES))
+    strict = DEEPSEEK_RESPONSES.body(conversation.head, window.messages(DEEPSEEK_RESPONSES))
     assert DEEPSEEK_RESPONSES.violations(strict) == []
     assert tokens_of(strict, COUNT) <= window.size.tokens
 
 
 def mixed(items, chat, at):
     """Facts of both dialects, the chat's in the middle."""
-    own = [fact for _, fact in RESPONSES.read(items)]
-    foreign = [fact for _, fact in OPENAI_CHAT.read(chat)]
+    own = [fact for _, fact in RESPONSES.parse(items)]
+    foreign = [fact for _, fact in OPENAI_CHAT.parse(chat)]
     return [*own[:at], *foreign, *own[at:]]
 
 
@@ -169,15 +169,15 @@ def test_every_window_that_was_cut_is_valid_and_counted(items, chat, at, context
 
 @given(logs())
 def test_every_log_of_the_laws_is_valid_in_this_dialect(log):
-    view = build_view(log, RESPONSES.measure(WordCounter()))
+    view = build_view(log, RESPONSES.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
     budget, policy = Budget(context=10**7), policy_named("passthrough")
     window = plan(view, Frame(head=head), budget, policy, at=0.0, kind=Window).window
-    sent = RESPONSES.request(head, window.messages(RESPONSES))
+    sent = RESPONSES.body(head, window.messages(RESPONSES))
     if sent["input"]:
         assert RESPONSES.violations(sent) == []
         assert tokens_of(sent, COUNT) <= window.size.tokens
-        strict = DEEPSEEK_RESPONSES.request(head, window.messages(DEEPSEEK_RESPONSES))
+        strict = DEEPSEEK_RESPONSES.body(head, window.messages(DEEPSEEK_RESPONSES))
         assert DEEPSEEK_RESPONSES.violations(strict) == []
 
 
@@ -253,12 +253,12 @@ def test_a_valid_request_comes_out_as_it_came(request):
 def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
     messages = request_of(told(mixed(items, chat, at)))["input"]
     slots = assemble(told(mixed(items, chat, at)).view, 10**7, Window).slots
-    plain = [item for slot in slots for item in RESPONSES.slot(slot)]
+    plain = [item for slot in slots for item in RESPONSES.render_slot(slot)]
     before = compact(plain)
-    joined = RESPONSES.joined(plain)
+    joined = RESPONSES.join(plain)
     assert same(joined, messages)
     for end in range(len(plain)):
-        part = RESPONSES.joined(plain[:end])
+        part = RESPONSES.join(plain[:end])
         assert same(part, joined[: len(part)])
     assert compact(plain) == before
 

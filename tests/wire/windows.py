@@ -59,8 +59,8 @@ def closures(view: View) -> Iterator[ToolResult]:
 
 def rendered(view: View) -> list[dict]:
     """What the provider would get."""
-    head = OPENAI_CHAT.head(view.head_entry.body) if view.head_entry is not None else []
-    return head + [message for slot in view.slots for message in OPENAI_CHAT.slot(slot)]
+    head = OPENAI_CHAT.render_head(view.head_entry.body) if view.head_entry is not None else []
+    return OPENAI_CHAT.join([*head, *(message for slot in view.slots for message in OPENAI_CHAT.render_slot(slot))])
 
 
 def conversations(file: Path, most: int | None = None) -> Iterator[dict]:

@@ -79,11 +79,11 @@ class Conversation:
         self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
         self.states = validate.states(states)
         self._clock, self._ref = clock, ref
-        self._folded = open_view(log, dialect.measure(counter))
+        self._folded = open_view(log, dialect.format_counter(counter))
         self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
         self._mark(self._folded.length)
         self.derived = Derived()
-        self._frame = Frame(head=self._first_head(system), required_user_turn=dialect.nudge)
+        self._frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
         self._window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None
         self._closed = False
@@ -140,14 +140,14 @@ class Conversation:
 
     def user(self, content: Content) -> int:
         """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self._log(self.dialect.user(validate.content("user", content)))
+        return self._log(self.dialect.parse_user(validate.content("user", content)))
 
     def observe(self, reply: object) -> int:
         """Log a reply: a provider's response object, or the model's turn as a dict. Usage is learned from.
 
         It takes the place of the request it answers; without one, its own.
         """
-        return self._log(self.dialect.reply(reply))
+        return self._log(self.dialect.parse_reply(reply))
 
     def tool_result(self, call_id: str, content: Content | Raw, *, failed: bool = False) -> int:
         """Log the answer to a tool call (for Gemini also the object it is). One that answers no open call is kept, and
@@ -155,7 +155,7 @@ class Conversation:
 
         A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
         """
-        fact = self.dialect.result(validate.label(call_id), validate.content("tool_result", content))
+        fact = self.dialect.parse_tool_result(validate.label(call_id), validate.content("tool_result", content))
         return self._log(replace(fact, failed=True) if failed else fact)
 
     def recall(self, name: str, arguments: object) -> str:
@@ -377,7 +377,7 @@ class Conversation:
         logged = self.view.head
         if system is None:
             return logged
-        messages = tuple(self.dialect.system(str.__str__(system)) if isinstance(system, str) else system)
+        messages = tuple(self.dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
         head = Head(messages=messages, tools=logged.tools)
         return logged if head == logged else head
 

@@ -53,13 +53,13 @@ def split(
 
     A message is a dict, or a client library's object that can dump itself as one.
     """
-    facts = dialect.read(messages, where)
+    facts = dialect.parse(messages, where)
     head: list[Instruction] = []
     for _, fact in facts:
         if not isinstance(fact, Instruction):
             break
         head.append(fact)
-    if not dialect.head(Head(messages=tuple(head))):  # in this dialect none stand among the messages: they are words
+    if not dialect.render_head(Head(messages=tuple(head))):  # this dialect has no system messages among the others
         return [], facts
     return head, facts[len(head) :]
 
@@ -82,7 +82,8 @@ def replay(
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
             yield _asked(conversation, past.view, waiting.pop(0), tools)
-        if at and isinstance(fact, Assistant) and (past.view.slots or conversation.dialect.head(conversation.head)):
+        shows = past.view.slots or conversation.dialect.render_head(conversation.head)
+        if at and isinstance(fact, Assistant) and shows:
             yield past.call(at, tools)
         past.take(at, fact)
     for question in waiting:

@@ -13,7 +13,7 @@ from transom.measure.explain import Explanation, explain
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.openai import OPENAI_CHAT
-from transom.wire.rendering import drawn, drawn_upto
+from transom.wire.rendering import message_count, render_messages
 
 
 class Window(core.Window, frozen=True, eq=False):
@@ -22,13 +22,12 @@ class Window(core.Window, frozen=True, eq=False):
     derived: Derived = field(default_factory=Derived)
 
     def openai(self) -> list[dict[str, Any]]:
-        """OpenAI chat messages. They are yours to change: no window handed out after changes with them. What nobody
-        changed is handed out again, as dicts and lists that note a change; a copy of one is plain."""
-        return drawn(self.view, OPENAI_CHAT, self.derived)
+        """OpenAI chat messages, as plain dicts that are yours to change."""
+        return render_messages(self.view, OPENAI_CHAT, self.derived)
 
     def messages(self, dialect: Dialect) -> list[dict[str, Any]]:
         """The messages of any dialect; as for `openai`."""
-        return drawn(self.view, dialect, self.derived)
+        return render_messages(self.view, dialect, self.derived)
 
     def anthropic(self, *, cache: bool = False) -> dict[str, Any]:
         """For Anthropic's Messages API: `messages`, and `system` if there is any; as for `request`.
@@ -42,7 +41,7 @@ class Window(core.Window, frozen=True, eq=False):
         from transom.wire.anthropic import breakpoints  # noqa: PLC0415 - loaded by who asks for it
 
         folds = [at for at, slot in enumerate(self.slots) if isinstance(slot, Folded)]
-        before = drawn_upto(self.view, dialect_named("anthropic"), folds[-1] + 1) if folds else 0
+        before = message_count(self.view, dialect_named("anthropic"), folds[-1] + 1, self.derived) if folds else 0
         marked = breakpoints({**request, "tools": list(self.view.head.tools)}, [-1, *([before - 1] if before else [])])
         return {key: value for key, value in marked.items() if key != "tools"}
 
@@ -62,7 +61,7 @@ class Window(core.Window, frozen=True, eq=False):
         InvalidSetting for an unknown dialect.
         """
         spoken = dialect_named(dialect)
-        return spoken.request(self.view.head, self.messages(spoken))
+        return spoken.body(self.view.head, self.messages(spoken))
 
     def explain(self) -> list[Explanation]:
         """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after."""

@@ -53,11 +53,12 @@ class Given(Struct, frozen=True):
 
 def shown(view: View) -> list[Given]:
     """The messages a view shows, head first."""
-    out = [_given(message, -1 - at, -1, None) for at, message in enumerate(OPENAI_CHAT.head(view.head))]
+    out = [_given(message, -1 - at, -1, None) for at, (message, _) in enumerate(OPENAI_CHAT.render_head(view.head))]
     for at, slot in enumerate(view.slots):
         folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.surfaced_units)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
-        out += [_given(said, seq, at, unit) for said, (seq, unit) in zip(OPENAI_CHAT.slot(slot), owners, strict=True)]
+        rendered = zip(OPENAI_CHAT.render_slot(slot), owners, strict=True)
+        out += [_given(said, seq, at, unit) for (said, _), (seq, unit) in rendered]
     return out
 
 

@@ -214,7 +214,8 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
     for _, fact in facts:
         conversation.append(change(fact))
     conversation.window()
-    return [OPENAI_CHAT.head(conversation.head), *map(OPENAI_CHAT.slot, conversation.view.slots)]
+    rendered = [OPENAI_CHAT.render_head(conversation.head), *map(OPENAI_CHAT.render_slot, conversation.view.slots)]
+    return [OPENAI_CHAT.join(each) for each in rendered]
 
 
 def _check(name: str, value: object) -> None:

@@ -21,7 +21,7 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
     head, facts = recorded.facts()
-    messages = OPENAI_CHAT.head(Head(messages=tuple(head)))
+    messages = OPENAI_CHAT.render_head(Head(messages=tuple(head)))
     begin = len(messages)
     messages += [message(adopted(fact, "")) for _, fact in facts]
     places = [at for at, _ in facts]

@@ -67,7 +67,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
         if self.system is None:
             return head, facts
         try:
-            return [*dialect.system(self.system), *head], facts
+            return [*dialect.parse_system(self.system), *head], facts
         except InvalidMessage as problem:
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
 

@@ -1,29 +1,38 @@
-"""What a provider API is to Transom: how its requests are read, said, counted and checked.
+"""What Transom needs to know of a provider API: how to read, render, count and check its requests.
 
-A dialect is one value with pure methods. Facts remember the dialect they came in (`Fact.dialect`): said in that one
-they come out as they came; said in another, their content is translated, and what has no word there is a placeholder.
+A dialect is one value whose methods are pure. A fact remembers the dialect it was read in (`Fact.dialect`). Rendered in
+that dialect, it comes out as it came in. Rendered in another one, its content is translated; content that the other
+API cannot express becomes a placeholder text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Slot, Unit
-from transom.wire.turns import sendable
+from transom.wire.turns import without_surrogates
 
 Placed = tuple[int, Fact]
 """A fact with its position in the list it came from."""
 
 
+class Rendered(NamedTuple):
+    """A rendered message. `joins` false: it stays a message of its own, even after a neighbour of the same role."""
+
+    message: Raw
+    joins: bool = True
+
+
 class Violation(Struct, frozen=True):
     """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
 
-    `rule` is the number in that API's list of rules, or a word where those have none.
+    `rule` is the number in that API's list of rules, or a word for a rule without a number.
     """
 
     rule: str
@@ -32,72 +41,89 @@ class Violation(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True):
-    """One provider API. `name` is what callers ask for it by. What is read raises InvalidMessage, naming the place.
+    """One provider API, under the `name` that callers use.
 
-    A slot's messages depend on the slot alone.
+    The `parse` methods raise InvalidMessage, which names the place of the error. What a slot renders to depends on that
+    slot alone, so that the messages of an unchanged slot never change.
     """
 
     name: str
 
-    def nudge(self, turn: Assistant) -> str:  # noqa: ARG002 - a dialect may mind
-        """What must be said where a window would end with this turn, which has no calls; empty if it may end so."""
-        return ""
+    # ---- reading
 
-    def head(self, head: Head) -> list[Raw]:  # noqa: ARG002 - most have them beside the messages: see `request`
-        """The instructions before the conversation, as far as they stand among the messages."""
-        return []
+    def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+        """Facts from a request's messages, in order. One message may hold several facts.
 
-    def slot(self, slot: Slot) -> list[Raw]:
-        """The messages of one slot: a unit's; or a fold's text, then those of the units pinned out of it."""
-        if isinstance(slot, Unit):
-            return self.unit(slot)
-        return [*sendable([self.words(slot.text)]), *chain.from_iterable(map(self.unit, slot.surfaced_units))]
-
-    def words(self, text: str) -> Raw:
-        """Words of our own, as the user says them."""
-        return {"role": "user", "content": text}
-
-    def unit(self, unit: Unit) -> list[Raw]:
-        """The messages of a unit as they may leave (`sendable`): its head, then the answers as they arrived.
-
-        A call still open gets no answer here: the planner closes calls by facts before a request.
+        A message is a dict, or an object of a client library.
         """
         raise NotImplementedError
 
-    def joined(self, messages: list[Raw]) -> list[Raw]:
-        """A window's messages as one list, neighbours joined where the API wants it. It may take the list it is given,
-        but not change the messages in it; what comes out for a prefix is a prefix."""
-        return messages
-
-    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
-        """Facts from a request's messages, in order; several may have come in one message. A client library's objects
-        are read as the dicts they dump."""
+    def parse_system(self, value: object) -> list[Instruction]:
+        """What a request holds beside its messages (`system`, `instructions`, `systemInstruction`), or a text."""
         raise NotImplementedError
 
-    def system(self, value: object) -> list[Instruction]:
-        """What stands beside the messages in a request (`system`, `instructions`, `systemInstruction`), or a text."""
+    def parse_user(self, content: object) -> Fact:
+        """A user message: a text, or a list of this dialect's content parts."""
         raise NotImplementedError
 
-    def user(self, content: object) -> Fact:
-        """What the user says: a text, or this dialect's content parts."""
+    def parse_tool_result(self, call: str, content: object) -> Fact:
+        """A tool's answer to the call with this id: a text, or a list of this dialect's content parts."""
         raise NotImplementedError
 
-    def result(self, call: str, content: object) -> Fact:
-        """A tool's answer to a call: a text, or this dialect's content parts."""
+    def parse_reply(self, reply: object) -> Assistant:
+        """A provider's response (object or dict), or the model's message alone. Usage is read if it is there."""
         raise NotImplementedError
 
-    def reply(self, reply: object) -> Assistant:
-        """A provider's response (object or dict), or a bare turn of the model, with its usage if that came."""
+    # ---- rendering
+
+    def render_head(self, head: Head) -> list[Rendered]:  # noqa: ARG002 - most APIs take them beside the messages
+        """The instructions that stand among the messages, before the conversation; see `body` for the others."""
+        return []
+
+    def render_slot(self, slot: Slot) -> list[Rendered]:
+        """The messages of a unit, or of a fold: its text, then the units that are pinned out of it."""
+        if isinstance(slot, Unit):
+            return self.render_unit(slot)
+        text = without_surrogates([self.user_message(slot.text)])
+        return [*text, *chain.from_iterable(map(self.render_unit, slot.surfaced_units))]
+
+    def user_message(self, text: str) -> Rendered:
+        """A user message with a text of our own, such as the text of a fold."""
+        return Rendered({"role": "user", "content": text})
+
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        """The messages of a unit: its head, then the results of its calls in the order they arrived.
+
+        A call that is still open gets no result here: the planner closes open calls before a request.
+        """
         raise NotImplementedError
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
-        """How its requests are counted: never less than what is sent."""
-        raise NotImplementedError
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
+        """The messages of a window as one list; some APIs want neighbours of one role as one message.
 
-    def request(self, head: Head, messages: list[Raw]) -> Raw:  # noqa: ARG002 - a dialect may have it there
-        """A window's messages under their key of a request, with what stands beside them there."""
+        The given messages must not be changed. The result for a prefix is a prefix of the result.
+        """
+        return [rendered.message for rendered in messages]
+
+    def required_user_turn(self, turn: Assistant) -> str:  # noqa: ARG002 - a dialect may need it
+        """The text of the user message that must follow this turn (it has no calls) at the end of a window; "" if
+        none must."""
+        return ""
+
+    # ---- requests
+
+    def body(self, head: Head, messages: list[Raw]) -> Raw:  # noqa: ARG002 - a dialect may render it here
+        """The part of a request's body that holds the conversation: a window's messages and the head."""
         return {"messages": messages}
 
-    def violations(self, request: Raw) -> list[Violation]:
-        """Everything in a request that the API would refuse for its shape."""
+    def arguments(self, body: Raw) -> Raw:
+        """A body as the keyword arguments of the provider's SDK."""
+        return body
+
+    def violations(self, body: Raw) -> list[Violation]:
+        """Every rule of the API about the shape of requests that a body breaks."""
+        raise NotImplementedError
+
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
+        """How requests are counted with this tokenizer: never less than what is sent."""
         raise NotImplementedError

@@ -25,7 +25,7 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
     """The dialect with this name, or the dialect itself. Raises InvalidSetting."""
     if isinstance(dialect, str):
         return _loaded(dialect)
-    if not hasattr(dialect, "measure"):
+    if not hasattr(dialect, "format_counter"):
         raise InvalidSetting(f"dialect: must be a name or a dialect, not {type(dialect).__name__}")
     return dialect
 
@@ -34,7 +34,7 @@ def measure_of(log: Log, counter: TokenCounter) -> FormatCounter:
     """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")
-    return dialect_named(dialect if apart and dialect in DIALECTS else "openai").measure(counter)
+    return dialect_named(dialect if apart and dialect in DIALECTS else "openai").format_counter(counter)
 
 
 @cache

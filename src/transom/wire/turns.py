@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import replace_surrogates
-from transom.wire.handed import Apart, like
+
+if TYPE_CHECKING:
+    from transom.wire.dialect import Rendered
 
 _encoder = msgspec.json.Encoder()
 
@@ -54,16 +56,15 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 # ---- messages
 
 
-def joined(messages: list[Raw], content: str) -> list[Raw]:
-    """Neighbours of one role as one message, what stands under the key `content` put together.
+def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
+    """Neighbours of one role as one message: what they hold under the key `content` is put together.
 
-    Both must hold nothing but role and content, and the second must not stand apart. No message is changed: a joined
-    one is new.
+    Messages that hold anything but role and content stay as they are. No given message is changed: a joined one is new.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
-    for message in messages:
-        if not out or not _joins(out[-1], message, content):
+    for message, joins in messages:
+        if not joins or not out or not _can_join(out[-1], message, content):
             out.append(message)
             ours = False
             continue
@@ -74,12 +75,8 @@ def joined(messages: list[Raw], content: str) -> list[Raw]:
     return out
 
 
-def _joins(last: Raw, message: Raw, content: str) -> bool:
-    return (
-        not isinstance(message, Apart)
-        and last.get("role") == message.get("role")
-        and {*last, *message} == {"role", content}
-    )
+def _can_join(last: Raw, message: Raw, content: str) -> bool:
+    return last.get("role") == message.get("role") and {*last, *message} == {"role", content}
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:
@@ -105,10 +102,10 @@ def cleaned(value: Any) -> Any:
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
-def sendable(messages: list[Raw]) -> list[Raw]:
-    """Messages as they may leave: cleaned if a lone surrogate stands anywhere in them."""
+def without_surrogates(messages: list[Rendered]) -> list[Rendered]:
+    """The messages, in which lone surrogates are replaced: a request is UTF-8, which has none."""
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:
-        return [like(message, cleaned(message)) for message in messages]
+        return [rendered._replace(message=cleaned(rendered.message)) for rendered in messages]
     return messages

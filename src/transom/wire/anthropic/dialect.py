@@ -20,9 +20,9 @@ from transom.wire.anthropic.parse import NAME, as_message, parse, read
 from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
 from transom.wire.anthropic.rules import violations
 from transom.wire.checks import kind_of
-from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
-from transom.wire.turns import sendable
+from transom.wire.turns import without_surrogates
 
 _RESPONSE = ("usage", "stop_reason", "type")
 """What a response has and a message of a request has not."""
@@ -43,63 +43,63 @@ class AnthropicMessages(Dialect, frozen=True):
     bound: bool = False
     mid_system: bool = False
 
-    def nudge(self, turn: Assistant) -> str:
+    def required_user_turn(self, turn: Assistant) -> str:
         """A word of the user's (A12), unless the turn ends with what the provider does itself."""
         return translate.nudge(turn, NAME)
 
-    def words(self, text: str) -> Raw:
-        return words(text)
+    def user_message(self, text: str) -> Rendered:
+        return Rendered(words(text))
 
-    def unit(self, unit: Unit) -> list[Raw]:
-        return sendable(unit_messages(unit, mid_system=self.mid_system))
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        return without_surrogates(unit_messages(unit, mid_system=self.mid_system))
 
-    def joined(self, messages: list[Raw]) -> list[Raw]:
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Neighbours of one role as one message, so that all results of a turn stand in one, before any text (A3).
 
         A system message cannot be the first (A9): there the user says it.
         """
-        if messages and messages[0]["role"] == "system":
+        if messages and messages[0].message["role"] == "system":
             messages = [by_user("system", messages[0]), *messages[1:]]
-        return turns.joined(messages, "content")
+        return turns.join_roles(messages, "content")
 
-    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+    def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         return read(messages, where, bound=self.bound)
 
-    def system(self, value: object) -> list[Instruction]:
+    def parse_system(self, value: object) -> list[Instruction]:
         if not isinstance(value, (str, list)):
             raise InvalidMessage("system", f"must be a string or a list of text blocks, not {kind_of(value)}")
         message: Raw = {"role": "system", "content": value}
         return cast("list[Instruction]", parse(message, "system"))
 
-    def user(self, content: object) -> Fact:
+    def parse_user(self, content: object) -> Fact:
         """What the user says: a text or a list of blocks. Results are said by `result`."""
         fact = parse({"role": "user", "content": content}, "user")[0]
         if not isinstance(fact, m.User):
             raise InvalidMessage("user", "a tool_result is no part of what the user says")
         return fact
 
-    def result(self, call: str, content: object) -> Fact:
+    def parse_tool_result(self, call: str, content: object) -> Fact:
         block = {"type": "tool_result", "tool_use_id": call, "content": content}
         return parse({"role": "user", "content": [block]}, "tool_result")[0]
 
-    def reply(self, reply: object) -> Assistant:
+    def parse_reply(self, reply: object) -> Assistant:
         turn = fields = an_answer(as_message(reply), "a response or an assistant message")
         if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
             turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
         fact = by_the_model(parse(turn, "reply", bound=self.bound)[0], turn)
         return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter)
 
-    def request(self, head: Head, messages: list[Raw]) -> Raw:
+    def body(self, head: Head, messages: list[Raw]) -> Raw:
         """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
         return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages)}
 
-    def violations(self, request: Raw) -> list[Violation]:
-        return violations(request)
+    def violations(self, body: Raw) -> list[Violation]:
+        return violations(body)
 
 
 class _Measure(translate.Adopting):

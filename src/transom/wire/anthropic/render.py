@@ -18,7 +18,7 @@ from transom.core.unit import Unit
 from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
 from transom.wire.checks import is_text
-from transom.wire.handed import Apart, like
+from transom.wire.dialect import Rendered
 from transom.wire.translate import adopted, labelled, safe_name
 from transom.wire.turns import cleaned, copied, runs
 
@@ -46,7 +46,7 @@ def words(text: str, role: str = "user") -> Raw:
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 
-def unit_messages(unit: Unit, *, mid_system: bool) -> list[Raw]:
+def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
     """What a unit shows. `mid_system`: an instruction of another dialect is the system's, and not said by the user
     (A9)."""
     head, *answers = unit.shown_facts()
@@ -55,7 +55,9 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Raw]:
         return [_plain("system", head) if as_it_is else by_user(head.role, _plain("user", head))]
     if not isinstance(head, Assistant):
         own = m.own_text(head)
-        return [words(own, "assistant" if isinstance(head, m.Failure) else "user") if own else _plain("user", head)]
+        if own:
+            return [Rendered(words(own, "assistant" if isinstance(head, m.Failure) else "user"))]
+        return [_plain("user", head)]
     turn = cast("Assistant", _adopted(head))
     calls = labelled(unit, turn, is_label)
     pairs = zip(answers, unit.answered_calls, strict=True)
@@ -71,15 +73,16 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     return sent
 
 
-def by_user(role: str, message: Raw) -> Raw:
+def by_user(role: str, rendered: Rendered) -> Rendered:
     """An instruction as the user says it: marked as what it is. What only the system may say is left out."""
+    message = rendered.message
     blocks = [each if each["type"] in _SAID_BY_USER else _left_out("part") for each in _listed(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
     if at is None:
         blocks.insert(0, _text(texts.instruction(role, "").rstrip()))
     else:
         blocks[at] = {**blocks[at], "text": texts.instruction(role, blocks[at]["text"])}
-    return like(message, {**message, "role": "user", "content": blocks})
+    return rendered._replace(message={**message, "role": "user", "content": blocks})
 
 
 _SAID_BY_USER = {"text", "image", "document", "search_result", "container_upload"}
@@ -92,29 +95,28 @@ def _adopted(fact: Fact) -> Fact:
     return fact if fact.dialect == NAME else replace(adopted(fact, NAME), shape="parts")
 
 
-def _plain(role: str, fact: Fact) -> Raw:
+def _plain(role: str, fact: Fact) -> Rendered:
     """A message that is nothing but content."""
     own = _adopted(fact)
-    return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, apart=own.separate)
+    return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, joins=not own.separate)
 
 
-def _message(role: str, content: str | list[Raw], extra: Raw | None, *, apart: bool) -> Raw:
-    message = {**copied(extra or {}), "role": role, "content": content}
-    return Apart(message) if apart else message
+def _message(role: str, content: str | list[Raw], extra: Raw | None, *, joins: bool) -> Rendered:
+    return Rendered({**copied(extra or {}), "role": role, "content": content}, joins)
 
 
-def _turn(turn: Assistant) -> list[Raw]:
+def _turn(turn: Assistant) -> list[Rendered]:
     """The messages of a turn: one, or as many as it came in. Never nothing: what answers it needs it."""
     if turn.shape == "text":
         contents = [_content(turn, "assistant")]
     else:
         contents = [[block for item in run for block in _block(item, "assistant")] for run in runs(turn)]
     first, *more = [each for each in contents if each] or [[_text(EMPTY)]]
-    out = [_message("assistant", first, turn.extra, apart=turn.separate)]
-    return out + [_message("assistant", content, None, apart=True) for content in more]
+    out = [_message("assistant", first, turn.extra, joins=not turn.separate)]
+    return out + [_message("assistant", content, None, joins=False) for content in more]
 
 
-def _answer(fact: m.ToolResult, call: Call) -> Raw:
+def _answer(fact: m.ToolResult, call: Call) -> Rendered:
     """A result under its call's label. Empty it may be, unless it says that the tool failed (A18)."""
     own = adopted(fact, NAME)
     block: Raw = {"type": "tool_result", "tool_use_id": call.id}
@@ -123,7 +125,7 @@ def _answer(fact: m.ToolResult, call: Call) -> Raw:
         block["content"] = content
     if fact.failed:
         block |= {"is_error": True, "content": content or EMPTY}
-    return _message("user", [_filled(block, own.extra)], None, apart=own.separate)
+    return _message("user", [_filled(block, own.extra)], None, joins=not own.separate)
 
 
 # ---- blocks

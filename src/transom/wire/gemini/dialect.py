@@ -12,12 +12,12 @@ from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import translate
 from transom.wire.checks import listed
-from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.keys import NAME, SIGNATURE
 from transom.wire.gemini.rules import violations
 from transom.wire.sdk_objects import an_answer, dumped, with_usage
-from transom.wire.turns import sendable
+from transom.wire.turns import without_surrogates
 from transom.wire.validation import as_dict, as_list
 
 _NEEDED = "a response or a content"
@@ -40,34 +40,34 @@ class Gemini(Dialect, frozen=True):
     sign: bool = True
     strict: bool = False
 
-    def nudge(self, turn: Assistant) -> str:
+    def required_user_turn(self, turn: Assistant) -> str:
         """A word of the user's (G6), unless the turn ends with what the provider does itself."""
         return translate.nudge(turn, NAME)
 
-    def words(self, text: str) -> Raw:
+    def user_message(self, text: str) -> Rendered:
         return render.by_user({"text": text})
 
-    def unit(self, unit: Unit) -> list[Raw]:
-        return sendable(render.unit_contents(unit, sign=self.sign, strict=self.strict))
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        return without_surrogates(render.unit_contents(unit, sign=self.sign, strict=self.strict))
 
-    def joined(self, messages: list[Raw]) -> list[Raw]:
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         return render.joined(messages)
 
-    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+    def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         items = listed(messages, where or "contents")
         return parse.parse([_plain(item) for item in items], f"{where}, " if where else "")
 
-    def system(self, value: object) -> list[Instruction]:
+    def parse_system(self, value: object) -> list[Instruction]:
         return [parse.instruction(_plain(value), "system")]
 
-    def user(self, content: object) -> Fact:
+    def parse_user(self, content: object) -> Fact:
         return User(parts=parse.content(content, "user"), dialect=NAME)
 
-    def result(self, call: str, content: object) -> Fact:
+    def parse_tool_result(self, call: str, content: object) -> Fact:
         """A function's response: a text, parts, or the object it is. A call without an id is named by its function."""
         return parse.answered(parse.responded(content, "tool_result"), call)
 
-    def reply(self, reply: object) -> Assistant:
+    def parse_reply(self, reply: object) -> Assistant:
         response = an_answer(_plain(reply), _NEEDED)
         found = as_list(response.get("candidates"))
         if not found and "parts" in response:
@@ -81,16 +81,16 @@ class Gemini(Dialect, frozen=True):
         usage = response.get("usageMetadata") or response.get("usage_metadata")
         return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter)
 
-    def request(self, head: Head, messages: list[Raw]) -> Raw:
+    def body(self, head: Head, messages: list[Raw]) -> Raw:
         """The contents, and the system instruction if there is any."""
         system = render.system(head.messages)
         return {"contents": messages} if system is None else {"systemInstruction": system, "contents": messages}
 
-    def violations(self, request: Raw) -> list[Violation]:
-        return violations(request, strict=self.strict)
+    def violations(self, body: Raw) -> list[Violation]:
+        return violations(body, strict=self.strict)
 
 
 def _plain(value: object) -> object:

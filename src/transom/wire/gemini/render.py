@@ -5,6 +5,7 @@ All by what stands in the slot alone, so that its bytes never change. What was v
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from msgspec.structs import replace
@@ -16,8 +17,8 @@ from transom.core.unit import Unit
 from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.checks import compact
+from transom.wire.dialect import Rendered
 from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
-from transom.wire.handed import Apart
 from transom.wire.translate import adopted, labelled
 from transom.wire.turns import cleaned, copied
 
@@ -25,12 +26,14 @@ ESCAPE = "skip_thought_signature_validator"
 """The signature of a call that another model made, for models which take none without."""
 
 
-def by_user(*parts: Raw, beside: Raw | None = None) -> Raw:
+def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
     """A content of the user's. It stands by itself: so the API takes it, and responses stand by themselves (G4)."""
-    return Apart({**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))})
+    return Rendered(
+        {**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
+    )
 
 
-def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
+def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     """A unit: its head, then the answers to its calls, in one content if they did not come in several. `sign`,
     `strict`: see the dialect."""
     head, *answers = unit.shown_facts()
@@ -48,21 +51,21 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Raw]:
     many = len(out)
     for answer, index in zip(answers, unit.answered_calls, strict=True):
         if len(out) == many or (answer.separate and answer.dialect == NAME):
-            out.append(Apart({"role": "user", "parts": []}))
-        out[-1]["parts"].append(_response(cast("ToolResult", answer), calls[index]))
+            out.append(Rendered({"role": "user", "parts": []}, joins=False))
+        out[-1].message["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
 
 
-def joined(contents: list[Raw]) -> list[Raw]:
+def joined(contents: Sequence[Rendered]) -> list[Raw]:
     """A call must follow the user (G1): neighbours of the model are one content, unless they came apart; and a word of
     the user's goes before a call that would have none before it."""
-    for at, content in enumerate(contents):
+    for at, (content, _) in enumerate(contents):
         if content.get("role") != "model":
             break
         if any(spelt(each, CALL) for each in content["parts"]):
             contents = [*contents[:at], by_user({"text": texts.NUDGE}), *contents[at:]]
             break
-    return turns.joined(contents, "parts")
+    return turns.join_roles(contents, "parts")
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
@@ -77,10 +80,10 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
     return out
 
 
-def _said(fact: m.Fact) -> Raw:
+def _said(fact: m.Fact) -> Rendered:
     """What is no turn of the model: the user's words, or our own."""
     if isinstance(fact, m.Failure):
-        return {"role": "model", "parts": _kept([{"text": m.own_text(fact)}])}
+        return Rendered({"role": "model", "parts": _kept([{"text": m.own_text(fact)}])})
     if own := m.own_text(fact):
         return by_user({"text": own})
     if isinstance(fact, m.Instruction):  # the API knows none in the middle
@@ -88,16 +91,16 @@ def _said(fact: m.Fact) -> Raw:
     return by_user(*_parts(fact), beside=fact.extra if fact.dialect == NAME else None)
 
 
-def _turn(turn: Assistant, *, own: bool) -> list[Raw]:
+def _turn(turn: Assistant, *, own: bool) -> list[Rendered]:
     """A turn's contents: those it came in, as long as something in them shows."""
     contents = [[_part(item) for item in run if own or item != Text("")] for run in turns.runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
-    return [Apart(content) if at or turn.separate else content for at, content in enumerate(out)]
+    return [Rendered(content, joins=not (at or turn.separate)) for at, content in enumerate(out)]
 
 
-def _sign(contents: list[Raw]) -> None:
+def _sign(contents: list[Rendered]) -> None:
     """Give the first call of a turn the signature that stands for none, unless it has one (G5)."""
-    call = next(each for content in contents for each in content["parts"] if spelt(each, CALL))
+    call = next(each for content, _ in contents for each in content["parts"] if spelt(each, CALL))
     if spelt(call, SIGNATURE) is None:
         call[SIGNATURE[CALL[1] in call]] = ESCAPE
 

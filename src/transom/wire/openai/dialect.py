@@ -10,15 +10,14 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.checks import listed
-from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.openai.parse import parse
-from transom.wire.openai.regular import regular_messages
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import mended
 from transom.wire.openai.reply import as_message, parse_reply
 from transom.wire.openai.rules import violations
 from transom.wire.translate import Adopting, adopted
-from transom.wire.turns import sendable
+from transom.wire.turns import without_surrogates
 
 
 class OpenAIChat(Dialect, frozen=True):
@@ -26,40 +25,41 @@ class OpenAIChat(Dialect, frozen=True):
 
     name: str = "openai"
 
-    def head(self, head: Head) -> list[Raw]:
-        return sendable([mended(message(adopted(instruction, ""))) for instruction in head.messages])
+    def render_head(self, head: Head) -> list[Rendered]:
+        messages = [mended(message(adopted(instruction, ""))) for instruction in head.messages]
+        return without_surrogates([Rendered(each) for each in messages])
 
-    def unit(self, unit: Unit) -> list[Raw]:
-        return regular_messages(unit) or sendable(unit_messages(unit))
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        return without_surrogates([Rendered(each) for each in unit_messages(unit)])
 
-    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+    def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         prefix = f"{where}, " if where else ""
         items = listed(messages, where or "messages")
         return [(at, parse(as_message(item), f"{prefix}message {at}")) for at, item in enumerate(items)]
 
-    def system(self, value: object) -> list[Instruction]:
+    def parse_system(self, value: object) -> list[Instruction]:
         if not isinstance(value, str):
             raise InvalidMessage("system", "must be a text: in this dialect system messages stand among the messages")
         return [Instruction(parts=(Text(value),))]
 
-    def user(self, content: object) -> Fact:
+    def parse_user(self, content: object) -> Fact:
         if type(content) is str:
             return User(parts=(Text(content),))
         return parse({"role": "user", "content": content}, "user")
 
-    def result(self, call: str, content: object) -> Fact:
+    def parse_tool_result(self, call: str, content: object) -> Fact:
         if type(content) is str and call:
             return ToolResult(parts=(Text(content),), call=call)
         return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
 
-    def reply(self, reply: object) -> Assistant:
+    def parse_reply(self, reply: object) -> Assistant:
         return parse_reply(reply)
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return Adopting(counter, "", objects=False)
 
-    def violations(self, request: Raw) -> list[Violation]:
-        return violations(cast("Sequence[object]", request.get("messages") or ()), request.get("tools"))
+    def violations(self, body: Raw) -> list[Violation]:
+        return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))
 
 
 OPENAI_CHAT = OpenAIChat()

@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from transom import texts
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
-from transom.core.unit import Slot
-from transom.wire.dialect import Violation
+from transom.core.unit import Unit
+from transom.wire.dialect import Rendered, Violation
 from transom.wire.openai.dialect import OpenAIChat
 from transom.wire.translate import Adopting
 from transom.wire.validation import Finding, Must, dicts, judged, shape, shown
@@ -46,40 +46,40 @@ class Mistral(OpenAIChat, frozen=True):
 
     name: str = "mistral"
 
-    def nudge(self, turn: Assistant) -> str:
+    def required_user_turn(self, turn: Assistant) -> str:
         """Only a turn marked `prefix` may be the last (M3)."""
         return "" if turn.extra and turn.extra.get("prefix") and not turn.dialect else texts.NUDGE
 
-    def head(self, head: Head) -> list[Raw]:
+    def render_head(self, head: Head) -> list[Rendered]:
         """Instructions, all of them as system messages."""
-        return [_strict(message) for message in super().head(head)]
+        return [Rendered(_strict(message)) for message, _ in super().render_head(head)]
 
-    def slot(self, slot: Slot) -> list[Raw]:
-        """What a slot shows, under labels of nine."""
-        return [_said(_strict(message)) for message in super().slot(slot)]
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        """What a unit shows, under call ids of nine letters and digits."""
+        return [Rendered(_said(_strict(message))) for message, _ in super().render_unit(unit)]
 
-    def joined(self, messages: list[Raw]) -> list[Raw]:
-        """A word of the assistant between a tool's answer and the user."""
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
+        """A short message of the assistant between a tool's result and the user (M2)."""
         out: list[Raw] = []
-        for message in messages:
+        for message, _ in messages:
             if message["role"] == "user" and out and out[-1]["role"] == "tool":
                 out.append({"role": "assistant", "content": texts.ACKNOWLEDGED})
             out.append(message)
         return out
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
         """With labels of nine, and a word after each answer."""
         return _Measure(counter, "", objects=False, name=self.name)
 
-    def violations(self, request: Raw) -> list[Violation]:
+    def violations(self, body: Raw) -> list[Violation]:
         """Those of OpenAI's API, and M1 to M4."""
-        messages = dicts(request.get("messages"))
+        messages = dicts(body.get("messages"))
         each = [list(_of_message(message, before)) for before, message in pairwise([{}, *messages])]
         said = [message for message in messages if message.get("role") != "system"]
         last = messages[-1] if said else {"role": "user"}  # of a system prompt alone nothing is known
         if last.get("role") not in ("user", "tool") and not last.get("prefix"):
             each[-1].append(("M3", f"the last message is of {shown(last.get('role'))}"))
-        return judged((), each, super().violations(request))
+        return judged((), each, super().violations(body))
 
 
 class _Measure(Adopting):

@@ -12,7 +12,6 @@ from transom.core import message as m
 from transom.core.message import Call, Fact, Raw, Text
 from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
-from transom.wire.openai.regular import regular
 
 FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
 """Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
@@ -35,8 +34,6 @@ _KINDS: dict[str, type[Fact]] = {
 
 def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
-    if (fact := regular(message)) is not None:
-        return fact
     fields = owned(an_object(message, where, "a message"), where)
     role = role_in(fields, where, "openai", _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):

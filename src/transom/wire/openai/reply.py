@@ -5,7 +5,6 @@ from __future__ import annotations
 from transom.core.message import Assistant
 from transom.errors import InvalidMessage
 from transom.wire.openai.parse import parse
-from transom.wire.openai.regular import regular
 from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
 from transom.wire.validation import as_list
 
@@ -17,8 +16,6 @@ _USAGE = ("prompt_tokens", "prompt_tokens_details.cached_tokens", "completion_to
 
 def parse_reply(reply: object) -> Assistant:
     """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
-    if isinstance(turn := regular(reply), Assistant):
-        return turn
     message = response = an_answer(as_message(reply), _NEEDED)
     if choices := as_list(response.get("choices")):
         choice = an_answer(dumped(choices[0], _KEPT), _NEEDED)

@@ -10,14 +10,14 @@ from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.checks import kind_of, listed
-from transom.wire.dialect import Dialect, Placed, Violation
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import distinct, mended
 from transom.wire.responses.rules import violations
 from transom.wire.sdk_objects import an_answer, dumped, with_usage
 from transom.wire.translate import Adopting, adopted, safe_name
-from transom.wire.turns import sendable
+from transom.wire.turns import without_surrogates
 
 _USAGE = ("input_tokens", "input_tokens_details.cached_tokens", "output_tokens")
 
@@ -34,37 +34,38 @@ class OpenAIResponses(Dialect, frozen=True):
     name: str = NAME
     strict: bool = False
 
-    def head(self, head: Head) -> list[Raw]:
-        return sendable([mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)])
+    def render_head(self, head: Head) -> list[Rendered]:
+        items = [mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)]
+        return without_surrogates([Rendered(each) for each in items])
 
-    def unit(self, unit: Unit) -> list[Raw]:
-        return sendable(unit_items(unit, strict=self.strict))
+    def render_unit(self, unit: Unit) -> list[Rendered]:
+        return without_surrogates([Rendered(each) for each in unit_items(unit, strict=self.strict)])
 
-    def joined(self, messages: list[Raw]) -> list[Raw]:
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """Items are taken as they come, but no id twice."""
-        return distinct(messages)
+        return distinct(super().join(messages))
 
-    def read(self, messages: Sequence[object], where: str = "") -> list[Placed]:
+    def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         """Facts from a request's `input`. A text is what the user says."""
         if isinstance(messages, str):
-            return [(0, self.user(messages))]
+            return [(0, self.parse_user(messages))]
         items = [_as_item(each) for each in listed(messages, where or "input")]
         return read(items, f"{where}, " if where else "")
 
-    def system(self, value: object) -> list[Instruction]:
+    def parse_system(self, value: object) -> list[Instruction]:
         """A request's `instructions`, which come out beside the items again; null is none."""
         if not isinstance(value, (str, type(None))):
             raise InvalidMessage("instructions", f"must be a text, not {kind_of(value)}")
         return [] if value is None else [Instruction(parts=(Text(value),), extra={INSTRUCTIONS: True}, dialect=NAME)]
 
-    def user(self, content: object) -> Fact:
+    def parse_user(self, content: object) -> Fact:
         return read([{"role": "user", "content": content}], "user, ")[0][1]
 
-    def result(self, call: str, content: object) -> Fact:
+    def parse_tool_result(self, call: str, content: object) -> Fact:
         """The output of a function call; that of a custom tool's call comes out as such."""
         return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
 
-    def reply(self, reply: object) -> Assistant:
+    def parse_reply(self, reply: object) -> Assistant:
         plain = _as_item(reply)
         if isinstance(plain, (list, tuple)):
             return _turn(cast("list[object]", plain))
@@ -78,17 +79,17 @@ class OpenAIResponses(Dialect, frozen=True):
             raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
         return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
 
-    def measure(self, counter: TokenCounter) -> FormatCounter:
+    def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _Measure(counter, NAME, objects=False, takes=takes)
 
-    def request(self, head: Head, messages: list[Raw]) -> Raw:
+    def body(self, head: Head, messages: list[Raw]) -> Raw:
         """`instructions`, if the head came with any, and `input`."""
         beside = [each for each in head.messages if _is_beside(each)]
         words = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in beside]
         return {**({"instructions": replace_surrogates("\n\n".join(words))} if words else {}), "input": messages}
 
-    def violations(self, request: Raw) -> list[Violation]:
-        return violations(request, strict=self.strict)
+    def violations(self, body: Raw) -> list[Violation]:
+        return violations(body, strict=self.strict)
 
 
 def _is_beside(instruction: Instruction) -> bool:
