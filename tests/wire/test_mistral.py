@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from windows import Letters
+from windows import Letters, as_sent
 
 from transom import Budget, fit
 from transom.conversation.conversation import Conversation
@@ -45,7 +45,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(data):
             for _, fact in facts:
                 conversation.append(fact)
             shown = assemble(conversation.view, 1, Window).messages(MISTRAL)
-            assert [*MISTRAL.join(MISTRAL.render_head(Head(messages=tuple(head)))), *shown] == messages
+            assert [*MISTRAL.join(MISTRAL.render_head(Head(messages=tuple(head)))), *shown] == as_sent(messages)
             seen += 1
     assert seen == 27
 

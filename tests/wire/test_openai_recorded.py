@@ -7,7 +7,7 @@ import json
 
 import pytest
 import turnsafe
-from windows import conversations, imported, rendered
+from windows import as_sent, conversations, imported, rendered
 
 from counting import request_tokens
 from families import FAMILIES
@@ -38,7 +38,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(exchanges
         assert violations(messages, tools) == []
         assert turnsafe.validate(messages, provider="openai").violations == ()
         view = imported(messages, tools)
-        assert rendered(view) == messages
+        assert rendered(view) == as_sent(messages)
         assert view.total.tokens == request_tokens(messages, o200k(), tools)
     assert len(accepted) == 265
 

@@ -68,7 +68,7 @@ ORDINARY = [
     {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
     {"role": "function", "name": "f", "content": "y"},
     {"role": "user", "content": [{"type": "text", "text": "see"}, IMAGE, FILE]},
-    {"role": "assistant", "content": "done", "reasoning_content": "r", "annotations": [], "tool_calls": None},
+    {"role": "assistant", "content": "done", "reasoning_content": "r", "x_own": None, "refusal": None},
     {"role": "assistant", "audio": {"id": "audio_1"}},
     {"role": "user", "content": "ok"},
 ]

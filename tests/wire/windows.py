@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from pathlib import Path
 
+import transom
 from transom.core.entry import Entry
 from transom.core.message import Head, Instruction, Text, ToolResult
 from transom.core.reducer import apply, build_view
@@ -61,6 +62,25 @@ def rendered(view: View) -> list[dict]:
     """What the provider would get."""
     head = OPENAI_CHAT.render_head(view.head_entry.body) if view.head_entry is not None else []
     return OPENAI_CHAT.join([*head, *(message for slot in view.slots for message in OPENAI_CHAT.render_slot(slot))])
+
+
+def fitted(messages: list, **settings) -> list[dict]:
+    """A list as `fit` gives it back where there is room for all of it."""
+    return transom.fit(messages, **{"context": 100_000, **settings})
+
+
+def as_sent(messages: list[dict]) -> list[dict]:
+    """Recorded messages without what only tolerant servers accepted: a null name, null or no calls, an index."""
+    return [_as_sent(message) for message in messages]
+
+
+def _as_sent(message: dict) -> dict:
+    out = {key: value for key, value in message.items() if value or key not in ("name", "tool_calls")}
+    if message["role"] == "assistant":
+        out.pop("annotations", None)
+    if out.get("tool_calls"):
+        out["tool_calls"] = [{key: x for key, x in call.items() if key != "index"} for call in out["tool_calls"]]
+    return out
 
 
 def conversations(file: Path, most: int | None = None) -> Iterator[dict]:

@@ -11,6 +11,7 @@ from typing import cast
 from transom import texts
 from transom.core.message import Raw
 from transom.wire.checks import as_text
+from transom.wire.openai.input_fields import drop_response_only
 from transom.wire.openai.parse import FILES, body_keys
 from transom.wire.translate import safe_name
 
@@ -18,15 +19,17 @@ from transom.wire.translate import safe_name
 def mended(message: Raw) -> Raw:
     """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
     role = message["role"]
+    if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
+        message.pop("tool_calls", None)
     if role == "assistant":
+        drop_response_only(message)
         _mend_calls(message)
     if role == "function":
         message["name"] = safe_name(message.get("name") or "")
-    elif (name := message.get("name")) is not None:
-        if name:
-            message["name"] = safe_name(name)
-        else:
-            del message["name"]
+    elif name := message.get("name"):
+        message["name"] = safe_name(name)
+    else:  # E: null is "expected a string"
+        message.pop("name", None)
     _mend_content(message)
     return message
 

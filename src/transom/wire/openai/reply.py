@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from transom.core.message import Assistant
 from transom.errors import InvalidMessage
+from transom.wire.openai.input_fields import taken
 from transom.wire.openai.parse import parse
 from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
-from transom.wire.validation import as_list
+from transom.wire.validation import as_dict, as_list
 
 _NEEDED = "a response or an assistant message"
 _KEPT = frozenset({"choices", "content", "reasoning_details"})
@@ -20,7 +21,7 @@ def parse_reply(reply: object) -> Assistant:
     if choices := as_list(response.get("choices")):
         choice = an_answer(dumped(choices[0], _KEPT), _NEEDED)
         message = an_answer(dumped(choice.get("message"), _KEPT), _NEEDED)
-        message = {key: value for key, value in message.items() if value is not None or key == "content"}
+        message = {key: value for key, value in taken(message).items() if value is not None or key == "content"}
     elif "choices" in response and "role" not in response:
         raise InvalidMessage("reply", "the reply has no choices")
     turn = by_the_model(parse(message, "reply"), message)
@@ -28,5 +29,8 @@ def parse_reply(reply: object) -> Assistant:
 
 
 def as_message(value: object) -> object:
-    """A message object of a client library as the dict it dumps, what is null left out; anything else as it is."""
-    return dumped(value, _KEPT)
+    """A message object of a client library as a dict, without nulls and what only responses have; else as it is."""
+    message = dumped(value, _KEPT)
+    if message is value or as_dict(message).get("role") != "assistant":
+        return message
+    return taken(message)
