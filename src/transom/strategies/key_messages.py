@@ -20,6 +20,7 @@ from transom import texts
 from transom.core.budget import fits
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Span, Trim
+from transom.core.log import stored
 from transom.core.message import Fact, Note, User, role_of
 from transom.core.policy import KeptUnit, Strategy, Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
@@ -150,8 +151,13 @@ def _runs(view: View, target: Target) -> list[Sequence[Slot]]:
 
 def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
+<<<<<<< HEAD
     told, gone = _told(view, target.derived)
     heard = {one.entry: view.unit(view.unit_of[one.entry]) for one in told}
+=======
+    told, gone = _told(view)
+    heard = {unit.seqs[0]: unit for unit in _heard(view)}
+>>>>>>> 1f9479e (Key messages look their units up in one walk over the folds: a look-up each went down every fold again)
     spans = [(run[0].first, run[-1].last) for run in going]
     folded = {
         entry: unit.key
@@ -191,37 +197,48 @@ def _cost(target: Target, said: Sequence[str]) -> Size:
 
 def _told(view: View, derived: Derived) -> tuple[list[Told], frozenset[int]]:
     """The sentences that may be quoted, folded ones too, in order, and the indexes of those no longer in force."""
-    told = [one for key in _heard(view) for one in _said(view, key)]
-    last = derived.of(_LastTold)
-    if told != last.told:  # what is planned may never come to be: only the sentences themselves say that it is the same
+    last, n = derived.of(_LastTold), stored(view.log)
+    known, last.of_entry = last.of_entry, {}
+    told = list[Told]()
+    for unit in _heard(view):
+        seq = unit.seqs[0]
+        mine = known.get(seq)
+        if mine is None:
+            mine = _said(view, unit)
+        if seq < n:  # what is planned may never be stored, and then its number names another entry
+            last.of_entry[seq] = mine
+        told.extend(mine)
+    if told != last.told:
         last.told, last.gone = told, outdated(told)
     return told, last.gone
 
 
 class _LastTold:
-    """The sentences that were looked at last, and the indexes of those no longer in force."""
+    """The sentences that were looked at last, those of each entry, and the indexes of those no longer in force."""
 
     def __init__(self) -> None:
+        self.of_entry: dict[int, tuple[Told, ...]] = {}
         self.told: list[Told] = []
         self.gone: frozenset[int] = frozenset()
 
 
-def _heard(view: View) -> list[int]:
-    """The keys of the units that are listened to, in order: the newest, and those that the folds that show quote."""
-    newest, stack = dict[int, None](), list(view.slots)
+def _heard(view: View) -> list[Unit]:
+    """The units that are listened to, in order: the newest, and those that the folds that show quote. One walk over the
+    folds: looking each unit up by its key would go down all of them again, for every unit."""
+    newest, stack = dict[int, Unit](), list(view.slots)
     while stack and len(newest) < HEARD:
         top = stack.pop()
         if isinstance(top, Unit):
-            newest[top.key] = None
+            newest[top.key] = top
         else:
             stack.extend(top.children)
     folds = (view.fetch(slot.seq).body for slot in view.slots if isinstance(slot, Folded))
     quoted = (view.unit_of[entry] for fold in folds if isinstance(fold, Fold) for entry in fold.quotes)
-    return sorted(newest.keys() | set(quoted))
+    older = {key: view.unit(key) for key in quoted if key not in newest}
+    return [unit for _, unit in sorted((newest | older).items())]
 
 
-def _said(view: View, key: int) -> tuple[Told, ...]:
-    unit = view.unit(key)
+def _said(view: View, unit: Unit) -> tuple[Told, ...]:
     fact = cast("Fact", (unit.entries[0] if unit.entries else view.fetch(unit.seqs[0])).body)
     return tuple(Told(unit.seqs[0], one, role_of(fact)) for one in statements(spoken(fact)))
 
