@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.corrections import Told, outdated
+from transom.strategies.corrections import LoggedStatement, outdated
 from transom.strategies.salience import statements, unit_score
 from transom.testing import WordCounter, talk
 from transom.testing.builders import call, result
 
 
-def told(*sentences: str, role: str = "user") -> list[Told]:
-    return [Told(at, statements(sentence)[0], role) for at, sentence in enumerate(sentences)]
+def told(*sentences: str, role: str = "user") -> list[LoggedStatement]:
+    return [LoggedStatement(at, statements(sentence)[0], role) for at, sentence in enumerate(sentences)]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_said_twice_counts_once_and_the_newest():
 def test_the_model_does_not_correct_the_user():
     user, model = told("The cap is $5."), told("Fine.", "The cap is now $6.", role="assistant")
     assert outdated([*user, *model]) == frozenset()
-    assert outdated([*model, Told(7, statements("The cap is now $7.")[0])]) == {1}
+    assert outdated([*model, LoggedStatement(7, statements("The cap is now $7.")[0])]) == {1}
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,39 @@
-"""Which statements are no longer in force: a later one has put another value in their place.
+"""Statements that a later statement has replaced.
 
-A statement is given up only with evidence, since a rule lost is worse than one too many: the same sentence with another
-value; another setting where there can only be one; or words of change, about the same thing, with a value of the same
-kind (between wishes, about the same thing alone). The user corrects everybody, others only themselves.
+A lost rule is worse than one too many, so a statement counts as replaced only with evidence. There are three kinds: the
+same sentence with another value; another value for a setting of which there is only one; or words of change about the
+same topic, with a value of the same kind (between two wishes the topic is enough). The user can correct everybody,
+others only themselves.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import fsum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from transom.strategies.salience import Statement
 
 SCALARS = frozenset(("money", "date", "clock", "units", "amount", "version"))
-"""Kinds of which the same sentence with another value says what is now true; with another name it may mean another."""
+"""Kinds of values that change: the same sentence with another such value is a correction. A sentence with another name
+may be about another thing."""
 
 SETTINGS = frozenset(("clock", "units"))
-"""Kinds of which a conversation follows one at a time, once it was told which."""
+"""Kinds of which a conversation follows one value at a time, for example one time zone."""
 
 RARE = 40
-"""Statements that may share a word before it says nothing about what any of them is about."""
+"""A word in more statements than this says nothing about the topic of any of them."""
 
-ASKED = frozenset(("required", "wish", "request"))
+REQUESTS = frozenset(("required", "wish", "request"))
 """Reasons of a sentence that asks for something."""
 
 _WORD, _PAIR = re.compile(r"[a-z]{3,}"), re.compile(r"(?=([\u3040-\u9fff]{2}))")
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ally|al|ly|ers?|ed|es|s)$")
-_LABEL = re.compile(r"^[\w ]{1,24}: ")  # says what sort of sentence follows, not what it is about
+_LABEL = re.compile(r"^[\w ]{1,24}: ")  # a label names the sort of sentence, not its topic
 _COMMON = frozenset(
     """the and for not you all any are was were has have had its this that these those with from into onto them they
     our your will can may use keep must never always should need want only without under below above over than
@@ -39,72 +42,102 @@ _COMMON = frozenset(
 )
 
 
-class Told(NamedTuple):
-    """A statement, the entry it stands in, and who said it."""
+class LoggedStatement(Struct, frozen=True, dict=True):
+    """A statement, the entry that contains it, and the role of its speaker.
+
+    What the comparison with other statements needs is computed once: it goes on at every compaction.
+    """
 
     entry: int
     statement: Statement
     role: str = "user"
 
+    @cached_property
+    def form(self) -> str:
+        """The sentence without the values that may change."""
+        text = self.statement.text.lower()
+        for kind, value in sorted(self.statement.values):
+            text = text.replace(value, kind) if kind in SCALARS else text
+        return text
 
-def outdated(told: Sequence[Told]) -> frozenset[int]:
-    """The indexes of what a later statement has replaced, of `told` in log order; of one said again, the earlier."""
-    topics = [_topic(one.statement.text) for one in told]
-    known = Counter(word for topic in topics for word in topic)
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The words that say what the sentence is about, without their endings."""
+        text = _LABEL.sub("", self.statement.text).lower()
+        words = [*_WORD.findall(text), *_PAIR.findall(text)]
+        return frozenset(_ENDING.sub("", word) for word in words if word not in _COMMON)
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """The kinds of its values of which a conversation follows one at a time."""
+        return tuple(kind for kind, _ in self.statement.values if kind in SETTINGS)
+
+    @cached_property
+    def has_rivals(self) -> bool:
+        """Whether words of change may mean it: it has a value, or is a wish."""
+        return bool(self.statement.values) or "wish" in self.statement.reasons
+
+
+def outdated(statements: Sequence[LoggedStatement]) -> frozenset[int]:
+    """The indexes of the statements that a later one has replaced; of a repeated statement, the earlier.
+
+    `statements` are in log order.
+    """
+    known: Counter[str] = Counter()
+    for one in statements:
+        known.update(one.topic)
     about: dict[str, set[int]] = {}
-    gone: set[int] = set()
-    for new, (_, one, _) in enumerate(told):
-        form, settings = _form(one), [kind for kind, _ in one.values if kind in SETTINGS]
-        replaced = [old for old in _earlier(told, new, about, form, *settings) if _again(told[old].statement, one)]
-        if not replaced and "change" in one.reasons:
-            rivals = _earlier(told, new, about, *topics[new]) - gone
-            rivals = [old for old in rivals if _changed(told[old].statement, one)]
-            near = {old: fsum(1 / known[word] for word in topics[old] & topics[new]) for old in rivals}  # in any order
+    replaced_so_far: set[int] = set()
+    for at, new in enumerate(statements):
+        same = _earlier(statements, new, about, (new.form, *new.settings))
+        replaced = [old for old in same if _repeats(statements[old], new)]
+        if not replaced and "change" in new.statement.reasons:
+            rivals = _earlier(statements, new, about, new.topic).difference(replaced_so_far)
+            rivals = [old for old in rivals if _may_replace(statements[old].statement, new.statement)]
+            # fsum: the sum must not depend on the order of a set
+            near = {old: fsum(1 / known[word] for word in statements[old].topic & new.topic) for old in rivals}
             replaced = sorted(rivals, key=lambda old: (near[old], old))[-1:]
-        gone.update(replaced)
-        about[form] = {new}
-        rare = [word for word in topics[new] if known[word] <= RARE] if one.values or "wish" in one.reasons else []
-        for key in (*settings, *rare):
-            about.setdefault(key, set()).add(new)
-    return frozenset(gone)
+        replaced_so_far.update(replaced)
+        about[new.form] = {at}
+        for kind in new.settings:
+            about.setdefault(kind, set()).add(at)
+        if new.has_rivals:
+            for word in new.topic:
+                if known[word] <= RARE:
+                    about.setdefault(word, set()).add(at)
+    return frozenset(replaced_so_far)
 
 
-def _earlier(told: Sequence[Told], new: int, about: dict[str, set[int]], *keys: str) -> set[int]:
-    """What `new` could replace: of another entry, and by somebody whom its speaker may correct."""
-    found, one = set[int]().union(*(about.get(key, ()) for key in keys)), told[new]
-    return {old for old in found if told[old].entry < one.entry and one.role in {"user", told[old].role}}
+def _earlier(
+    statements: Sequence[LoggedStatement], new: LoggedStatement, about: dict[str, set[int]], keys: Iterable[str]
+) -> set[int]:
+    """The statements that `new` could replace: of another entry, by a speaker whom its own speaker may correct."""
+    found = [about[key] for key in keys if key in about]
+    if not found:
+        return set()
+    return {
+        old
+        for old in set[int]().union(*found)
+        if statements[old].entry < new.entry and new.role in {"user", statements[old].role}
+    }
 
 
-def _again(old: Statement, new: Statement) -> bool:
-    """Says the same sentence but for one value at most, or sets anew what has one setting."""
-    if _form(old) == _form(new):
-        return len(new.values - old.values) <= 1
-    return all(ASKED.intersection(one.reasons) for one in (old, new)) and bool(SETTINGS & _differing(old, new))
+def _repeats(old: LoggedStatement, new: LoggedStatement) -> bool:
+    """Whether `new` is the same sentence but for one value at most, or gives a setting another value."""
+    before, after = old.statement, new.statement
+    if old.form == new.form:
+        return len(after.values - before.values) <= 1
+    if not all(REQUESTS.intersection(one.reasons) for one in (before, after)):
+        return False
+    return bool(SETTINGS & _differing(before, after))
 
 
-def _changed(old: Statement, new: Statement) -> bool:
-    """May be what words of change speak of: another value of a kind, or one wish in place of another."""
+def _may_replace(old: Statement, new: Statement) -> bool:
+    """Whether words of change may mean this pair: another value of the same kind, or another wish."""
     return bool(_differing(old, new)) or (not old.values and all("wish" in one.reasons for one in (old, new)))
 
 
 def _differing(old: Statement, new: Statement) -> set[str]:
-    """The kinds of which both have values, and none the same."""
+    """The kinds of values that both have, and no value in common."""
     both = {kind for kind, _ in old.values} & {kind for kind, _ in new.values}
     return both - {kind for kind, _ in old.values & new.values}
-
-
-@lru_cache(maxsize=1 << 14)
-def _form(statement: Statement) -> str:
-    """The sentence without the values that may change."""
-    text = statement.text.lower()
-    for kind, value in sorted(statement.values):
-        text = text.replace(value, kind) if kind in SCALARS else text
-    return text
-
-
-@lru_cache(maxsize=1 << 14)
-def _topic(text: str) -> frozenset[str]:
-    """The words that say what a sentence is about, without their endings."""
-    said = _LABEL.sub("", text).lower()
-    words = [*_WORD.findall(said), *_PAIR.findall(said)]
-    return frozenset(_ENDING.sub("", word) for word in words if word not in _COMMON)

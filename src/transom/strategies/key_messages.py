@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import islice
 from typing import cast
 
@@ -28,7 +28,7 @@ from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies import last_resort
 from transom.strategies.arrival import results_of
-from transom.strategies.corrections import ASKED, Told, outdated
+from transom.strategies.corrections import REQUESTS, LoggedStatement, outdated
 from transom.strategies.omission import before, freed, leading, left_out, pinned, runs, span, stays
 from transom.strategies.salience import names, spoken, statements, unit_score
 from transom.strategies.stubs import stubbed
@@ -151,13 +151,8 @@ def _runs(view: View, target: Target) -> list[Sequence[Slot]]:
 
 def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: Size) -> list[tuple[int, str]]:
     """The best sentences of what is folded that fit, each with its unit's key. What was asked for does not age."""
-<<<<<<< HEAD
     told, gone = _told(view, target.derived)
-    heard = {one.entry: view.unit(view.unit_of[one.entry]) for one in told}
-=======
-    told, gone = _told(view)
     heard = {unit.seqs[0]: unit for unit in _heard(view)}
->>>>>>> 1f9479e (Key messages look their units up in one walk over the folds: a look-up each went down every fold again)
     spans = [(run[0].first, run[-1].last) for run in going]
     folded = {
         entry: unit.key
@@ -165,11 +160,13 @@ def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: S
         if any(first <= unit.key <= last for first, last in spans) and not stays(view, target, unit)
     }
     ranked, chosen = list[tuple[float, int, str]](), list[tuple[int, int, str]]()
-    for at, (entry, one, role) in enumerate(told):
+    state = tuple(view.notes)
+    for at, logged in enumerate(told):
+        entry, one, role = logged.entry, logged.statement, logged.role
         if entry in folded and at not in gone and one.value:
-            line = texts.key_line(role, texts.disarmed(one.text, view.notes))
+            line = _line(role, one.text, state)
             value = one.value * (MODEL if role == "assistant" else 1)
-            value *= 1 if ASKED.intersection(one.reasons) else 0.8 + 0.4 * at / len(told)
+            value *= 1 if REQUESTS.intersection(one.reasons) else 0.8 + 0.4 * at / len(told)
             ranked.append((-value / len(line), at, line))
     for _, at, line in sorted(ranked):
         if room.tokens < LEAST:
@@ -179,6 +176,12 @@ def _quotes(view: View, target: Target, going: Sequence[Sequence[Slot]], room: S
             room = room.minus(size)
             chosen.append((at, folded[told[at].entry], line))
     return [(key, line) for _, key, line in sorted(chosen)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _line(role: str, text: str, state: tuple[str, ...]) -> str:
+    """A quoted sentence, in which nothing passes for a marker of ours; `state`: the names of the announced state."""
+    return texts.key_line(role, texts.disarmed(text, state))
 
 
 def _fold(view: View, target: Target, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:
@@ -195,11 +198,11 @@ def _cost(target: Target, said: Sequence[str]) -> Size:
     return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in said), 0, len(said))
 
 
-def _told(view: View, derived: Derived) -> tuple[list[Told], frozenset[int]]:
+def _told(view: View, derived: Derived) -> tuple[list[LoggedStatement], frozenset[int]]:
     """The sentences that may be quoted, folded ones too, in order, and the indexes of those no longer in force."""
     last, n = derived.of(_LastTold), stored(view.log)
     known, last.of_entry = last.of_entry, {}
-    told = list[Told]()
+    told = list[LoggedStatement]()
     for unit in _heard(view):
         seq = unit.seqs[0]
         mine = known.get(seq)
@@ -217,8 +220,8 @@ class _LastTold:
     """The sentences that were looked at last, those of each entry, and the indexes of those no longer in force."""
 
     def __init__(self) -> None:
-        self.of_entry: dict[int, tuple[Told, ...]] = {}
-        self.told: list[Told] = []
+        self.of_entry: dict[int, tuple[LoggedStatement, ...]] = {}
+        self.told: list[LoggedStatement] = []
         self.gone: frozenset[int] = frozenset()
 
 
@@ -238,9 +241,9 @@ def _heard(view: View) -> list[Unit]:
     return [unit for _, unit in sorted((newest | older).items())]
 
 
-def _said(view: View, unit: Unit) -> tuple[Told, ...]:
+def _said(view: View, unit: Unit) -> tuple[LoggedStatement, ...]:
     fact = cast("Fact", (unit.entries[0] if unit.entries else view.fetch(unit.seqs[0])).body)
-    return tuple(Told(unit.seqs[0], one, role_of(fact)) for one in statements(spoken(fact)))
+    return tuple(LoggedStatement(unit.seqs[0], one, role_of(fact)) for one in statements(spoken(fact)))
 
 
 def _outline(target: Target, spot: Spot) -> Trim:
