@@ -11,7 +11,7 @@ import pytest
 from compaction_kit.benchmark import run_budget_benchmark
 from compaction_kit.session import Turn
 
-from transom.strategies.salience import statements
+from transom.strategies.sentences.salience import statements
 
 KIT = Path(__file__).parents[2] / "benchmarks" / "compaction.py"
 spec = importlib.util.spec_from_file_location("compaction_benchmark", KIT)

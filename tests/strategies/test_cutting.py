@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.truncation import halves
+from transom.strategies.text.truncation import halves
 
 NUMBERED = "".join(f"{number}: assert count_{number} == {number * 37}\n" for number in range(200, 400))
 

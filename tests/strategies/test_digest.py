@@ -15,12 +15,12 @@ from transom import Budget, Conversation
 from transom.core.derived import Derived
 from transom.core.edit import Fold
 from transom.policies.plain import DEFAULT
-from transom.strategies import digest_text
-from transom.strategies.coverage import Choice
-from transom.strategies.identifiers import names_in
-from transom.strategies.index import Index
-from transom.strategies.passages import Passage, joined, split, wider
-from transom.strategies.terms import words_in
+from transom.strategies.digest import digest_text
+from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import Passage, joined, split, wider
+from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.terms import words_in
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 

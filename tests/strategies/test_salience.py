@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.corrections import LoggedStatement, outdated
-from transom.strategies.salience import statements, unit_score
+from transom.strategies.sentences.corrections import LoggedStatement, outdated
+from transom.strategies.sentences.salience import statements, unit_score
 from transom.testing import WordCounter, talk
 from transom.testing.builders import call, result
 

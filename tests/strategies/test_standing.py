@@ -9,7 +9,7 @@ import pytest
 from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.core.unit import Unit
-from transom.strategies.passages import stretches
+from transom.strategies.digest.passages import stretches
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 

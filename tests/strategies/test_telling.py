@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from transom.core.message import Text, ToolResult
 from transom.core.tokens import trimmed_text
-from transom.strategies.stubs import ending, outcome, stubbed, told, tool_words
-from transom.strategies.truncation import Spot, text_spots
+from transom.strategies.text.stubs import ending, outcome, stubbed, told, tool_words
+from transom.strategies.text.truncation import Spot, text_spots
 from transom.testing import call, result, talk
 
 DOTS = "".join(f"tests/test_part_{number}.py ..........\n" for number in range(200))

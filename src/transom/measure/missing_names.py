@@ -11,8 +11,8 @@ from transom.core.message import Assistant
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.measure.grounding import occurrences
-from transom.strategies.digest_text import names_shown, standing, texts_shown
-from transom.strategies.index import Index
+from transom.strategies.digest.digest_text import names_shown, standing, texts_shown
+from transom.strategies.digest.index import Index
 
 FEW = 8
 """Names that are told of those gone: the weightiest."""

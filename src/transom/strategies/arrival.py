@@ -15,8 +15,8 @@ from transom.core.tokens import text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.strategies.stubs import stubbed
-from transom.strategies.truncation import Spot, is_read_back, level, shorten, text_spots
+from transom.strategies.text.stubs import stubbed
+from transom.strategies.text.truncation import Spot, is_read_back, level, shorten, text_spots
 
 ClipUnit = Literal["tokens", "bytes", "none"]
 

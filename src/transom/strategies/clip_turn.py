@@ -14,10 +14,10 @@ from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.arrival import fresh, results_of
-from transom.strategies.coverage import Choice
-from transom.strategies.index import Index
-from transom.strategies.passages import Passage, joined, wider
-from transom.strategies.truncation import Form, Spot, level, shorten
+from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import Passage, joined, wider
+from transom.strategies.text.truncation import Form, Spot, level, shorten
 
 LEAST = 3
 """Passages of a text of which some can be chosen."""

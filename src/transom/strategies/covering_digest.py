@@ -17,8 +17,8 @@ from transom.core.edit import Edit, Fold
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.digest_text import HEADER, quoting
-from transom.strategies.index import Index
+from transom.strategies.digest.digest_text import HEADER, quoting
+from transom.strategies.digest.index import Index
 from transom.strategies.omission import before, leading, runs, stays
 
 WHY = "digest"

@@ -15,8 +15,8 @@ from transom.core.policy import Target
 from transom.core.unit import find_part
 from transom.core.view import View
 from transom.strategies.observation_masking import Observation, Offer, observations, worthwhile
-from transom.strategies.stubs import ending, tool_words
-from transom.strategies.truncation import Spot
+from transom.strategies.text.stubs import ending, tool_words
+from transom.strategies.text.truncation import Spot
 
 PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
 

@@ -13,7 +13,7 @@ from transom.core.message import Address, Addressed, Call, Fact, Media, Reasonin
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.truncation import shrink, text_spots
+from transom.strategies.text.truncation import shrink, text_spots
 
 What = Literal["results", "arguments", "text", "reasoning"]
 Where = Literal["newest", "required", "others"]

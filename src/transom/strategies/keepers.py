@@ -20,7 +20,7 @@ from transom.core.policy import KeptUnit, Target
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.truncation import shorten, text_spots
+from transom.strategies.text.truncation import shorten, text_spots
 
 SAID = "user messages"
 

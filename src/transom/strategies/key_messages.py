@@ -28,11 +28,11 @@ from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies import last_resort
 from transom.strategies.arrival import results_of
-from transom.strategies.corrections import REQUESTS, LoggedStatement, outdated
 from transom.strategies.omission import before, freed, leading, left_out, pinned, runs, span, stays
-from transom.strategies.salience import names, spoken, statements, unit_score
-from transom.strategies.stubs import stubbed
-from transom.strategies.truncation import Spot, text_spots
+from transom.strategies.sentences.corrections import REQUESTS, LoggedStatement, outdated
+from transom.strategies.sentences.salience import names, spoken, statements, unit_score
+from transom.strategies.text.stubs import stubbed
+from transom.strategies.text.truncation import Spot, text_spots
 
 PREVIEW, OUTLINE, ROUNDS, RECENT = 60, 200, 4, 6
 """Tokens of a preview, and from which on a text is outlined; the rounds that stay at the worst; the newest units, whose

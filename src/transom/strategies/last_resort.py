@@ -12,7 +12,7 @@ from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, text_bytes,
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in
 from transom.core.view import View
 from transom.strategies.omission import before, span
-from transom.strategies.truncation import Spot, shorten
+from transom.strategies.text.truncation import Spot, shorten
 
 EXCERPTS = (200, 60, 20, 8)
 """Tokens of each excerpt: the first try, and what follows if that does not fit."""

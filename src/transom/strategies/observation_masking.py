@@ -13,8 +13,8 @@ from transom.core.policy import Target
 from transom.core.tokens import text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.stubs import outcome
-from transom.strategies.truncation import Spot, text_spots
+from transom.strategies.text.stubs import outcome
+from transom.strategies.text.truncation import Spot, text_spots
 
 WORTH = 20  # tokens that a trim must free to be worth its entry in the log
 

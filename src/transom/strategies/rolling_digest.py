@@ -16,8 +16,8 @@ from transom.core.policy import Target
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
-from transom.strategies.digest_text import quoting
-from transom.strategies.index import Index
+from transom.strategies.digest.digest_text import quoting
+from transom.strategies.digest.index import Index
 from transom.strategies.omission import before, freed, leading, runs, stays
 
 

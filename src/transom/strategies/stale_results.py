@@ -10,8 +10,8 @@ from transom.core.edit import Edit
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.stubs import stubbed
-from transom.strategies.truncation import Spot, is_read_back, text_spots
+from transom.strategies.text.stubs import stubbed
+from transom.strategies.text.truncation import Spot, is_read_back, text_spots
 
 
 class StubStale(Struct, frozen=True, kw_only=True):

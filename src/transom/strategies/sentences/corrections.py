@@ -16,7 +16,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from transom.strategies.salience import Statement
+from transom.strategies.sentences.salience import Statement
 
 SCALARS = frozenset(("money", "date", "clock", "units", "amount", "version"))
 """Kinds of values that change: the same sentence with another such value is a correction. A sentence with another name

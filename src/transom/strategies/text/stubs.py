@@ -13,8 +13,8 @@ from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.passages import joined
-from transom.strategies.truncation import Counts, Form, Spot, halves, shorten
+from transom.strategies.digest.passages import joined
+from transom.strategies.text.truncation import Counts, Form, Spot, halves, shorten
 
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
 ENDS = 1_000  # characters at either end of a result in which it says how it ended

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, User
-from transom.strategies.identifiers import names_in
+from transom.strategies.text.identifiers import names_in
 
 MOST, SHORT = 400, 160
 """Characters of the longest sentence (a longer one is material), and of a text whose sentences lean on each other."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import takewhile
 
-from transom.strategies.passages import Passage
+from transom.strategies.digest.passages import Passage
 
 TAG = 8
 """Tokens that name the entry before its first passage."""

@@ -19,10 +19,10 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, User
 from transom.core.view import View
-from transom.strategies.identifiers import MOST, names_in, names_of
-from transom.strategies.passages import MARGIN, Passage, arguments, readable, split
-from transom.strategies.stubs import tool_words
-from transom.strategies.terms import words_in
+from transom.strategies.digest.passages import MARGIN, Passage, arguments, readable, split
+from transom.strategies.text.identifiers import MOST, names_in, names_of
+from transom.strategies.text.stubs import tool_words
+from transom.strategies.text.terms import words_in
 
 REACH = 256_000
 """Tokens of a log that are indexed: what a choice may look at in the time that a cut has."""

@@ -15,10 +15,10 @@ from transom.core.message import Assistant, Fact, User, role_of
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.coverage import Choice
-from transom.strategies.index import Index
+from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import Passage, joined, readable, stretches, wider
 from transom.strategies.omission import span, stays
-from transom.strategies.passages import Passage, joined, readable, stretches, wider
 
 HEADER = 40
 """Tokens of a digest's first line, about."""

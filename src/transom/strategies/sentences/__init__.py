@@ -1,0 +1,1 @@
+"""Sentences of users and models: how much each matters, and which a later one has replaced."""

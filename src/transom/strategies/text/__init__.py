@@ -1,0 +1,1 @@
+"""Texts: names and words in them, shortened forms, and stubs of tool results."""
