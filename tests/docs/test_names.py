@@ -1,0 +1,118 @@
+"""One word, one meaning: the places of docs/names.md exist, and old words stay out of the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "transom"
+ROWS = re.findall(
+    r"^\| (?!term)([^|]+) \| ([^|]+) \| `([^`|]+)` \|$", (ROOT / "docs" / "names.md").read_text(), re.MULTILINE
+)
+
+NOUNS = {"caching", "grounding", "masking", "reasoning", "rendering", "testing", "opening"}
+"""Standard nouns of the field that end in -ing."""
+
+RETIRED = frozenset(
+    {
+        "Ahead",
+        "Aim",
+        "Cut",
+        "Losses",
+        "Stretch",
+        "Tally",
+        "_dressed",
+        "_looks",
+        "_put",
+        "_revoid",
+        "_touch",
+        "binds",
+        "fold_over",
+        "kid_at",
+        "refilled",
+        "resized",
+        "stow",
+        "view_of",
+    }
+)
+"""Identifiers that had a meaning of their own, and have a better name now."""
+
+RETIRED_WORDS = frozenset({"aim", "handing", "saying", "stow", "telling"})
+"""Words that no identifier contains."""
+
+RETIRED_FOLDERS = frozenset({"drive", "recall"})
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """What a module gives a name to: classes, functions, parameters, variables, attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(asname=str(name)):
+                yield name
+            case _:
+                pass
+
+
+def words_of(name: str) -> set[str]:
+    """The words of an identifier: snake_case and CamelCase."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def old_words(code: str) -> set[str]:
+    """The identifiers of a module that should have another name."""
+    return {name for name in names_in(ast.parse(code)) if name in RETIRED or words_of(name) & RETIRED_WORDS}
+
+
+def has(tree: ast.Module | ast.ClassDef, path: list[str]) -> bool:
+    """Whether a module or a class defines a name, and that name the next."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                if name == path[0]:
+                    return len(path) == 1 or (isinstance(node, ast.ClassDef) and has(node, path[1:]))
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                if name == path[0]:
+                    return len(path) == 1
+            case _:
+                pass
+    return False
+
+
+@pytest.mark.parametrize(("term", "place"), [(term, place) for term, _, place in ROWS])
+def test_each_term_lives_where_the_page_says(term: str, place: str) -> None:
+    name, _, inside = place.partition(":")
+    assert (SOURCE / name).exists(), f"{term}: there is no {name}"
+    if inside:
+        tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+        assert has(tree, inside.split(".")), f"{term}: {name} has no {inside}"
+
+
+def test_each_term_is_explained_once() -> None:
+    terms = [term for term, _, _ in ROWS]
+    assert len(terms) == len(set(terms)) > 40
+    listed = [line for line in (ROOT / "docs" / "names.md").read_text().splitlines() if line.startswith("|")]
+    tables = sum(line.startswith("|---") for line in listed)
+    assert len(listed) == len(ROWS) + 2 * tables, "each row has a term, a meaning and one place"
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: file.relative_to(SOURCE).as_posix())
+def test_old_words_stay_out(file: Path) -> None:
+    assert old_words(file.read_text(encoding="utf-8")) == set()
+    assert not file.stem.endswith("ing") or file.stem.rpartition("_")[2] in NOUNS
+    assert not RETIRED_FOLDERS.intersection(file.relative_to(SOURCE).parts)
+
+
+def test_an_old_word_would_be_found() -> None:
+    code = "class Cut: pass\ndef stow_all(aims, aim): self.telling = x\nimport a as Ahead\nfor view_of in x: cut = 1"
+    assert old_words(code) == {"Cut", "stow_all", "aim", "telling", "Ahead", "view_of"}
