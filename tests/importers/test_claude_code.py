@@ -82,51 +82,86 @@ def test_parallel_calls_with_answers_between_their_lines(session, last):
     assert ANTHROPIC.violations({"messages": found[0].messages[:-1]}) == []
 
 
-def test_a_branch_that_was_taken_back_is_left_out(session):
+def test_what_was_taken_back_is_left_out(session):
+    """Also what its lines hang on it by a line between, and what follows without a parent."""
     found, skipped = session(
         user("u1", None, "Start."),
         assistant("a1", "u1", "msg_1", text("Ready.")),
-        user("b1", "a1", "First attempt."),
+        {"type": "progress", "uuid": "p1", "parentUuid": "a1", "sessionId": "s"},
+        user("b1", "p1", "First attempt."),
         assistant("b2", "b1", "msg_2", call("t1")),
         user("b3", "b2", [result("t1", "oops")]),
+        assistant("b4", "never written", "msg_3", text("Oops.")),
+        user("b5", "b4", "And again."),
+        assistant("b6", "b5", "msg_4", text("Oops again.")),
+        user("b7", "b4", "And once more."),
         user("c1", "a1", "Second attempt."),
-        assistant("c2", "c1", "msg_3", text("Better.")),
+        assistant("c2", "c1", "msg_5", text("Better.")),
     )
     contents = [message["content"] for message in found[0].messages]
     assert contents == ["Start.", [text("Ready.")], "Second attempt.", [text("Better.")]]
-    assert skipped == ["0a1b.jsonl: left out 3 messages of branches that were taken back"]
+    assert skipped == ["0a1b.jsonl: left out 7 messages of branches that were taken back"]
 
 
-def test_a_compaction_of_claude_code_keeps_what_was_before_it(session):
-    """The boundary has no parent; its logical parent may come after it, where messages were kept."""
-    found, skipped = session(
-        user("u1", None, "Start."),
-        assistant("a1", "u1", "msg_1", text("Ready.")),
-        user("b1", "a1", "Taken back."),
-        user("c1", "a1", "Go on."),
-        {
-            "type": "system",
-            "subtype": "compact_boundary",
-            "uuid": "cb",
-            "parentUuid": None,
-            "logicalParentUuid": "a2",
-            "isSidechain": False,
-            "compactMetadata": {"trigger": "auto", "preTokens": 150000},
-        },
-        user("cs", "cb", "This session is being continued …", isCompactSummary=True, isVisibleInTranscriptOnly=True),
-        assistant("a2", "cs", "msg_2", text("Going on.")),
-        user("u3", "a2", "Thanks."),
-    )
-    contents = [message["content"] for message in found[0].messages]
-    assert contents == [
-        "Start.",
-        [text("Ready.")],
-        "Go on.",
-        "This session is being continued …",
-        [text("Going on.")],
-        "Thanks.",
-    ]
-    assert skipped == ["0a1b.jsonl: left out 1 message of branches that were taken back"]
+START = [user("u1", None, "Start."), assistant("a1", "u1", "msg_1", text("Ready."))]
+BOUNDARY = {
+    "type": "system",
+    "subtype": "compact_boundary",
+    "uuid": "cb",
+    "parentUuid": None,
+    "logicalParentUuid": "zz",
+}
+SUMMARY = user("cs", "cb", "This session is being continued …", isCompactSummary=True)
+FORKS = {
+    "a prompt that nobody answered": [user("b1", "a1", "Go."), user("c1", "a1", "Go, please.")],
+    "a turn that was tried again": [
+        user("b1", "a1", "Go."),
+        {"type": "attachment", "uuid": "p1", "parentUuid": "b1", "sessionId": "s", "attachment": {"type": "date"}},
+        assistant("b2", "p1", "msg_2", text("Gone.")),
+        {"type": "system", "subtype": "api_error", "uuid": "e1", "parentUuid": "p1", "sessionId": "s"},
+        user("c1", "e1", "Further."),
+    ],
+    "a hook between": [
+        user("b1", "a1", "Go."),
+        assistant("b2", "b1", "msg_2", call("t1")),
+        {"type": "progress", "uuid": "p1", "parentUuid": "b2", "sessionId": "s"},
+        user("b3", "p1", [result("t1", "fine")]),
+        assistant("b4", "p1", "msg_3", text("Gone.")),
+        user("b5", "b3", "Further."),
+    ],
+    "parents that were never written": [
+        user("b1", "x1", "Go."),
+        assistant("b2", "x2", "msg_2", text("Gone.")),
+        user("b3", None, "Further."),
+        assistant("b4", "x3", "msg_3", text("Further gone.")),
+        user("b5", None, "Thanks."),
+    ],
+    "words of the harness": [
+        user("b1", "a1", "<task-notification>", isMeta=True),
+        assistant("b2", "b1", "msg_2", text("Noted.")),
+        user("c1", "a1", "Go."),
+    ],
+    "two agents that begin behind the same hook": [
+        {"type": "progress", "uuid": "p1", "parentUuid": None, "isSidechain": True, "agentId": "e1"},
+        user("b1", "p1", "Look.", agentId="e1"),
+        assistant("b2", "b1", "msg_2", text("Fine.")),
+        user("c1", "p1", "Look again."),
+    ],
+    "a stale parent behind a compaction": [
+        user("b1", "a1", "Go."),
+        assistant("b2", "b1", "msg_2", text("Gone.")),
+        BOUNDARY,
+        SUMMARY,
+        user("c1", "a1", "Further."),
+    ],
+}
+
+
+@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
+def test_other_forks_take_nothing_back(session, fork):
+    found, skipped = session(*START, *fork)
+    held = [line["message"]["content"] for line in (*START, *fork) if "message" in line]
+    assert ([message["content"] for message in found[0].messages], skipped) == (held, [])
 
 
 def test_subagents_are_conversations_of_their_own(session):

@@ -1,9 +1,13 @@
 """Claude Code session files: `~/.claude/projects/<project>/<session>.jsonl`, one event a line.
 
 A line of type `user` or `assistant` holds a message in Anthropic's words. One message of the model takes several lines
-with the same `message.id`, one for each block; they become one message, at the place of the first. The lines form a
-tree by `parentUuid`: after a rewind, the branch that was taken back is still in the file and is left out here. Lines of
-subagents (`isSidechain`) are conversations of their own.
+with the same `message.id`, one for each block; they become one message, at the place of the first. Lines of subagents
+(`isSidechain`) are conversations of their own.
+
+The order of the file is the order of the conversation. The lines also form a tree by `parentUuid`, but its forks say
+little: answers to parallel calls, hooks and retries make some, and parents are named that were never written. Only one
+kind means that something was taken back: two prompts of the user behind the same message, the first of them answered.
+Everything that follows from the first is left out here.
 
 After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. It is kept like any
 other message; so is everything before it.
@@ -35,12 +39,11 @@ class Chain(Struct, frozen=True, kw_only=True):
 
 
 class _Entry(Struct, frozen=True, kw_only=True):
-    """A line that holds a message. `calls`: ids of its tool calls; `answers`: ids of the calls it answers."""
+    """A line that holds a message. `answers`: ids of the calls it answers."""
 
     uuid: str
     message: Raw
     message_id: str
-    calls: list[str]
     answers: list[str]
 
 
@@ -52,45 +55,77 @@ def is_line(value: object) -> bool:
 
 def chains(lines: Iterable[object]) -> Iterator[Chain]:
     """The conversations of a session: its own first, then one for each subagent."""
-    tree = _Tree()
+    session = _Session()
     for line in lines:
-        tree.add(as_dict(line))
-    for name, entries in sorted(tree.entries.items(), key=lambda item: item[0] != ""):
-        kept = tree.active(entries)
+        session.add(as_dict(line))
+    taken_back = session.taken_back()
+    for name, entries in sorted(session.entries.items(), key=lambda item: item[0] != ""):
+        kept = [entry for entry in entries if entry.uuid not in taken_back]
         yield Chain(name=name, messages=_merged(kept), dropped=len(entries) - len(kept))
 
 
-class _Tree:
+class _Session:
     """The lines so far: messages by conversation, and which line follows which."""
 
     def __init__(self) -> None:
         self.entries: dict[str, list[_Entry]] = {}
-        self._parents: dict[str, str] = {}
-        self._before: dict[str, str] = {}  # the line before in the file, of the same conversation
+        self._before: dict[str, str] = {}  # a line's parent; if that is not in the file, the line before it
+        self._message: dict[str, str] = {}  # the last message up to a line
+        self._turns: set[str] = set()  # the lines of the model
+        self._replaced: set[str] = set()  # prompts behind whose message there is another prompt
+        self._prompts: dict[tuple[str, int], str] = {}  # the last prompt behind a message, between two compactions
         self._chains: dict[str, str] = {}
-        self._last: dict[str, str] = {}
+        self._last: dict[str, str] = {}  # the last line of each conversation
+        self._compactions = self._sides = 0
 
     def add(self, line: Raw) -> None:
+        """Take the next line."""
         uuid, parent = text(line, "uuid"), text(line, "parentUuid")
-        if uuid in self._parents:
+        if uuid in self._before:
             return  # a resumed session repeats lines
-        chain = self._chain(line, parent)
-        if uuid:
-            self._parents[uuid] = parent
-            self._before[uuid] = self._last.get(chain, "")
-            self._chains[uuid] = chain
-            self._last[chain] = uuid
-        message = _message(line)
+        chain, message = self._chain(line, parent), _message(line)
+        self._compactions += line.get("subtype") == "compact_boundary"
+        if message is None and not uuid:
+            return
         if message is not None:
-            blocks = _blocks(message)
+            results = [block for block in _blocks(message) if block.get("type") == "tool_result"]
             entry = _Entry(
                 uuid=uuid,
                 message={"role": message["role"], "content": message["content"]},
                 message_id=text(message, "id"),
-                calls=[text(block, "id") for block in blocks if block.get("type") == "tool_use"],
-                answers=[text(block, "tool_use_id") for block in blocks if block.get("type") == "tool_result"],
+                answers=[text(block, "tool_use_id") for block in results],
             )
             self.entries.setdefault(chain, []).append(entry)
+            self._note(line, entry, parent)
+        if uuid:
+            self._before[uuid] = parent if parent in self._before else self._last.get(chain, "")
+            self._message[uuid] = uuid if message is not None else self._message.get(self._before[uuid], "")
+            self._chains[uuid] = chain
+            self._last[chain] = uuid
+
+    def _note(self, line: Raw, entry: _Entry, parent: str) -> None:
+        """Remember the turns of the model, and prompts of the user that came twice behind the same message."""
+        if entry.message["role"] == "assistant":
+            self._turns.add(entry.uuid)
+        elif (
+            not entry.answers and self._message.get(parent) and not (line.get("isMeta") or line.get("isCompactSummary"))
+        ):
+            place = self._message[parent], self._compactions
+            if place in self._prompts:
+                self._replaced.add(self._prompts[place])
+            self._prompts[place] = entry.uuid
+
+    def taken_back(self) -> set[str]:
+        """The lines of every prompt that was replaced by another after the model had answered it."""
+        branch: dict[str, str] = {}
+        answered: set[str] = set()
+        for uuid, before in self._before.items():
+            root = branch.get(before, "") or (uuid if uuid in self._replaced else "")
+            if root:
+                branch[uuid] = root
+                if uuid in self._turns:
+                    answered.add(root)
+        return {uuid for uuid, root in branch.items() if root in answered}
 
     def _chain(self, line: Raw, parent: str) -> str:
         """The name of the conversation that a line belongs to."""
@@ -99,36 +134,9 @@ class _Tree:
             return ""
         if agent := agent or text(line, "agentId"):
             return agent
-        known = self._chains.get(parent, "")  # older files do not name the agent: its first line has no parent
-        return known or f"side-{1 + len({name for name in self._chains.values() if name.startswith('side-')})}"
-
-    def active(self, entries: list[_Entry]) -> list[_Entry]:
-        """The entries that the last one follows, and what belongs to them: the other blocks of a message of theirs,
-        and every answer to their calls (answers to parallel calls are leaves of the tree)."""
-        path = self._path(entries[-1].uuid)
-        said = {entry.message_id for entry in entries if entry.uuid in path and entry.message_id}
-        calls = {
-            call for entry in entries if entry.uuid in path or entry.message_id in said for call in entry.calls if call
-        }
-        return [
-            entry
-            for entry in entries
-            if not entry.uuid or entry.uuid in path or entry.message_id in said or not calls.isdisjoint(entry.answers)
-        ]
-
-    def _path(self, uuid: str) -> set[str]:
-        """A line and all before it. A line without a known parent (a compaction, a resumed session) follows the one
-        before it in the file."""
-        path: set[str] = set()
-        while uuid:
-            path.add(uuid)
-            parent = self._parents[uuid]
-            if parent not in self._parents or parent in path or self._chains[parent] != self._chains[uuid]:
-                parent = self._before[uuid]
-                while parent in path:
-                    parent = self._before[parent]
-            uuid = parent
-        return path
+        if not self._chains.get(parent):  # older files do not name the agent: its first line has no parent
+            self._sides += 1
+        return self._chains.get(parent) or f"side-{self._sides}"
 
 
 def _message(line: Raw) -> Raw | None:
