@@ -267,6 +267,16 @@ def test_a_conversation_is_handed_out_before_the_rest_is_read(tmp_path):
     assert shares[-1] == 1
 
 
+def test_the_example_of_the_page_works_and_its_table_has_every_format(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    (tmp_path / "chats").mkdir()
+    (tmp_path / "chats" / "one.jsonl").write_text(jsonl({"id": "one", "messages": CHAT}))
+    monkeypatch.chdir(tmp_path)
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out == "one openai 3 2\n"
+    assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
+
+
 def test_real_request_bodies_are_what_their_address_says(data: Path):
     """Every recorded request to one of the four APIs is recognised as that API's, and its dialect can read it."""
     wrong = []
