@@ -6,9 +6,7 @@ from bisect import bisect_left
 
 from msgspec.structs import replace
 
-from transom.core.message import Head
 from transom.importers.recorded import Recorded
-from transom.wire.openai import OPENAI_CHAT
 from transom.wire.openai.render import message
 from transom.wire.translate import adopted
 
@@ -21,10 +19,8 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
     head, facts = recorded.facts()
-    messages = OPENAI_CHAT.render_head(Head(messages=tuple(head)))
-    begin = len(messages)
-    messages += [message(adopted(fact, "")) for _, fact in facts]
-    places = [at for at, _ in facts]
+    messages = [message(adopted(fact, "")) for fact in (*head, *(fact for _, fact in facts))]
+    begin, places = len(head), [at for at, _ in facts]
 
     def moved(at: int) -> int:
         """Where the first message is now that stood at or behind this position."""

@@ -1,0 +1,45 @@
+"""A conversation of any dialect in OpenAI Chat's words."""
+
+from __future__ import annotations
+
+from transom.importers import LabelledQuestion, Recorded
+from transom.importers.chat import as_openai_chat
+
+CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {"path": "."}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a b"}
+
+
+def test_messages_and_the_places_of_questions():
+    """A message that holds a result and words is two messages of a chat."""
+    recorded = Recorded(
+        id="one",
+        format="anthropic",
+        dialect="anthropic",
+        system="Be brief.",
+        messages=[
+            {"role": "user", "content": "Count."},
+            {"role": "assistant", "content": [CALL]},
+            {"role": "user", "content": [RESULT, {"type": "text", "text": "And now?"}]},
+            {"role": "assistant", "content": "Two."},
+        ],
+        questions=(LabelledQuestion(index=0, text="How many?", asked_at=3, answer="2", evidence=(0, 2)),),
+        source="one.json",
+    )
+    called = {"id": "t1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"."}'}}
+    chat = as_openai_chat(recorded)
+    assert chat == Recorded(
+        id="one",
+        format="anthropic",
+        dialect="openai",
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Count."},
+            {"role": "assistant", "content": None, "tool_calls": [called]},
+            {"role": "tool", "content": "a b", "tool_call_id": "t1"},
+            {"role": "user", "content": "And now?"},
+            {"role": "assistant", "content": "Two."},
+        ],
+        questions=(LabelledQuestion(index=0, text="How many?", asked_at=5, answer="2", evidence=(1, 3)),),
+        source="one.json",
+    )
+    assert as_openai_chat(chat) is chat
