@@ -49,7 +49,9 @@ def bodies(n: int) -> Iterator[Body]:
 
 def entries(n: int) -> Iterator[Entry]:
     for seq, body in enumerate(bodies(n)):
-        yield Entry(seq=seq, at=1e9 + seq, body=body, tokens=FormatCounter(COUNTER).body(body), counter=COUNTER.name)
+        yield Entry(
+            seq=seq, at=1e9 + seq, body=body, tokens=FormatCounter(COUNTER).count_body(body), counter=COUNTER.name
+        )
 
 
 def build(path: str, n: int) -> None:

@@ -145,7 +145,7 @@ def count(all_said: list[list[Said]], dialect: Dialect, counter: Known) -> None:
     read = {"user": dialect.parse_user, "observe": dialect.parse_reply, "tool_result": dialect.parse_tool_result}
     for turn in all_said:
         for verb, given in turn:
-            measure.body(read[verb](*given))
+            measure.count_body(read[verb](*given))
 
 
 def ideal(all_turns: list[list[dict[str, Any]]], counter: Known, budget: int) -> list[float]:

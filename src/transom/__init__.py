@@ -17,6 +17,7 @@ from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.core.tokens import TokenCounter
+from transom.core.tool import Tool
 from transom.errors import (
     BudgetImpossible,
     Conflict,
@@ -42,6 +43,7 @@ __all__ = [
     "StoreDamaged",
     "StoreUnavailable",
     "TokenCounter",
+    "Tool",
     "TransomError",
     "UnknownLog",
     "Window",

@@ -45,8 +45,8 @@ NO_CALLS = [
         "window: tools holds nan, which is not JSON",
     ),
     (lambda conv: conv.window(tools=[DEEP]), InvalidMessage, "window: tools is nested more than 100 levels deep"),
-    (lambda conv: conv.window(tools="x"), InvalidMessage, "window: tools must be a list of objects, not str"),
-    (lambda conv: conv.window(tools=["x"]), InvalidMessage, "window: tools[0] must be an object, not str"),
+    (lambda conv: conv.window(tools="x"), InvalidMessage, "window: tools must be a list of Tools or objects, not str"),
+    (lambda conv: conv.window(tools=["x"]), InvalidMessage, "window: tools[0] must be a Tool or an object, not str"),
     (
         lambda conv: conv.window(says={"": "x"}),
         InvalidMessage,
@@ -63,7 +63,7 @@ NO_CALLS = [
         "window: says: the word for 'mode' must be a text, not int",
     ),
     (lambda conv: conv.window(says="x"), InvalidMessage, "window: says must map keys to texts, not str"),
-    (lambda conv: conv.dry_run(tools="x"), InvalidMessage, "window: tools must be a list of objects, not str"),
+    (lambda conv: conv.dry_run(tools="x"), InvalidMessage, "window: tools must be a list of Tools or objects, not str"),
     (lambda conv: conv.pin("a"), InvalidEdit, "pin: the number of an entry is needed, not str"),
     (lambda conv: conv.pin(True), InvalidEdit, "pin: the number of an entry is needed, not bool"),
     (lambda conv: conv.undo("a"), InvalidEdit, "undo: the number of an entry is needed, not str"),
@@ -106,7 +106,7 @@ def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, se
 
 
 def test_fit_checks_its_tools():
-    with pytest.raises(InvalidMessage, match=r"window: tools must be a list of objects, not str"):
+    with pytest.raises(InvalidMessage, match=r"window: tools must be a list of Tools or objects, not str"):
         transom.fit([], tools="x")
 
 

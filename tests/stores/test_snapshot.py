@@ -80,7 +80,7 @@ class Story:
     def add(self, body: Body) -> None:
         seq, hidden = len(self.entries), self.chance.random() < 0.03
         counted = self.chance.random() < 0.7 and not isinstance(body, Trim)
-        tokens, name = (FormatCounter(COUNTER).body(body), COUNTER.name) if counted else ((), "")
+        tokens, name = (FormatCounter(COUNTER).count_body(body), COUNTER.name) if counted else ((), "")
         meta = Meta(include_in_context=False) if hidden else None
         self.entries.append(Entry(seq=seq, at=float(seq), body=body, tokens=tokens, counter=name, meta=meta))
         self.view = apply(self.view.with_log(Entries(self.entries)), self.entries[-1:])

@@ -55,4 +55,4 @@ def test_what_is_no_picture_has_no_size(data):
     ],
 )
 def test_what_it_costs(dialect, size, tokens):
-    assert dialect_named(dialect).format_counter(WordCounter()).part(media(png(*size), dialect)) == tokens
+    assert dialect_named(dialect).format_counter(WordCounter()).count_part(media(png(*size), dialect)) == tokens

@@ -12,8 +12,9 @@ from transom.cli.streams import one_line, say
 from transom.core.message import Instruction, Raw
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import FORMATS, Reader, Recorded, read
-from transom.importers.tools import translated_tools
 from transom.wire.dialect import Placed
+from transom.wire.dialects import dialect_named
+from transom.wire.tools import tools_in
 
 STDIN = Path("-")
 LISTED = 8
@@ -55,8 +56,10 @@ def readable(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded
 
 
 def tools_for(record: Recorded, dialect: str) -> list[Raw]:
-    """The tools of a recorded conversation, as a request in this dialect has them."""
-    return translated_tools(record.tools, record.dialect, dialect)
+    """The tools of a recorded conversation as a request in this dialect has them. A provider's own tools are left out
+    elsewhere."""
+    known = [tool for tool in record.tools if record.dialect == dialect or tools_in(tool)]
+    return dialect_named(dialect).render_tools(known)
 
 
 def name_of(file: Path) -> str:

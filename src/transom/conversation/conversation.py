@@ -311,7 +311,7 @@ class Conversation:
         self._must_be_open()
         body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
         n, measure = self._folded.length + len(self._ahead), self._folded.counter
-        tokens = measure.body(body)
+        tokens = measure.count_body(body)
         entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
         try:
             self.log.append((entry,), n)

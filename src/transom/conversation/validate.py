@@ -8,6 +8,7 @@ from typing import Any, cast
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.message import Fact, Raw
+from transom.core.tool import Tool
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
 from transom.wire.checks import owned
 
@@ -68,13 +69,14 @@ def content(where: str, value: object) -> str | list[Any] | Raw:
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     """`known` if the tool schemas are the same, else a copy of them, sure to be JSON. Raises InvalidMessage."""
     if not isinstance(tools, (list, tuple)):
-        raise InvalidMessage("window", f"tools must be a list of objects, not {_shown(tools)}")
-    wanted = list(cast("Sequence[object]", tools))
+        raise InvalidMessage("window", f"tools must be a list of Tools or objects, not {_shown(tools)}")
+    given = cast("Sequence[object]", tools)
+    wanted = [tool.schema() if isinstance(tool, Tool) else tool for tool in given]
     if wanted == list(known):
         return known
     for at, tool in enumerate(wanted):
         if not isinstance(tool, dict):
-            raise InvalidMessage("window", f"tools[{at}] must be an object, not {_shown(tool)}")
+            raise InvalidMessage("window", f"tools[{at}] must be a Tool or an object, not {_shown(tool)}")
     return tuple(owned({"tools": wanted}, "window")["tools"])
 
 

@@ -70,14 +70,14 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
     """The root of all facts: content parts, their wire shape, and what else came with them.
 
-    `dialect` names the provider API whose words `shape`, `extra` and raw parts are ("": OpenAI chat): only there do
-    they come out again. `apart`: it came as a message of its own where the dialect would join it to the one before.
+    `shape`, `extra` and raw parts are in the format of `dialect`, and come out again only there. `separate`: it came as
+    a message of its own where the dialect would join it to the one before.
     """
 
     parts: tuple[Part, ...] = ()
     shape: Shape = "text"
     extra: Raw | None = None
-    dialect: str = ""
+    dialect: str = "openai"
     separate: bool = field(default=False, name="apart")
 
 
@@ -150,7 +150,10 @@ class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="head"):
-    """What stands before the conversation: instructions verbatim, and the tool schemas of the request."""
+    """What stands before the conversation: instructions, and the tools of the request.
+
+    A tool is the dict that was given, in the format of any provider, or the `schema` of a `Tool`.
+    """
 
     messages: tuple[Instruction, ...] = ()
     tools: tuple[Raw, ...] = ()

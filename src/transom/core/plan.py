@@ -264,7 +264,7 @@ class _Cutter:
         """What must still be said before this request."""
         size = ZERO
         for note in _due(self.draft.view, self.says):
-            size = size.plus(fact_size(note, self.draft.view.counter.body(note)))
+            size = size.plus(fact_size(note, self.draft.view.counter.count_body(note)))
         return size
 
     def _used(self) -> Size:
@@ -401,7 +401,7 @@ class _Cutter:
         scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
         bill = {"head": of(self._head())}
         if which == "tokens" and view.head_entry is not None:
-            bill["tools"] = view.counter.tools(view.head.tools)
+            bill["tools"] = view.counter.count_tools(view.head.tools)
             bill["head"] -= bill["tools"]
         if shown:
             bill["notes"] = of(self._words())

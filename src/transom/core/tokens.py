@@ -29,6 +29,7 @@ from transom.core.message import (
     parts_of,
     strings_in,
 )
+from transom.core.tool import is_neutral
 from transom.texts import UNNAMED, gap
 
 MESSAGE_TOKENS = 4
@@ -42,6 +43,9 @@ SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
 
 MESSAGE_BYTES = 32
 """What a message costs on the wire beside its texts: braces, keys, role."""
+
+TOOL_BYTES = 40
+"""The most that a provider's format adds to a neutral tool."""
 
 
 class TokenCounter(Protocol):
@@ -126,33 +130,34 @@ def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
 
 
 class FormatCounter:
-    """How a dialect counts: what texts, parts and messages cost, given a tokenizer. This one is OpenAI chat's.
+    """What texts, parts and messages cost in a dialect, given a tokenizer. This one counts for OpenAI chat.
 
-    `name` goes with every stored count: counts of another name are made again. `dialect`: whose facts are its own.
-    `request`: what a request costs beside its messages. `place`: the most that the label of a foreign call costs.
+    `name` is stored with every count: an entry with counts under another name is counted again. `dialect`: facts of
+    this dialect are its own, all others are foreign. `request`: the cost of a request beside its messages. `place`: the
+    most that the label of a foreign call costs.
     """
 
     request = REQUEST_TOKENS
     place = 0
 
-    def __init__(self, counter: TokenCounter, dialect: str = "", name: str = "") -> None:
+    def __init__(self, counter: TokenCounter, dialect: str = "openai", name: str = "") -> None:
         variant = name or dialect
-        self.name = f"{counter.name}/{variant}" if variant else counter.name
+        self.name = counter.name if variant == "openai" else f"{counter.name}/{variant}"
         self.counter, self.count, self.dialect = counter, counter.count, dialect
 
-    def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+    def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
         """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its `shown` form."""
         if isinstance(body, Fact):
-            return (self.envelope(body), *map(self.part, parts_of(body)))
+            return (self.count_envelope(body), *map(self.count_part, parts_of(body)))
         if isinstance(body, Fold):
             return (MESSAGE_TOKENS + self.count(body.text),)
         if isinstance(body, Trim) and shown is not None:
-            return (self.part(shown),)
+            return (self.count_part(shown),)
         if isinstance(body, Head):
-            return (sum(sum(self.body(message)) for message in body.messages) + self.tools(body.tools),)
+            return (sum(sum(self.count_body(message)) for message in body.messages) + self.count_tools(body.tools),)
         return ()
 
-    def part(self, part: Addressed) -> int:
+    def count_part(self, part: Addressed) -> int:
         """Tokens of one addressed part."""
         if isinstance(part, (Text, Reasoning)):
             return self.count(part.text)
@@ -162,7 +167,7 @@ class FormatCounter:
             return MEDIA_TOKENS
         return sum(map(self.count, strings_in(part.raw)))
 
-    def envelope(self, fact: Fact) -> int:
+    def count_envelope(self, fact: Fact) -> int:
         """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
         count, tokens = self.count, MESSAGE_TOKENS
         if isinstance(fact, Assistant):
@@ -179,7 +184,7 @@ class FormatCounter:
                 tokens += sum(map(count, strings_in(fact.extra.get(key))))
         return tokens
 
-    def tools(self, tools: Sequence[Raw]) -> int:
+    def count_tools(self, tools: Sequence[Raw]) -> int:
         """Tool schemas, each as compact JSON."""
         return sum(self.count(plain(tool).decode()) for tool in tools)
 
@@ -188,7 +193,8 @@ def head_size(head: Head, tokens: int) -> Size:
     """The size of a head whose tokens are known."""
     messages = len(head.messages)
     size = sum(fact_size(message, (0,)).bytes for message in head.messages)
-    return Size(tokens, size + sum(len(plain(tool)) for tool in head.tools), 0, messages)
+    size += sum(len(plain(tool)) + (TOOL_BYTES if is_neutral(tool) else 0) for tool in head.tools)
+    return Size(tokens, size, 0, messages)
 
 
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:

@@ -248,7 +248,7 @@ class View(Struct, eq=False):
         if isinstance(body, Trim) and self.slot_of(body.entry) is not None:  # else it does not apply
             found = find_part(self.fetch(body.entry), body.part)
             form = apply_trim(found[0], body) if found else None
-        return self.counter.body(body, form)
+        return self.counter.count_body(body, form)
 
     def open_unit(self, key: int) -> Unit:
         """The unit with this key, which has open calls, so that no fold holds it."""

@@ -57,7 +57,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
         if isinstance(fact, Assistant):
             tools.update((call.id, call.name) for call in fact.calls)
         made = provider_message_to_entry(
-            message(adopted(fact, "")),
+            message(adopted(fact, "openai")),
             evaluation_id=evaluation_uuid(meta.evaluation_id),
             sequence=meta.sequence,
             created_at=datetime.fromtimestamp(entry.at, UTC),

@@ -5,19 +5,6 @@ from transom.readback.matches import Found, grep
 from transom.readback.mirror import mirror
 from transom.readback.pages import Page, read
 from transom.readback.references import Reference, parse
-from transom.readback.tools import TOOLS, answer, bound, tools_in
+from transom.readback.tools import TOOLS, answer, bound
 
-__all__ = [
-    "TOOLS",
-    "Found",
-    "Page",
-    "Reference",
-    "answer",
-    "bound",
-    "grep",
-    "list_entries",
-    "mirror",
-    "parse",
-    "read",
-    "tools_in",
-]
+__all__ = ["TOOLS", "Found", "Page", "Reference", "answer", "bound", "grep", "list_entries", "mirror", "parse", "read"]

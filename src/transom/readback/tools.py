@@ -15,6 +15,7 @@ from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.tokens import replace_surrogates
+from transom.core.tool import Tool
 from transom.errors import InvalidSetting
 from transom.readback.content import escaped
 from transom.readback.entry_list import ENTRIES, list_entries
@@ -76,32 +77,18 @@ ASKED: dict[str, type[Asked]] = {READ: ReadBack, GREP: GrepBack, LIST: ListBack}
 """What each tool is asked with, and so its schema."""
 
 
-def _schema(tool: str, kind: type[Asked]) -> Raw:
-    """The tool as OpenAI's chat API describes it."""
+def _tool(name: str, kind: type[Asked]) -> Tool:
     _, found = msgspec.json.schema_components((kind,))
     parameters: Raw = {key: found[kind.__name__][key] for key in ("type", "properties", "required")}
-    says = " ".join((kind.__doc__ or "").split())
-    function = {"name": tool, "description": says, "parameters": {**parameters, "additionalProperties": False}}
-    return {"type": "function", "function": function}
+    return Tool(
+        name=name,
+        description=" ".join((kind.__doc__ or "").split()),
+        parameters={**parameters, "additionalProperties": False},
+    )
 
 
-TOOLS: tuple[Raw, ...] = tuple(_schema(tool, kind) for tool, kind in ASKED.items())
-"""The tool definitions, for `window(tools=…)` and the request."""
-
-
-def tools_in(dialect: str) -> list[Raw]:
-    """The tool definitions as a provider's request takes them."""
-    plain = [tool["function"] for tool in TOOLS]
-    if dialect == "anthropic":
-        names = ("name", "description")
-        return [{**{name: tool[name] for name in names}, "input_schema": tool["parameters"]} for tool in plain]
-    if dialect == "gemini":
-        return [{"functionDeclarations": [{**tool, "parameters": _open(tool["parameters"])} for tool in plain]}]
-    return [{"type": "function", **tool} for tool in plain] if "responses" in dialect else list(TOOLS)
-
-
-def _open(schema: Raw) -> Raw:
-    return {key: value for key, value in schema.items() if key != "additionalProperties"}  # Gemini knows no such key
+TOOLS: tuple[Tool, ...] = tuple(_tool(name, kind) for name, kind in ASKED.items())
+"""The tools, to be given to a request beside the caller's own."""
 
 
 def bound(budget: Budget) -> int:

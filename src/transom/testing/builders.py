@@ -102,7 +102,7 @@ def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter,
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
         found = find_part(log[body.entry], body.part)
         form = apply_trim(found[0], body) if found else None
-    tokens = FormatCounter(counter).body(body, form)
+    tokens = FormatCounter(counter).count_body(body, form)
     return Entry(seq=len(log), at=at, body=body, tokens=tokens, counter=counter.name, meta=meta)
 
 

@@ -9,35 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Slot, Unit
-from transom.wire.turns import without_surrogates
+from transom.wire.tools import CHAT, rendered_tools
+from transom.wire.turns import Rendered, without_surrogates
+from transom.wire.validation import Violation
+
+__all__ = ["Dialect", "Placed", "Rendered", "Violation"]
 
 Placed = tuple[int, Fact]
 """A fact with its position in the list it came from."""
-
-
-class Rendered(NamedTuple):
-    """A rendered message. `joins` false: it stays a message of its own, even after a neighbour of the same role."""
-
-    message: Raw
-    joins: bool = True
-
-
-class Violation(Struct, frozen=True):
-    """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
-
-    `rule` is the number in that API's list of rules, or a word for a rule without a number.
-    """
-
-    rule: str
-    index: int
-    why: str
 
 
 class Dialect(Struct, frozen=True):
@@ -112,9 +97,18 @@ class Dialect(Struct, frozen=True):
 
     # ---- requests
 
-    def body(self, head: Head, messages: list[Raw]) -> Raw:  # noqa: ARG002 - a dialect may render it here
-        """The part of a request's body that holds the conversation: a window's messages and the head."""
-        return {"messages": messages}
+    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
+        """Tool schemas as the API takes them. One in its own format stays as it is, byte for byte; one in another
+        format, or neutral (`Tool.schema`), is translated; a provider's own tool stays as it is."""
+        return rendered_tools(tools, CHAT)
+
+    def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:  # noqa: ARG002 - for others
+        """What a request's body holds of the conversation: a window's messages, the head, and the tools if any."""
+        return {"messages": messages, **self._tools(tools)}
+
+    def _tools(self, tools: Sequence[Raw]) -> Raw:
+        """The tools of a request's body: no key at all without tools, since APIs refuse an empty list."""
+        return {"tools": self.render_tools(tools)} if tools else {}
 
     def arguments(self, body: Raw) -> Raw:
         """A body as the keyword arguments of the provider's SDK."""

@@ -47,7 +47,7 @@ _ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
 
 
 def translated(media: Media, source: str, target: str) -> Raw | None:
-    """The part as the dialect `target` says what `source` said; None if it cannot. Names: "", "responses", …"""
+    """The part as the dialect `target` says what `source` said; None if it cannot. Names: "openai", "responses", …"""
     asset = _KNOWN[source][0](media.raw) if source in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
         return None
@@ -157,7 +157,7 @@ def _write_gemini(asset: Asset) -> Raw:
 
 
 _KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | None]]] = {
-    "": (_read_chat, _write_chat),
+    "openai": (_read_chat, _write_chat),
     "responses": (_read_responses, _write_responses),
     "anthropic": (_read_anthropic, _write_anthropic),
     "gemini": (_read_gemini, _write_gemini),

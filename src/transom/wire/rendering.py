@@ -33,7 +33,7 @@ def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Der
     view = shown.view if isinstance(shown, Window) else shown
     spoken = dialect_named(dialect)
     rendered = _rendered(view, spoken, view.slots, derived or Derived())
-    return to_builtins(spoken.body(view.head, spoken.join(rendered)))
+    return to_builtins(spoken.body(view.head, spoken.join(rendered), view.head.tools))
 
 
 def render_messages(view: View, dialect: Dialect, derived: Derived | None = None) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ What has no word here becomes a placeholder; reasoning, which only its own provi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Text
+from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit, call_labels
 from transom.wire.arguments import object_text
@@ -22,6 +22,8 @@ from transom.wire.media import pixels, translated
 
 Takes = Callable[[str], object]
 """Whether an API takes a label as the id of a call."""
+
+ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -48,7 +50,7 @@ def adopted(fact: Fact, target: str) -> Fact:
         changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, m.ToolResult):
         changed["legacy"] = False
-    elif isinstance(fact, m.Instruction) and target not in {"", "responses"}:  # only OpenAI's know developers
+    elif isinstance(fact, m.Instruction) and target not in {"openai", "responses"}:  # only OpenAI's know developers
         changed["role"] = "system"
     return cast("Fact", replace(fact, **changed))
 
@@ -74,7 +76,7 @@ def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[C
 
 def _parts(fact: Fact, target: str) -> tuple[m.Part, ...]:
     out = [_part(part, fact.dialect, target) for part in fact.parts]
-    refusal = fact.extra.get("refusal") if fact.extra and fact.dialect == "" else None
+    refusal = fact.extra.get("refusal") if fact.extra and fact.dialect == "openai" else None
     if isinstance(refusal, str) and refusal:  # chat keeps these words of the model beside its content
         out.append(Text(refusal))
     return tuple(out)
@@ -90,38 +92,50 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
 
 
 class Adopting(FormatCounter):
-    """Counts never less than a dialect sends when it names foreign calls by their places and leaves parts out.
+    """Counts never less than a dialect sends: it names foreign calls by their places, and leaves foreign parts out.
 
-    `objects`: it takes arguments as JSON objects. `takes`: whether an id of its own calls goes out as it came; None:
-    each does. `name`: of a variant of the dialect, which counts otherwise.
+    `objects`: the API takes arguments as JSON objects. `tools` renders tool schemas. `takes`: whether the API takes the
+    id of a call of its own (None: it takes all). `name`: of a variant of the dialect that counts in another way.
     """
 
     def __init__(
-        self, counter: TokenCounter, dialect: str, *, objects: bool, takes: Takes | None = None, name: str = ""
+        self,
+        counter: TokenCounter,
+        dialect: str,
+        *,
+        objects: bool,
+        tools: ToolRenderer,
+        takes: Takes | None = None,
+        name: str = "",
     ) -> None:
         super().__init__(counter, dialect, name)
+        self._render_tools = tools
         self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
         self.left_out = self.count(texts.left_out("image"))
         """No placeholder for a part costs more."""
+
+    def count_tools(self, tools: Sequence[Raw]) -> int:
+        """Tool schemas as they are rendered, each as compact JSON."""
+        return super().count_tools(self._render_tools(tools))
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
         """What an image costs beyond the flat 1,000, by its size in pixels."""
         return 0
 
-    def part(self, part: m.Addressed) -> int:
+    def count_part(self, part: m.Addressed) -> int:
         """As it will be said."""
         if isinstance(part, Text):
             return self.count(part.text)
         if isinstance(part, Call):
             return self.count(object_text(part.args) if self._objects else part.args)
-        tokens = super().part(part)
-        if self.dialect and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
+        tokens = super().count_part(part)
+        if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
         return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
 
-    def envelope(self, fact: Fact) -> int:
+    def count_envelope(self, fact: Fact) -> int:
         """With the longest label there is for one that will be mended, or is another dialect's."""
-        tokens, count, own, takes = super().envelope(fact), self.count, fact.dialect == self.dialect, self._takes
+        tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if own and takes is None:
             return tokens
         ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
 from transom.core.tokens import replace_surrogates
-
-if TYPE_CHECKING:
-    from transom.wire.dialect import Rendered
 
 _encoder = msgspec.json.Encoder()
 
@@ -54,6 +51,13 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 
 
 # ---- messages
+
+
+class Rendered(NamedTuple):
+    """A rendered message. `joins` false: it stays a message of its own, even after a neighbour of the same role."""
+
+    message: Raw
+    joins: bool = True
 
 
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:

@@ -11,7 +11,19 @@ from itertools import chain
 from reprlib import Repr
 from typing import Any, NamedTuple, cast
 
-from transom.wire.dialect import Violation
+from msgspec import Struct
+
+
+class Violation(Struct, frozen=True):
+    """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
+
+    `rule` is the number in that API's list of rules, or a word for a rule without a number.
+    """
+
+    rule: str
+    index: int
+    why: str
+
 
 Json = dict[str, Any]
 Finding = tuple[str, str]

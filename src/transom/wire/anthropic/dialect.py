@@ -14,6 +14,7 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
+from transom.wire import tools as tool_formats
 from transom.wire import translate, turns
 from transom.wire.anthropic.caching import unmarked
 from transom.wire.anthropic.parse import NAME, as_message, parse, read
@@ -22,6 +23,8 @@ from transom.wire.anthropic.rules import violations
 from transom.wire.checks import kind_of
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.tools import rendered_tools
+from transom.wire.translate import ToolRenderer
 from transom.wire.turns import without_surrogates
 
 _RESPONSE = ("usage", "stop_reason", "type")
@@ -90,38 +93,41 @@ class AnthropicMessages(Dialect, frozen=True):
         return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return _Measure(counter)
+        return _FormatCounter(counter, self.render_tools)
 
-    def body(self, head: Head, messages: list[Raw]) -> Raw:
+    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
+        return rendered_tools(tools, tool_formats.ANTHROPIC)
+
+    def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """The system prompt, if there is one, and the messages, with no more cache marks than the API takes (A19)."""
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
-        return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages)}
+        return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages), **self._tools(tools)}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body)
 
 
-class _Measure(translate.Adopting):
+class _FormatCounter(translate.Adopting):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
-    def __init__(self, counter: TokenCounter) -> None:
-        super().__init__(counter, NAME, objects=True, takes=is_label)
+    def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
+        super().__init__(counter, NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
 
     def image(self, width: int, height: int) -> int:
         """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""
         return min(1_600, ceil(width * height / 750))
 
-    def body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+    def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
         """A fold without words gets a placeholder."""
         if isinstance(body, Fold) and is_blank(body.text):
             return (MESSAGE_TOKENS + max(self._empty, self.count(body.text)),)
-        return super().body(body, shown)
+        return super().count_body(body, shown)
 
-    def part(self, part: Addressed) -> int:
+    def count_part(self, part: Addressed) -> int:
         """A blank text may become a placeholder; a document may hold its text openly."""
-        tokens = super().part(part)
+        tokens = super().count_part(part)
         if isinstance(part, m.Text) and is_blank(part.text):
             return max(self._empty, tokens)
         source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
@@ -129,8 +135,8 @@ class _Measure(translate.Adopting):
             return max(tokens, sum(map(self.count, m.strings_in(cast("Raw", source)))))
         return tokens
 
-    def envelope(self, fact: Fact) -> int:
-        tokens = super().envelope(fact)
+    def count_envelope(self, fact: Fact) -> int:
+        tokens = super().count_envelope(fact)
         if isinstance(fact, Instruction):
             # a word of it may begin with the mark's last blank and then need one token more
             tokens += self.count(texts.instruction(fact.role, "")) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil
 
@@ -10,6 +11,7 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
+from transom.wire import tools as tool_formats
 from transom.wire import translate
 from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
@@ -17,6 +19,8 @@ from transom.wire.gemini import parse, render
 from transom.wire.gemini.keys import NAME, SIGNATURE
 from transom.wire.gemini.rules import violations
 from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.tools import rendered_tools
+from transom.wire.translate import ToolRenderer
 from transom.wire.turns import without_surrogates
 from transom.wire.validation import as_dict, as_list
 
@@ -82,12 +86,21 @@ class Gemini(Dialect, frozen=True):
         return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return _Measure(counter)
+        return _FormatCounter(counter, self.render_tools)
 
-    def body(self, head: Head, messages: list[Raw]) -> Raw:
+    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
+        return rendered_tools(tools, tool_formats.GEMINI)
+
+    def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """The contents, and the system instruction if there is any."""
         system = render.system(head.messages)
-        return {"contents": messages} if system is None else {"systemInstruction": system, "contents": messages}
+        fields: Raw = {} if system is None else {"systemInstruction": system}
+        return {**fields, "contents": messages, **self._tools(tools)}
+
+    def arguments(self, body: Raw) -> Raw:
+        """The SDK takes the contents, and everything else in a `config` whose keys are in snake case."""
+        config = {_snake(key): value for key, value in body.items() if key != "contents"}
+        return {"contents": body["contents"], **({"config": config} if config else {})}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, strict=self.strict)
@@ -98,6 +111,10 @@ def _plain(value: object) -> object:
     return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
 
 
+def _snake(key: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
+
+
 def _why_none(response: Raw) -> str:
     """What came instead of candidates, if it is known."""
     feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
@@ -106,28 +123,28 @@ def _why_none(response: Raw) -> str:
     return "a response with candidates or a content with parts is needed"
 
 
-class _Measure(translate.Adopting):
+class _FormatCounter(translate.Adopting):
     """A request may need a word of the user's before its first call; a response says the name of its call again, and is
     counted with it."""
 
-    def __init__(self, counter: TokenCounter) -> None:
-        super().__init__(counter, NAME, objects=True)
+    def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
+        super().__init__(counter, NAME, objects=True, tools=tools)
         self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
 
     def image(self, width: int, height: int) -> int:
         """258 for each tile of 768 by 768 (D); of no image more than 16: a header may say anything."""
         return 258 * min(16, ceil(width / 768) * ceil(height / 768))
 
-    def part(self, part: Addressed) -> int:
+    def count_part(self, part: Addressed) -> int:
         """Signatures are no text; a text that is empty may need a word in its place."""
         if isinstance(part, Other):
             part = Other({key: value for key, value in part.raw.items() if key not in SIGNATURE})
-        tokens = super().part(part)
+        tokens = super().count_part(part)
         return max(tokens, self.left_out) if isinstance(part, Text) and not part.text else tokens
 
-    def envelope(self, fact: Fact) -> int:
+    def count_envelope(self, fact: Fact) -> int:
         """With what is said of calls in their responses, and of roles that this API does not know."""
-        tokens, own = super().envelope(fact), fact.dialect == NAME
+        tokens, own = super().count_envelope(fact), fact.dialect == NAME
         if isinstance(fact, Instruction):
             tokens += self.count(texts.instruction(fact.role, "")) + (0 if fact.parts else self.left_out)
         elif isinstance(fact, Assistant):

@@ -11,7 +11,7 @@ from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
-from transom.wire.openai.parse import parse
+from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import mended
 from transom.wire.openai.reply import as_message, parse_reply
@@ -23,10 +23,10 @@ from transom.wire.turns import without_surrogates
 class OpenAIChat(Dialect, frozen=True):
     """Messages with roles, the system prompt first among them."""
 
-    name: str = "openai"
+    name: str = NAME
 
     def render_head(self, head: Head) -> list[Rendered]:
-        messages = [mended(message(adopted(instruction, ""))) for instruction in head.messages]
+        messages = [mended(message(adopted(instruction, NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
@@ -56,7 +56,7 @@ class OpenAIChat(Dialect, frozen=True):
         return parse_reply(reply)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return Adopting(counter, "", objects=False)
+        return Adopting(counter, NAME, objects=False, tools=self.render_tools)
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))

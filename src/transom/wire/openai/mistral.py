@@ -20,6 +20,7 @@ from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
 from transom.wire.openai.dialect import OpenAIChat
+from transom.wire.openai.parse import NAME
 from transom.wire.translate import Adopting
 from transom.wire.validation import Finding, Must, dicts, judged, shape, shown
 
@@ -48,7 +49,7 @@ class Mistral(OpenAIChat, frozen=True):
 
     def required_user_turn(self, turn: Assistant) -> str:
         """Only a turn marked `prefix` may be the last (M3)."""
-        return "" if turn.extra and turn.extra.get("prefix") and not turn.dialect else texts.NUDGE
+        return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == NAME else texts.NUDGE
 
     def render_head(self, head: Head) -> list[Rendered]:
         """Instructions, all of them as system messages."""
@@ -69,7 +70,7 @@ class Mistral(OpenAIChat, frozen=True):
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         """With labels of nine, and a word after each answer."""
-        return _Measure(counter, "", objects=False, name=self.name)
+        return _FormatCounter(counter, NAME, objects=False, tools=self.render_tools, name=self.name)
 
     def violations(self, body: Raw) -> list[Violation]:
         """Those of OpenAI's API, and M1 to M4."""
@@ -82,10 +83,10 @@ class Mistral(OpenAIChat, frozen=True):
         return judged((), each, super().violations(body))
 
 
-class _Measure(Adopting):
-    def envelope(self, fact: Fact) -> int:
+class _FormatCounter(Adopting):
+    def count_envelope(self, fact: Fact) -> int:
         """Nine letters are at most nine tokens."""
-        tokens = super().envelope(fact)
+        tokens = super().count_envelope(fact)
         if isinstance(fact, Assistant):
             return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
         if isinstance(fact, Instruction):

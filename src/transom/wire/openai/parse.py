@@ -13,6 +13,9 @@ from transom.core.message import Call, Fact, Raw, Text
 from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
 
+NAME = "openai"
+"""What facts call this dialect."""
+
 FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
 """Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
 
@@ -35,7 +38,7 @@ _KINDS: dict[str, type[Fact]] = {
 def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
     fields = owned(an_object(message, where, "a message"), where)
-    role = role_in(fields, where, "openai", _KINDS)
+    role = role_in(fields, where, NAME, _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
     parts, shape = content_in(fields, "content", where, "a string, a list of parts or null", _part)

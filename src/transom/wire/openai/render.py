@@ -14,7 +14,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.checks import compact
-from transom.wire.openai.parse import body_keys
+from transom.wire.openai.parse import NAME, body_keys
 from transom.wire.openai.repair import mended
 from transom.wire.translate import adopted, labelled
 from transom.wire.turns import copied
@@ -22,7 +22,7 @@ from transom.wire.turns import copied
 
 def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
-    head, *answers = [adopted(fact, "") if fact.dialect else fact for fact in unit.shown_facts()]
+    head, *answers = [adopted(fact, NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
         return [mended(message(head))]
     calls = labelled(unit, head)

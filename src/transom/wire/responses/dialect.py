@@ -9,6 +9,7 @@ from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, 
 from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
+from transom.wire import tools as tool_formats
 from transom.wire.checks import kind_of, listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
@@ -16,6 +17,7 @@ from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import distinct, mended
 from transom.wire.responses.rules import violations
 from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.tools import rendered_tools
 from transom.wire.translate import Adopting, adopted, safe_name
 from transom.wire.turns import without_surrogates
 
@@ -80,13 +82,17 @@ class OpenAIResponses(Dialect, frozen=True):
         return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return _Measure(counter, NAME, objects=False, takes=takes)
+        return _FormatCounter(counter, NAME, objects=False, tools=self.render_tools, takes=takes)
 
-    def body(self, head: Head, messages: list[Raw]) -> Raw:
+    def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
+        return rendered_tools(tools, tool_formats.RESPONSES)
+
+    def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
         """`instructions`, if the head came with any, and `input`."""
         beside = [each for each in head.messages if _is_beside(each)]
         words = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in beside]
-        return {**({"instructions": replace_surrogates("\n\n".join(words))} if words else {}), "input": messages}
+        fields: Raw = {"instructions": replace_surrogates("\n\n".join(words))} if words else {}
+        return {**fields, "input": messages, **self._tools(tools)}
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, strict=self.strict)
@@ -111,15 +117,15 @@ def _turn(items: list[object]) -> Assistant:
     raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")
 
 
-class _Measure(Adopting):
+class _FormatCounter(Adopting):
     """Reasoning weighs what it says in the clear and what it holds sealed."""
 
-    def part(self, part: Addressed) -> int:
+    def count_part(self, part: Addressed) -> int:
         sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
-        return super().part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
+        return super().count_part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
 
-    def envelope(self, fact: Fact) -> int:
-        tokens, count = super().envelope(fact), self.count
+    def count_envelope(self, fact: Fact) -> int:
+        tokens, count = super().count_envelope(fact), self.count
         if not isinstance(fact, Assistant):
             return tokens
         if not fact.parts and not fact.calls:  # only a placeholder can say that it spoke

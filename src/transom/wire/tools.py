@@ -1,0 +1,95 @@
+"""Tool schemas between the formats of providers.
+
+A schema that is in the wanted format already is kept as it is, byte for byte. One in another format, or a neutral
+`Tool`, is translated. What is no tool of the caller's (a provider's own, such as a web search) cannot be translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.wire.validation import as_dict, dicts, text
+
+
+class ToolFormat(NamedTuple):
+    """How an API writes tools: which schemas are in its format, and how it writes a list of tools."""
+
+    is_own: Callable[[Raw], bool]
+    write: Callable[[Sequence[Tool]], list[Raw]]
+
+
+def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
+    """The schemas in this format, in their order; those that cannot be translated stay as they are."""
+    out: list[Raw] = []
+    for keep, group in groupby(schemas, lambda schema: form.is_own(schema) or not tools_in(schema)):
+        run = list(group)
+        out += run if keep else form.write([tool for schema in run for tool in tools_in(schema)])
+    return out
+
+
+def tools_in(schema: Raw) -> list[Tool]:
+    """The tools that a schema in any format holds; none if it is a provider's own."""
+    declared = dicts(schema.get("functionDeclarations") or schema.get("function_declarations"))
+    if not declared and text(schema, "type") in {"", "function", "custom"}:
+        declared = [as_dict(schema.get("function")) or schema]
+    return [
+        Tool(name=name, description=text(each, "description"), parameters=_parameters(each))
+        for each in declared
+        if (name := text(each, "name"))
+    ]
+
+
+def _parameters(declared: Raw) -> Raw:
+    for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
+        if schema := as_dict(declared.get(key)):
+            return schema
+    return Tool("").parameters
+
+
+def _described(tool: Tool) -> Raw:
+    return {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+
+
+# ---- the formats
+
+
+def _is_chat(schema: Raw) -> bool:
+    return "function" in schema or "custom" in schema
+
+
+def _chat(tools: Sequence[Tool]) -> list[Raw]:
+    return [{"type": "function", "function": {**_described(tool), "parameters": tool.parameters}} for tool in tools]
+
+
+def _is_responses(schema: Raw) -> bool:
+    return "type" in schema and not _is_chat(schema) and "input_schema" not in schema
+
+
+def _responses(tools: Sequence[Tool]) -> list[Raw]:
+    return [{"type": "function", **_described(tool), "parameters": tool.parameters} for tool in tools]
+
+
+def _is_anthropic(schema: Raw) -> bool:
+    return "input_schema" in schema or text(schema, "type") not in {"", "function", "custom"}
+
+
+def _anthropic(tools: Sequence[Tool]) -> list[Raw]:
+    return [{**_described(tool), "input_schema": tool.parameters} for tool in tools]
+
+
+def _is_gemini(schema: Raw) -> bool:
+    return "functionDeclarations" in schema or "function_declarations" in schema
+
+
+def _gemini(tools: Sequence[Tool]) -> list[Raw]:
+    return [{"functionDeclarations": [{**_described(tool), "parametersJsonSchema": tool.parameters} for tool in tools]}]
+
+
+CHAT = ToolFormat(is_own=_is_chat, write=_chat)
+RESPONSES = ToolFormat(is_own=_is_responses, write=_responses)
+ANTHROPIC = ToolFormat(is_own=_is_anthropic, write=_anthropic)
+GEMINI = ToolFormat(is_own=_is_gemini, write=_gemini)
