@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from transom.cli.commands import Compare
 from transom.cli.compare import Results, choose, columns_of, compare
-from transom.cli.report import figure
+from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.core.budget import Budget
@@ -66,8 +66,8 @@ RARE = 3
 
 HEADER = """# The policies compared
 
-Written by `make policies` (`benchmarks/policies.py`), on recorded conversations and without a model. The same for your
-own logs, with a picture of cost against grounding:
+Written by `make policies` (`benchmarks/policies.py`), from recorded conversations and without a model. The same for
+your own conversations, with a chart of cost against names found:
 
 ```console
 transom compare chats.jsonl --budget 16000 --policies all --chart policies.svg
@@ -75,34 +75,34 @@ transom compare chats.jsonl --budget 16000 --policies all --chart policies.svg
 
 ## What is measured
 
-Every conversation is played again: before each message the model really wrote, a window is built from what stood before
-it. What that window holds is held against what the message then used.
+Every conversation is replayed: before each message that the model really wrote, a window is built from everything
+before it. The window is compared with what the message then used. No model is called.
 
-- **calls**: windows asked for. **invalid**: those the provider's rules refuse. **over**: above the budget. **refused**:
-  no window fits, so none was sent. Refused calls stand in no other figure, grounding neither: a policy that refuses
-  many is judged by its easy calls alone.
-- **sent share**: tokens sent, by those of sending everything so far at each call.
-- **cost**: of all requests, by that of sending everything at each call, both with prompt caching; the cache is never
-  cold. *anthropic*: what was in front of the request before is read at .1 of a fresh token's price, the rest is written
-  at 1.25. *openai*: 1 for a fresh token, .1 for one read; cached in steps of 128 tokens from 1,024 on. A prefix counts
-  in whole slots.
-- **cached share**: tokens of the common prefix with the window before, by tokens sent.
-- **append-only**: calls whose window begins with the whole window before. **consecutive breaks**: calls whose window
-  does not, and that follow such a call.
-- **grounding**: of the identifiers (paths, URLs, ids, numbers of 4 digits or more, dotted, snake_case and CamelCase
-  names, quoted strings) that the next real message uses and that stood somewhere before it, the share that the window
-  holds with at least 40 characters of the original around it on either side, or up to the edge of the original text.
-  **beyond**: of those last mentioned further back than the budget, and not in the system prompt, which is in every
-  window; **wide**: in a stretch of at least 240 characters, or the whole text.
-- **evidence**: for a labelled question, put behind the window's conversation without the policy knowing it beforehand:
-  the share of its evidence that is usable. A message of the evidence is, if every word of the answer that stands in it
-  stands in what the window shows of it (its stretches of 40 characters or more); if none stands in it, if at least
-  half of it is shown. A refused question has none.
-- **distinctive pairs** (memorybank, Chinese): pairs of characters that at most 3 messages of the dialogue hold; of
-  those in messages further back than the budget, the share that stands in the window after the last message.
-- **ms per call**: CPU milliseconds of building a window, everything included.
+- **calls**: model calls. **invalid**: windows that break a rule of the provider. **over budget**: windows with more
+  tokens than the budget. **refused**: no window fits, so nothing is sent. Refused calls are in no other column: a
+  policy that refuses many is judged by its easy calls alone.
+- **share sent**: tokens sent, as a share of sending the whole history at every call.
+- **cost**: of all requests, relative to sending the whole history at every call, both with prompt caching; the cache
+  never expires. *Anthropic*: the prefix shared with the request before is read at 0.1 of a fresh token's price, the
+  rest is written at 1.25. *OpenAI*: 1 for a fresh token, 0.1 for a cached one; cached in steps of 128 tokens, from
+  1,024 on. A prefix counts in whole slots.
+- **cached share**: tokens of the prefix shared with the window before, as a share of the tokens sent.
+- **append-only**: calls whose window begins with the whole window before. **breaks in a row**: calls whose window
+  does not, directly after another such call.
+- **names found**: a name is a path, URL, id, number of 4 digits or more, dotted, snake_case or CamelCase name, or a
+  quoted string. Of the names that the next message uses and that occurred before: the share that the window has with
+  at least 40 characters of the original text on either side, or up to its edge. **old names**: those that were last
+  mentioned further back than the budget, and not in the system prompt, which is in every window. **in context**: with
+  at least 240 characters of the original text, or the whole text.
+- **evidence found**: a labelled question is put at the end of the window, and the policy does not know it before. The
+  share of the messages with its answer that is usable. A message is usable if every word of the answer that it has is
+  in what the window has of it (its stretches of 40 characters or more). If it has no word of the answer: if the
+  window has at least half of it. A refused question finds nothing.
+- **distinctive pairs** (memorybank, Chinese): pairs of characters that at most 3 messages of the dialogue have. Of
+  those in messages further back than the budget: the share that is in the window after the last message.
+- **ms per call**: CPU milliseconds to build a window, everything included.
 
-What a measure of names rewards is names: it does not see whether a summary is understood. Nothing here ran a model.
+A measure of names rewards names. It does not see whether a summary can be understood.
 """
 
 
@@ -141,9 +141,9 @@ def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> I
 def section(family: Family, many: int, results: Results) -> str:
     """One family: a row for each policy."""
     columns = columns_of(results)
-    rows = ([name, *(shown(one) for _, _, shown in columns)] for name, one in results.items())
+    rows = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
     title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
-    return "\n".join([f"## {title}\n", *table(["policy", *(label for label, _, _ in columns)], rows), ""])
+    return "\n".join([f"## {title}\n", *table(["policy", *(figure.label for figure, _ in columns)], rows), ""])
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def banked(found: Sequence[Recorded], names: Sequence[str], jobs: int | None) ->
         for name in names:
             done = list(pool.map(partial(bank, name=name), chosen))
             present, needed = (sum(each) for each in zip(*done, strict=True))
-            rows.append([name, figure(present / needed if needed else None, ".0%")])
+            rows.append([name, number_text(present / needed if needed else None, ".0%")])
     title = f"## {BANK} in Chinese, at {SHARE:.0%} of its tokens, conversations: {len(chosen)}\n"
     return "\n".join([title, *table(["policy", "distinctive pairs"], rows), ""])
 

@@ -9,7 +9,8 @@ import sys
 import pytest
 from chats import chat, write
 
-from transom.cli.compare import MEASURES, print_table
+from transom.cli.compare import print_table
+from transom.cli.figures import COMPARE, REPLAY
 from transom.cli.picture import Point, draw, front
 from transom.measure.compare import Compared
 from transom.measure.replay_stats import ReplayStats
@@ -36,7 +37,7 @@ def test_policies_stand_side_by_side(run):
     for name in ("default", "sliding"):
         one = found[name]
         assert (one["conversations"], one["sent"], one["refused"], one["invalid"], one["over"]) == (3, 16, 0, 0, 0)
-        assert one["anthropic"]["paid"] == pytest.approx(1.25 * one["tokens"] - 1.15 * one["kept"])
+        assert one["anthropic"]["paid"] == pytest.approx(1.25 * one["tokens"] - 1.15 * one["shared_tokens"])
         assert one["cost_anthropic"] == one["anthropic"]["paid"] / one["anthropic"]["everything"]
         assert one["append_only"] == 1 - one["breaks"] / 16 < 1
     total = json.loads(run("replay", "chats.jsonl", "--budget", 3_000, "--policy", "sliding", "--json")[1])["total"]
@@ -49,7 +50,7 @@ def test_policies_stand_side_by_side(run):
         "refused",
         "tokens",
         "passthrough",
-        "kept",
+        "shared_tokens",
         "breaks",
         "compactions",
         "skipped",
@@ -134,19 +135,19 @@ def test_a_row_for_each_policy(run, monkeypatch):
     assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough"]
     assert narrow.count(" passthrough ") == 2, "two tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "Refused calls stand in no other column." in " ".join(wide.split())
+    assert "Refused calls are counted in no other column." in " ".join(wide.split())
 
 
 @pytest.mark.parametrize("columns", [80, 40])
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
-    one = Compared(tally=ReplayStats(calls=calls, refused=calls, questions=1), consecutive=calls)
+    one = Compared(stats=ReplayStats(calls=calls, refused=calls, questions=1), consecutive_breaks=calls)
     print_table(dict.fromkeys(POLICIES, one))
     out = capsys.readouterr().out
-    heads = [line.removeprefix(" policy").split() for line in out.splitlines() if line.startswith(" policy ")]
-    assert [word for line in heads for word in line] == [head.split("\n")[-1] for _, head, _, _ in MEASURES]
-    assert all(line in out for _, head, _, _ in MEASURES for line in head.split("\n"))
+    heads = [line.removeprefix(" policy") for line in out.splitlines() if line.startswith(" policy ")]
+    assert " ".join(heads).split() == [word for figure in COMPARE for word in figure.head.split("\n")[-1].split()]
+    assert all(line in out for figure in COMPARE for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
     assert len(heads) == 2 or columns < 80
@@ -279,3 +280,16 @@ def test_the_front_is_what_no_other_beats():
     points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in made.items()]
     easy = Point(name="easy", cost=0.1, grounding=1.0, refused=True)
     assert [point.name for point in front([*points, easy])] == ["low", "best", "dear"]
+
+
+@pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])
+def test_help_explains_each_figure(run, command, figures):
+    help_text = " ".join(run(command, "--help")[1].split())
+    for figure in figures:
+        assert f" {figure.label} {figure.meaning}" in help_text
+
+
+def test_each_figure_of_compare_is_measured_and_in_json(run):
+    write("chats.jsonl", {"id": "one", "messages": chat(2)})
+    found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
+    assert {figure.name for figure in COMPARE} <= found.keys()

@@ -118,7 +118,7 @@ def test_tools_and_system_of_a_body_count(run, folder):
         (folder / f"{name}.json").write_text(json.dumps(body))
         for dialect in ((), ("--dialect", "openai"), ("--dialect", "responses"), ("--dialect", "gemini")):
             out = run("replay", f"{name}.json", "--budget", 9_000, "--json", "--store", "memory:", *dialect)[1]
-            tokens.setdefault(name, []).append(json.loads(out)["course"]["tokens"][0])
+            tokens.setdefault(name, []).append(json.loads(out)["timeline"]["tokens"][0])
     for bare, system, tools in zip(tokens["bare"], tokens["system"], tokens["tools"], strict=True):
         assert system - bare > 200
         assert tools - bare > 300

@@ -84,14 +84,14 @@ def test_json_is_one_object(run):
     found = json.loads(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
     total = {**found["total"]}
-    sizes = found["course"]["tokens"]
+    sizes = found["timeline"]["tokens"]
     assert found["files"] == [{"file": "chats.jsonl", "formats": {"openai": 2}, **total}]
     assert total.pop("seconds") > 0
     assert total.pop("ms_per_call") > 0
     record = {"id": "one", "messages": chat(12)}
     causes = [line["breaks"]["why"] for line in expected(record, 3_000) if line["breaks"]]
     whole = [line["tokens"] for line in expected(record, 1_000_000)]
-    kept = total.pop("kept")
+    kept = total.pop("shared_tokens")
     assert total == {
         "conversations": 2,
         "calls": 13,
@@ -109,7 +109,7 @@ def test_json_is_one_object(run):
         "cached_share": kept / sum(sizes),
     }
     assert 0 < kept < sum(sizes)
-    assert found["course"]["conversation"] == "one"
+    assert found["timeline"]["conversation"] == "one"
     assert sizes == [line["tokens"] for line in expected(record, 3_000)]
     assert (found["budget"], found["policy"], found["store"]) == (3_000, "default", "memory:")
 
@@ -145,12 +145,12 @@ def test_what_refused_calls_need_is_said_and_no_sum_counts_them(run):
     needs = [line["refused"]["need"] for line in lines("w.jsonl") if "refused" in line]
     assert (code, found["total"]["refused"]) == (0, 2)
     assert found["needs"]["need"] == [min(needs), max(needs)]
-    counted = ("sent", "tokens", "passthrough", "kept", "sent_share", "cached_share")
+    counted = ("sent", "tokens", "passthrough", "shared_tokens", "sent_share", "cached_share")
     assert {name: found["total"][name] for name in counted} == {name: alone[name] for name in counted}
     out = run("replay", "chats.jsonl", "--budget", 350)[1]
     text = " ".join(out.split())
     assert f"refused: 2 calls need at least {needs[0]} tokens (the system prompt alone is {needs[0]}) " in text
-    assert "Tokens and shares, passthrough's too, count the 3 calls that were sent, and no other." in text
+    assert "Tokens and shares cover only the 3 calls that were sent." in text
 
 
 def test_windows_on_stdout_and_the_rest_on_stderr(run, folder):
@@ -160,7 +160,7 @@ def test_windows_on_stdout_and_the_rest_on_stderr(run, folder):
     wanted = (folder / "w.jsonl").read_text()
     code, out, err = run(*args, "-")
     assert (code, out) == (0, wanted)
-    assert "passthrough would send" in err
+    assert "tokens without compaction" in err
     code, out, err = run(*args, "-", "--json")
     assert (code, out) == (0, wanted)
     assert json.loads(err)["total"]["calls"] == 4

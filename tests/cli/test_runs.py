@@ -191,4 +191,4 @@ def test_an_entry_by_its_number_or_in_the_words_of_markers(run):
     assert run("undo", "one", str(seq), "--dry-run") == run("undo", "one", "entry", str(seq), "--dry-run")
     for command in (("pin", "one", "x"), ("undo", "one", "entry"), ("entries", "one", "--first", "third")):
         code, _, err = run(*command)
-        assert (code, err.count("\n"), "names no entry: write 412, or entry 412" in err) == (2, 1, True), err
+        assert (code, err.count("\n"), "is no entry: write 412, or entry 412" in err) == (2, 1, True), err

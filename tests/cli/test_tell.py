@@ -1,4 +1,4 @@
-"""`show`, `explain`, `demo`, the chart and the help: what a person sees."""
+"""`log`, `explain`, `demo`, the chart and the help: what a person sees."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_explain_names_the_call_and_groups_what_is_folded(run, demo):
     code, out, _ = run("explain", "demo", "--at", -1)
     first, second, third, *_ = out.splitlines()
     assert code == 0
-    assert re.fullmatch(r"demo: call (\d+) of \1, reply is message \d+", first)
-    assert re.fullmatch(r"[\d,]+ of 16,000 tokens, [\d,]+ of them as in the window before", second)
-    assert set(third) <= set("█▓░·") or third.startswith("breaks")
+    assert re.fullmatch(r"demo: call (\d+) of \1, answered by message \d+", first)
+    assert re.fullmatch(r"[\d,]+ of 16,000 tokens, [\d,]+ of them shared with the window before", second)
+    assert set(third) <= set("█▓░·") or third.startswith("the cached prefix breaks")
     assert "folded" in out
     assert sum(" folded " in line for line in out.splitlines()) < 8
     every = run("explain", "demo", "--at", -1, "--all")[1]
@@ -115,11 +115,11 @@ def test_explain_says_what_the_edits_of_a_call_save_and_break(run, demo):
     broke = [(before, one) for before, one in itertools.pairwise(found) if one["breaks"]]
     assert broke
     for before, one in broke:
-        assert sum(edit["breaks"] for edit in one["priced"]) == before["tokens"] - one["kept"]
-        assert all(edit["entry"] > 0 for edit in one["priced"])
-    assert all(edit["breaks"] == 0 for one in found if not one["breaks"] for edit in one["priced"])
+        assert sum(edit["breaks"] for edit in one["edit_costs"]) == before["tokens"] - one["shared_tokens"]
+        assert all(edit["entry"] > 0 for edit in one["edit_costs"])
+    assert all(edit["breaks"] == 0 for one in found if not one["breaks"] for edit in one["edit_costs"])
     line = run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3]
-    assert re.fullmatch(r"edits: \d+; they save [\d,]+ tokens a request and break [\d,]+ of the cached prefix", line)
+    assert re.fullmatch(r"\d+ new edits save [\d,]+ tokens a request, and make [\d,]+ cached tokens invalid", line)
 
 
 def test_explain_says_what_stands_for_what_is_folded(run, demo):
@@ -129,13 +129,13 @@ def test_explain_says_what_stands_for_what_is_folded(run, demo):
     assert len(found["texts"]) == 2, "two layers"
     for extra in ((), ("--all",)):
         out = run("explain", "demo", "--at", 19, *extra)[1].splitlines()
-        places = [at for at, line in enumerate(out) if "shown as" in line]
+        places = [at for at, line in enumerate(out) if line.strip().startswith("text: ")]
         for at, (seq, opening) in zip(places, found["texts"].items(), strict=True):
             assert len(opening) == 80
             assert opening[:-1] in entries[int(seq)]["text"]
             assert opening.endswith("…")
             assert f"folded    digest [entry {seq}]" in out[at - 1]
-            assert out[at].strip().startswith(f"shown as {opening[:50]}")
+            assert out[at].strip().startswith(f"text: {opening[:50]}")
 
 
 def test_on_a_narrow_terminal_the_text_goes_and_the_reason_stays(run, demo, monkeypatch):
@@ -148,12 +148,12 @@ def test_on_a_narrow_terminal_the_text_goes_and_the_reason_stays(run, demo, monk
     assert lines[at + 1] == "      0 user               44 kept"
     assert re.fullmatch(r" +3–32 19 entries [\d,]+ → [\d,]+ folded", lines[at + 2])
     assert re.fullmatch(r" +digest \[entry \d+\]", lines[at + 3])
-    assert lines[at + 4].startswith("        shown as [entry 3 to entry")
+    assert lines[at + 4].startswith("        text: [entry 3 to entry")
 
 
 def test_explain_now_has_no_call(run, demo):
     first = run("explain", "demo")[1].splitlines()[0]
-    assert first == "demo: the window as it stands now"
+    assert first == "demo: the window as it is now"
 
 
 def test_show_has_a_line_for_each_entry(run, demo):

@@ -60,8 +60,14 @@ def judged(*seen, messages=SPOKEN, budget=100):
 def test_everything_is_sent_and_everything_is_there():
     found = compared(SPOKEN, played(1_000), budget=1_000, counter=WordCounter())
     first, second = 3 + 5 + 9, 3 + 5 + 9 + 8 + 8
-    assert found.tally == ReplayStats(
-        conversations=1, calls=2, sent=2, tokens=first + second, passthrough=first + second, kept=first, seconds=1.0
+    assert found.stats == ReplayStats(
+        conversations=1,
+        calls=2,
+        sent=2,
+        tokens=first + second,
+        passthrough=first + second,
+        shared_tokens=first,
+        seconds=1.0,
     )
     assert found.anthropic.paid == pytest.approx(1.25 * second + 0.1 * first)
     assert found.openai.paid == first + second, "too short to be cached"
@@ -72,8 +78,8 @@ def test_everything_is_sent_and_everything_is_there():
 
 def test_refused_calls_are_counted_as_such_and_nowhere_else():
     found = compared(SPOKEN, played(20), budget=20, counter=WordCounter())
-    assert found.tally == ReplayStats(
-        conversations=1, calls=2, sent=1, refused=1, tokens=17, passthrough=17, kept=0, seconds=1.0
+    assert found.stats == ReplayStats(
+        conversations=1, calls=2, sent=1, refused=1, tokens=17, passthrough=17, shared_tokens=0, seconds=1.0
     )
     assert found.grounding == Grounding(needed=1, present=1, wide=1), "what the refused one needed is not asked"
     assert found.anthropic.paid == found.anthropic.everything == pytest.approx(1.25 * 17)
@@ -94,7 +100,9 @@ def test_breaks_at_two_calls_in_a_row_are_counted():
     course = [False, True, True, None, True, False, True]
     seen = [Seen(at=2, request=asked, window=None if broke is None else window(broke=broke)) for broke in course]
     found = judged(*seen, messages=messages)
-    assert (found.tally.sent, found.tally.breaks, found.consecutive) == (6, 4, 2), "a refused call was no call between"
+    assert (found.stats.sent, found.stats.breaks, found.consecutive_breaks) == (6, 4, 2), (
+        "a refused call was no call between"
+    )
     assert found.append_only == pytest.approx(1 / 3)
 
 
@@ -103,15 +111,15 @@ def test_a_window_that_is_wrong_is_found():
     found = judged(
         Seen(at=2, window=window(101), request=ASKED), Seen(at=4, window=window(100, kept=17), request=orphan)
     )
-    assert (found.tally.invalid, found.tally.over) == (1, 1)
+    assert (found.stats.invalid, found.stats.over) == (1, 1)
 
 
 def test_evidence_is_what_the_window_for_the_question_tells():
     label = Label(answer="app", evidence=(1, 3))
     asked = (Seen(at=5, window=window(), request=ASKED, label=label), Seen(5, None, {}, label=label))
     found = judged(Seen(at=2, window=window(), request=ASKED), *asked)
-    assert found.tally.questions == 2
-    assert (found.tally.calls, found.tally.refused) == (1, 1), "a question is no call, but may be refused"
+    assert found.stats.questions == 2
+    assert (found.stats.calls, found.stats.refused) == (1, 1), "a question is no call, but may be refused"
     assert found.evidence == 0.5, "one of two messages; a refused question has none"
     assert found.evidence_recall == 0.25
 
@@ -119,12 +127,12 @@ def test_evidence_is_what_the_window_for_the_question_tells():
 def test_it_adds_up():
     one, other = judged(*played(20)), judged(*played(1_000))
     both = one.plus(other)
-    assert both.tally == one.tally.plus(other.tally)
+    assert both.stats == one.stats.plus(other.stats)
     assert both.anthropic.share == pytest.approx(
         (one.anthropic.paid + other.anthropic.paid) / (one.anthropic.everything + other.anthropic.everything)
     )
     assert both.grounding == Grounding(needed=4, present=4, wide=4)
     assert Compared().plus(both) == both
     assert (Compared().append_only, Compared().evidence_recall) == (None, None)
-    left, right = Compared(consecutive=1, evidence=0.5), Compared(consecutive=2, evidence=1.0)
-    assert left.plus(right) == Compared(consecutive=3, evidence=1.5)
+    left, right = Compared(consecutive_breaks=1, evidence=0.5), Compared(consecutive_breaks=2, evidence=1.0)
+    assert left.plus(right) == Compared(consecutive_breaks=3, evidence=1.5)

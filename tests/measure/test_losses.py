@@ -21,12 +21,12 @@ def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
     conv.user("now say gamma_3")
     first = conv.view.slots[1].key
     fold = conv.edit(Fold(first=first, last=first, text="[entries] alpha_1", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, kept=3, gone=())}
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}
     conv.undo(fold)
     fold = conv.edit(Fold(first=first, last=first, text="[entries] nothing", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, kept=2, gone=(("alpha_1", 3),))}
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, gone=(("alpha_1", 3),))}
     conv.user("in lib.alpha_1.py")
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, kept=3, gone=())}, (
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}, (
         "it stands there, in a longer name"
     )
     conv.user("not the same: alpha_12")
@@ -40,4 +40,4 @@ def test_a_name_in_the_models_reasoning_stands_there():
     conv.observe({"role": "assistant", "content": "ok", "reasoning_content": "it was gamma_3"})
     conv.user("go on")
     fold = conv.edit(Fold(first=1, last=1, text="[-]", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=1, kept=1, gone=())}
+    assert missing_names(conv.view) == {fold: MissingNames(names=1, found=1, gone=())}

@@ -1,6 +1,6 @@
-"""The command line itself. A command is a struct: what may be asked for. It gives a job, run when all has been read.
+"""The command line. A command is a struct of options. Parsing gives a job, which runs when parsing is done.
 
-Nothing heavy is imported before a job runs.
+Nothing heavy is imported before a job runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,  # plain help is there in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Keep every event of an agent's conversation; build for each model call the window the model should see.\n\n"
-    "Start with `transom demo`, then `transom replay` a conversation of your own and ask `transom explain` about "
-    "the call that surprises you.",
+    help="Keep every event of an agent's conversation, and build for each model call the window that the model should "
+    "see.\n\n"
+    "Start with `transom demo`. Then `transom replay` a conversation of your own, and `transom explain` a call that "
+    "surprises you.",
 )
 
 K = TypeVar("K", bound=type[Struct])
 
 
-def command(module: str, short_help: str, name: str = "") -> Callable[[K], K]:
-    """Makes a struct a command: fields are options, the docstring is the help; `module` has the `run` it goes to."""
+def command(module: str, short_help: str, *, epilog: str | None = None) -> Callable[[K], K]:
+    """Make a struct a command: fields are options, the docstring is the help. `module` has the `run` that it calls."""
 
     def register(kind: K) -> K:
-        def asked(**options: Any) -> Job:
+        def parsed(**options: Any) -> Job:
             return lambda: import_module(f"transom.cli.{module}").run(kind(**options))
 
-        asked.__doc__ = kind.__doc__
-        asked.__signature__ = signature(kind)  # type: ignore[attr-defined]
-        app.command(name or kind.__name__.lower(), short_help=short_help)(asked)
+        parsed.__doc__ = kind.__doc__
+        parsed.__signature__ = signature(kind)  # type: ignore[attr-defined]
+        app.command(kind.__name__.lower(), short_help=short_help, epilog=epilog)(parsed)
         return kind
 
     return register
@@ -51,7 +52,7 @@ def command(module: str, short_help: str, name: str = "") -> Callable[[K], K]:
 @app.callback(invoke_without_command=True)
 def about(
     context: typer.Context,
-    shown: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True)] = False,
+    shown: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     """The options of `transom` itself."""
     if shown:
@@ -64,5 +65,5 @@ def about(
 
 def command_line(args: Sequence[str] | None) -> Job | int:
     """The job these arguments ask for, or the exit code if typer has answered by itself (--help, --version)."""
-    asked: Job | int | None = app(args, prog_name="transom", standalone_mode=False)
-    return 0 if asked is None else asked
+    job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)
+    return 0 if job is None else job

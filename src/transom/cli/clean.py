@@ -14,13 +14,13 @@ from transom.cli.streams import say
 from transom.cli.terminal import put_json, terminal
 
 
-def run(wanted: Clean) -> int:
+def run(options: Clean) -> int:
     """Ask, remove, say what that freed. Exit code 1 if the answer is no."""
     files = list(_files())
     freed = sum(file.stat().st_size for file in files)
     if files:
         question = f"{FOLDER}: {freed:,} bytes of replays. Remove them?"
-        if not confirmed(question, yes=wanted.yes, why=f"removing the replays in {FOLDER} cannot be undone"):
+        if not confirmed(question, yes=options.yes, why=f"removing the replays in {FOLDER} cannot be undone"):
             return say("nothing was removed", 1)
     for file in files:
         file.unlink(missing_ok=True)
@@ -28,7 +28,7 @@ def run(wanted: Clean) -> int:
         (FOLDER / ".gitignore").unlink(missing_ok=True)
         with suppress(OSError):  # somebody has just put something there
             FOLDER.rmdir()
-    if wanted.json:
+    if options.json:
         put_json({"folder": str(FOLDER), "files": [file.name for file in files], "freed": freed})
     else:
         terminal().print(f"{FOLDER}: replays removed, {freed:,} bytes" if files else "no replays in this folder")

@@ -1,4 +1,4 @@
-"""The commands: what may be asked for, as values."""
+"""The commands as values: their options, and the help of each."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ from msgspec import Struct
 
 from transom.cli import options as o
 from transom.cli.app import command
+from transom.cli.figures import COMPARE, NAMES, REPLAY, explained, help_text
+
+STATES = {
+    "kept": "In the window as it was logged.",
+    "shortened": "In the window, with a marker in place of a part.",
+    "folded": "The text of a fold is in the window in its place.",
+    "dropped": "In no window, for the reason given: for example a result that answers no call.",
+}
+
+EXPLAIN = (
+    "\b\nStates of an entry:\n"
+    + "\n".join(explained(state, meaning, indent=13) for state, meaning in STATES.items())
+    + "\n\nTokens: 19,240 → 8,522 means 19,240 tokens in the log, and 8,522 in this window. The bar is the whole log "
+    "from left to right, by tokens. Edits save tokens in every later request. An edit before the end of the last "
+    "request makes cached tokens invalid: everything behind it must be written to the provider's cache again. "
+    "[entry 39] names the edit that is the reason."
+)
+"""What the output of `explain` means, for the end of its --help."""
 
 
-@command("replay", "Play recorded conversations again, judge every window.")
+@command("replay", "Replay recorded conversations, check every window.", epilog=help_text(REPLAY))
 class Replay(Struct, frozen=True, kw_only=True):
-    """Play recorded conversations again, with a window before each model call.
+    """Replay recorded conversations: build the window of each model call, check it and count it.
 
-    The format of each file is recognised, and windows are for the API that a conversation was recorded with.
-    Prints for each file what the windows cost and whether all are valid and within the budget, then a chart of window
-    size over the calls. Exit code 1 if a window is invalid or over the budget, or if every call was refused.
+    The format of each file is recognised. Windows are built for the API that a conversation was recorded with. Prints a
+    table of figures for each file, and a chart of window sizes. Exit code 1 if a window is invalid or over the budget,
+    or if every call was refused.
     """
 
     files: o.Files
@@ -30,14 +48,13 @@ class Replay(Struct, frozen=True, kw_only=True):
     chart: o.Chart = None
 
 
-@command("compare", "Play recorded conversations again under several policies.")
+@command("compare", "Replay recorded conversations under several policies.", epilog=help_text(COMPARE, NAMES))
 class Compare(Struct, frozen=True, kw_only=True):
-    """Play recorded conversations again under several policies, and put side by side what comes of each.
+    """Replay recorded conversations under several policies, and compare the windows.
 
-    A row for each policy: whether its windows are valid and within the budget, what they would cost with prompt
-    caching, how often they begin like the window before, and grounding: of the identifiers that the next real message
-    uses and that stood in the history, the share present in the window with their surroundings. Nothing is stored.
-    Exit code 1 if a window is invalid or over the budget.
+    Prints a row for each policy: are its windows valid and within the budget, what would they cost with prompt caching,
+    how often is the cached prefix lost, and how many of the names that the next message uses are in the window.
+    No model is called, and nothing is stored. Exit code 1 if a window is invalid or over the budget.
     """
 
     files: o.Files
@@ -54,18 +71,18 @@ class Compare(Struct, frozen=True, kw_only=True):
     jobs: o.Jobs = None
 
 
-@command("log", "The log of a conversation, an entry a line.")
+@command("log", "Print the log of a conversation, one line for each entry.")
 class Log(Struct, frozen=True, kw_only=True):
-    """The log of a conversation, an entry a line: what happened, what was decided, what was sent."""
+    """Print the log of a conversation, one line for each entry: what happened, what was decided, what was sent."""
 
     id: o.Id
     store: o.AnyStore = None
     json: o.Json = False
 
 
-@command("explain", "Why a call saw what it saw.")
+@command("explain", "Explain the window of a call: what it contains of each entry, and why.", epilog=EXPLAIN)
 class Explain(Struct, frozen=True, kw_only=True):
-    """Why a call saw what it saw: what was kept, shortened, folded or dropped, and the reason."""
+    """Explain the window of a call: what it contains of each entry of the log, and why."""
 
     id: o.Id
     at: o.At = None
@@ -74,11 +91,11 @@ class Explain(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("demo", "Replay an agent session whose tools really ran; start here.")
+@command("demo", "Replay the session that ships with Transom. Start here.")
 class Demo(Struct, frozen=True, kw_only=True):
-    """Replay the session that ships with Transom, and look at one of its windows.
+    """Replay the session that ships with Transom, and explain one of its windows.
 
-    Its agent is scripted; its tools really ran, on the project's own source.
+    Its agent is scripted. Its tools really ran, on the source of this project.
     """
 
     budget: o.DemoBudget = 16_000
@@ -86,9 +103,9 @@ class Demo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "What was decided about a conversation: folds, trims, pins, undos.")
+@command("edits", "List the edits of a conversation: folds, trims, pins and undos.")
 class Edits(Struct, frozen=True, kw_only=True):
-    """What was decided about a conversation, an edit a line: whether it holds still, and the tokens it saves."""
+    """List the edits of a conversation, one line for each: is it still live, and how many tokens does it save."""
 
     id: o.Id
     store: o.AnyStore = None
@@ -97,7 +114,7 @@ class Edits(Struct, frozen=True, kw_only=True):
 
 @command("edits", "Keep an entry in every window from now on.")
 class Pin(Struct, frozen=True, kw_only=True):
-    """Keep an entry, with what belongs to it, in every window from now on. `undo` takes it back."""
+    """Keep an entry, with its calls and results, in every window from now on. `undo` takes the pin back."""
 
     id: o.Id
     entry: o.Entry
@@ -109,7 +126,7 @@ class Pin(Struct, frozen=True, kw_only=True):
 
 @command("edits", "Take back a fold, a trim or a pin.")
 class Undo(Struct, frozen=True, kw_only=True):
-    """Take back a fold, a trim or a pin: what it hid shows again, and stays so as long as the limit allows."""
+    """Take back a fold, a trim or a pin. What it hid is in the window again, as long as the budget has room for it."""
 
     id: o.Id
     edit: o.Edit = None
@@ -119,9 +136,9 @@ class Undo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("conversations", "What a store holds, a conversation a line.")
+@command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
-    """What a store holds, a conversation a line: entries, model calls, size, time of the last entry, dialect, id."""
+    """List the conversations of a store: entries, model calls, size, time of the last entry, dialect, id."""
 
     store: o.StoreArgument = None
     json: o.Json = False
@@ -129,7 +146,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
 
 @command("clean", "Remove the replays of this folder.")
 class Clean(Struct, frozen=True, kw_only=True):
-    """Remove what replays without --store have left in .transom of this folder. Asks first."""
+    """Remove the replays that were stored in .transom of this folder. Asks first."""
 
     yes: o.CleanYes = False
     json: o.Json = False
@@ -137,9 +154,9 @@ class Clean(Struct, frozen=True, kw_only=True):
 
 @command("forget", "Remove a conversation for good.")
 class Forget(Struct, frozen=True, kw_only=True):
-    """Remove a conversation from its store for good, large bodies too that no other one there holds. Asks first.
+    """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first.
 
-    What was written elsewhere (windows of `replay --out`, a folder of mirrored results) stays.
+    Copies elsewhere (windows of `replay --out`, a folder of mirrored results) are not removed.
     """
 
     id: o.Id
@@ -148,11 +165,11 @@ class Forget(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("edits", "The window the next call would see; nothing is logged.")
+@command("edits", "Print the window of the next call, without logging it.")
 class Window(Struct, frozen=True, kw_only=True):
-    """The window the next call would see under this budget, policy and prices. A dry run: the log stays as it is.
+    """Print the window of the next call under this budget, policy and prices. The log is not changed.
 
-    With --json, what a request of the dialect holds of the conversation.
+    With --json, print the messages as a request in the dialect has them.
     """
 
     id: o.Id
@@ -164,15 +181,15 @@ class Window(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "What a marker stands for: entry 412.")
+@command("readback", "Print a whole entry, as a marker names it: entry 412.")
 class Read(Struct, frozen=True, kw_only=True):
-    """What an entry of a log holds, or several, whole: what a marker in a window stands for.
+    """Print one or several entries whole. A marker in a window names the entry that it stands for.
 
-    Control characters are written out, but for line ends and tabs; with --json nothing is.
+    Control characters except line ends and tabs are escaped. With --json, texts are raw.
     """
 
     id: o.Id
-    reference: o.Words
+    reference: o.Reference
     start: o.Start = 1
     column: o.Column = 1
     lines: o.Lines = None
@@ -180,9 +197,9 @@ class Read(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "Find lines in a conversation.")
+@command("readback", "Search the lines of a conversation.")
 class Grep(Struct, frozen=True, kw_only=True):
-    """The lines of a whole log that match, also where no window shows them any more. Exit code 1 if none does."""
+    """Search all lines of a log, also those that are in no window any more. Exit code 1 if none matches."""
 
     id: o.Id
     pattern: o.Pattern
@@ -194,9 +211,9 @@ class Grep(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("readback", "What there is to read in a conversation.")
+@command("readback", "List the entries that can be read back.")
 class Entries(Struct, frozen=True, kw_only=True):
-    """What there is to read in a log, a line an entry. The whole log, decisions included, is what `show` shows."""
+    """List the entries that can be read back, one line for each. `log` prints the decisions too."""
 
     id: o.Id
     first: o.First = 0

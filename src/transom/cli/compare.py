@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from transom.cli.commands import Compare
+from transom.cli.figures import COMPARE, Figure
 from transom.cli.inputs import check_files, found_lines, name_of, opened_input, readable, tools_for
+from transom.cli.locate import command
 from transom.cli.lock_notice import Watch
 from transom.cli.picture import Point, draw, pictures
 from transom.cli.progress import Bar
 from transom.cli.replay import timed
-from transom.cli.report import WRONG, Column, figure, fits, table
+from transom.cli.report import WRONG, Column, fits, number_text, table
 from transom.cli.terminal import put, put_json, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
@@ -33,78 +35,82 @@ from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 
-Measure = tuple[str, str, str, Callable[[Compared], float | None]]
-"""A name for programs, a column's head, a figure's form, and the figure; None where there is nothing to measure."""
+MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
+    "calls": (",", lambda one: one.stats.calls),
+    "invalid": (",", lambda one: one.stats.invalid),
+    "over": (",", lambda one: one.stats.over),
+    "refused": (",", lambda one: one.stats.refused),
+    "sent_share": (".0%", lambda one: one.stats.sent_share),
+    "cost_anthropic": (".2f", lambda one: one.anthropic.share),
+    "cost_openai": (".2f", lambda one: one.openai.share),
+    "cached_share": (".0%", lambda one: one.stats.cached_share),
+    "append_only": (".0%", lambda one: one.append_only),
+    "consecutive_breaks": (",", lambda one: one.consecutive_breaks),
+    "grounding_beyond": (".0%", lambda one: one.grounding.shares[1]),
+    "grounding_beyond_wide": (".0%", lambda one: one.grounding.shares[2]),
+    "grounding_all": (".0%", lambda one: one.grounding.shares[0]),
+    "evidence_recall": (".0%", lambda one: one.evidence_recall),
+    "ms_per_call": (".2f", lambda one: one.stats.ms_per_call),
+}
+"""How each figure is computed and printed; None where there is nothing to measure."""
 
-MEASURES: tuple[Measure, ...] = (
-    ("calls", "calls", ",", lambda one: one.tally.calls),
-    ("invalid", "invalid", ",", lambda one: one.tally.invalid),
-    ("over", "over\nbudget", ",", lambda one: one.tally.over),
-    ("refused", "refused", ",", lambda one: one.tally.refused),
-    ("sent_share", "share\nsent", ".0%", lambda one: one.tally.sent_share),
-    ("cost_anthropic", "cost,\nAnthr.", ".2f", lambda one: one.anthropic.share),
-    ("cost_openai", "cost,\nOpenAI", ".2f", lambda one: one.openai.share),
-    ("cached_share", "\ncached", ".0%", lambda one: one.tally.cached_share),
-    ("append_only", "append-\nonly", ".0%", lambda one: one.append_only),
-    ("consecutive_breaks", "consec.\nbreaks", ",", lambda one: one.consecutive),
-    ("grounding_beyond", "beyond,\nnear", ".0%", lambda one: one.grounding.shares[1]),
-    ("grounding_beyond_wide", "beyond,\nwide", ".0%", lambda one: one.grounding.shares[2]),
-    ("grounding_all", "all,\nnear", ".0%", lambda one: one.grounding.shares[0]),
-    ("evidence_recall", "evidence", ".0%", lambda one: one.evidence_recall),
-    ("ms_per_call", "ms per\ncall", ".2f", lambda one: one.tally.ms_per_call),
-)
+SETTINGS = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
+"""What the results depend on beside the files and the policy."""
 
-ASKED = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
-"""What results depend on besides the files and the policy."""
+NOTES = """\
+names: paths, ids, numbers and quoted strings that the next message uses
+old names: those that were last mentioned further back than the budget
+found: in the window, with 40 characters on either side; in context: with 240
+cost: with prompt caching, relative to sending the whole history (1.00)
+append-only: calls whose window begins with the whole window before
+breaks in a row: calls that break the cached prefix right after another one"""
+"""What the heads of the columns leave open."""
 
-NOTE = (
-    "Cost is by that of sending everything, with prompt caching. Append-only: windows that begin with the whole one "
-    "before; consec. breaks: those that do not, right after another that did not. Beyond: names last mentioned further "
-    "back than the budget; near: with 40 characters around them, wide: in a stretch of 240. Refused calls stand in no "
-    "other column."
-)
+REFUSED = "Refused calls are counted in no other column."
 
 Results = dict[str, Compared]
 """What each policy made of the same conversations."""
 
 
-def run(wanted: Compare) -> int:
+def run(options: Compare) -> int:
     """Compare, print, draw, and say by the exit code whether every window was right."""
-    names = _names(wanted.policies)
-    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
-    paths = () if wanted.chart is None else pictures(wanted.chart)
-    chosen, files = choose(wanted)
+    names = _names(options.policies)
+    budget = Budget(context=options.budget, prices=Prices.named(options.prices))
+    paths = () if options.chart is None else pictures(options.chart)
+    chosen, files = choose(options)
     if not chosen:
-        narrowed = wanted.min_messages or wanted.min_tokens or wanted.max_messages is not None
+        narrowed = options.min_messages or options.min_tokens or options.max_messages is not None
         raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
     with Watch("memory:", writing=False) as watch, Bar(watch) as bar:
-        results = compare(chosen, names, budget, jobs=wanted.jobs, bar=bar)
-    if wanted.json:
-        asked = {name: getattr(wanted, name) for name in ASKED}
+        results = compare(chosen, names, budget, jobs=options.jobs, bar=bar)
+    if options.json:
+        settings = {name: getattr(options, name) for name in SETTINGS}
         found = [{"file": name, "formats": formats} for name, formats in files]
-        put_json({**asked, "files": found, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]})
+        put_json(
+            {**settings, "files": found, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]}
+        )
     else:
         for line in found_lines(files):
             put(terminal(), (line, ""))
         print_table(results)
     if paths:
-        _draw(results, paths, _title(wanted, len(chosen)))
-    return WRONG if any(one.tally.invalid or one.tally.over for one in results.values()) else 0
+        _draw(results, paths, _title(options, len(chosen)))
+    return WRONG if any(one.stats.invalid or one.stats.over for one in results.values()) else 0
 
 
-def choose(wanted: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
+def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
     """The conversations of the length that was asked for, in OpenAI Chat's words so that their figures compare, and
     how many of them each file held in which format. Raises OSError, InvalidMessage."""
-    check_files(wanted.files)
+    check_files(options.files)
     chosen: list[Recorded] = []
     files: list[tuple[str, Counter[str]]] = []
     fitting = 0
-    for file in wanted.files:
+    for file in options.files:
         formats = Counter[str]()
-        for recorded, _, _ in readable(opened_input(file, format_name=wanted.format, questions=True), file):
+        for recorded, _, _ in readable(opened_input(file, format_name=options.format, questions=True), file):
             record = as_openai_chat(recorded)
-            if _fits(wanted, record):
-                if fitting % wanted.every == 0:
+            if _fits(options, record):
+                if fitting % options.every == 0:
                     chosen.append(record)
                     formats[record.format] += 1
                 fitting += 1
@@ -112,12 +118,12 @@ def choose(wanted: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str
     return chosen, files
 
 
-def _fits(wanted: Compare, record: Recorded) -> bool:
+def _fits(options: Compare, record: Recorded) -> bool:
     """Whether it is long enough, and short enough."""
-    many, most = len(record.messages), wanted.max_messages
-    if many < wanted.min_messages or (most is not None and many > most):
+    many, most = len(record.messages), options.max_messages
+    if many < options.min_messages or (most is not None and many > most):
         return False
-    return not wanted.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= wanted.min_tokens
+    return not options.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= options.min_tokens
 
 
 def compare(
@@ -173,24 +179,24 @@ def _label(question: LabelledQuestion) -> Label | None:
     return Label(question.answer or "", question.evidence) if known else None
 
 
-def _names(wanted: str) -> list[str]:
+def _names(policies: str) -> list[str]:
     """The policies asked for, each once. Raises InvalidSetting for one that is unknown."""
-    names = list(POLICIES) if wanted == "all" else [name.strip() for name in wanted.split(",")]
+    names = list(POLICIES) if policies == "all" else [name.strip() for name in policies.split(",")]
     return [policy_named(name).name for name in dict.fromkeys(names)]
 
 
-def _title(wanted: Compare, many: int) -> str:
-    prices = "" if wanted.prices is None else f", prices: {wanted.prices}"
-    return f"{many:,} conversation{'' if many == 1 else 's'}, a budget of {wanted.budget:,} tokens{prices}"
+def _title(options: Compare, many: int) -> str:
+    prices = "" if options.prices is None else f", prices: {options.prices}"
+    return f"{many:,} conversation{'' if many == 1 else 's'}, a budget of {options.budget:,} tokens{prices}"
 
 
 def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
     """Grounding beyond the budget, or all of it where nothing was further back. Raises OSError, InvalidSetting."""
     far = any(one.grounding.far_needed for one in results.values())
-    least = min(one.tally.refused for one in results.values())
+    least = min(one.stats.refused for one in results.values())
     shares = ((name, one, one.grounding.shares[1 if far else 0]) for name, one in results.items())
     points = [
-        Point(name=name, cost=one.anthropic.share, grounding=share, refused=one.tally.refused > least)
+        Point(name=name, cost=one.anthropic.share, grounding=share, refused=one.stats.refused > least)
         for name, one, share in shares
         if one.anthropic.share is not None and share is not None
     ]
@@ -200,28 +206,31 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
 
 
 def columns_of(results: Results) -> list[Column[Compared]]:
-    """Those of a table; evidence only where questions were asked."""
-    asked = any(one.tally.questions for one in results.values())
-    return [_column(measure) for measure in MEASURES if asked or measure[0] != "evidence_recall"]
+    """The columns of a table; evidence only where questions are labelled."""
+    questions = any(one.stats.questions for one in results.values())
+    return [_column(figure) for figure in COMPARE if questions or figure.name != "evidence_recall"]
 
 
-def _column(measure: Measure) -> Column[Compared]:
-    name, head, form, measured = measure
-    return name.replace("_", " "), head, lambda one: figure(measured(one), form)
+def _column(figure: Figure) -> Column[Compared]:
+    form, measure = MEASURES[figure.name]
+    return figure, lambda one: number_text(measure(one), form)
 
 
 def print_table(results: Results) -> None:
-    """A row a policy, and what the columns mean; in as many tables as it takes."""
+    """A row for each policy, and what the columns mean; in as many tables as it takes."""
     console = terminal()
     for part in _tables(console, list(results.items()), columns_of(results)):
         console.print(part)
-    console.print(NOTE)
+    console.print(NOTES, style="dim")
+    if any(one.stats.refused for one in results.values()):
+        console.print(REFUSED, style="dim")
+    console.print(f"Each column is explained by `{command()} compare --help`.", style="dim")
 
 
 def _tables(
     console: Console, rows: Sequence[tuple[str, Compared]], columns: Sequence[Column[Compared]]
 ) -> Iterator[Table]:
-    """One, or two with half of the columns each, and so on until every head stands there whole."""
+    """One table, or two with half of the columns each, and so on until every head has room."""
     whole, half = table("policy", rows, columns), len(columns) // 2
     if not half or fits(console, whole):
         yield whole
@@ -233,4 +242,4 @@ def _tables(
 def numbers(one: Compared) -> dict[str, Any]:
     """A result for programs: its sums, and every measure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
-    return {**asdict(one.tally), **{name: measured(one) for name, _, _, measured in MEASURES}, **sums}
+    return {**asdict(one.stats), **{name: measure(one) for name, (_, measure) in MEASURES.items()}, **sums}

@@ -30,12 +30,12 @@ class Listed(Struct, frozen=True, kw_only=True):
     damaged: str = ""
 
 
-def run(wanted: Conversations) -> int:
+def run(options: Conversations) -> int:
     """Print the list."""
-    url = url_of(wanted.store)
+    url = url_of(options.store)
     with opened(url) as store:
         found = list(conversations_in(store))
-    if wanted.json:
+    if options.json:
         put_json({"store": url, "conversations": found})
         return 0
     console = terminal()

@@ -13,7 +13,7 @@ from transom.cli.commands import Demo, Replay
 from transom.cli.explain import explained, print_explained
 from transom.cli.locate import command, found_log
 from transom.cli.replay import replayed
-from transom.cli.report import Outcome, print_course, print_json, print_tables
+from transom.cli.report import Outcome, print_json, print_tables, print_timeline
 from transom.cli.terminal import put, put_whole, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
@@ -28,11 +28,11 @@ NEXT = (
 )
 
 
-def run(wanted: Demo) -> int:
+def run(options: Demo) -> int:
     """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
-    outcome = replayed(Replay(files=[SESSION], budget=wanted.budget, policy=wanted.policy))
+    outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy))
     outcome = replace(outcome, files=(replace(outcome.files[0], file=NAME),))  # the path of the package says nothing
-    if wanted.json:
+    if options.json:
         print_json(outcome)
         return outcome.code
     console = terminal()
@@ -41,19 +41,19 @@ def run(wanted: Demo) -> int:
         "really ran."
     )
     print_tables(console, outcome)
-    print_course(console, outcome)
+    print_timeline(console, outcome)
     _print_window(console, outcome)
     _print_next(console)
     return outcome.code
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
-    """The fullest window after the first cut: there most is to be seen."""
-    sizes = [] if outcome.course is None else [size or 0 for size in outcome.course.tokens]
-    cuts = [at for at, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
-    if not cuts:
+    """The fullest window after the first compaction: there most is to be seen."""
+    sizes = [] if outcome.timeline is None else [size or 0 for size in outcome.timeline.tokens]
+    compactions = [at for at, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
+    if not compactions:
         return
-    call = 1 + max(range(cuts[0], len(sizes)), key=lambda at: sizes[at])
+    call = 1 + max(range(compactions[0], len(sizes)), key=lambda at: sizes[at])
     with found_log(outcome.store, NAME) as log:
         found = explained(log, call)
     put_whole(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
@@ -64,7 +64,7 @@ def _print_next(console: Console) -> None:
     """Each command whole, however narrow the terminal is: it is there to be copied."""
     put(console, ("\nWhere to look next", "bold"))
     name = command()
-    width = max(len(asked) for asked, _ in NEXT) + len(name) + 5
+    width = max(len(words) for words, _ in NEXT) + len(name) + 5
     room = max(0, console.width - width)
-    for asked, what in NEXT:
-        console.print(Text.assemble((f"  {name} {asked}".ljust(width), "cyan"), what[:room]), soft_wrap=True)
+    for words, what in NEXT:
+        console.print(Text.assemble((f"  {name} {words}".ljust(width), "cyan"), what[:room]), soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from transom.cli import commands as asked
+from transom.cli import commands
 from transom.cli.explain import worth
 from transom.cli.locate import found_log
 from transom.cli.log import kind_of, words
@@ -23,7 +23,7 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import DIALECTS, dialect_named, measure_of
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class LoggedEdit(Struct, frozen=True, kw_only=True):
     """An edit of a log: whether it is live, what it covers, and the tokens it saves by itself now."""
 
     seq: int
@@ -33,28 +33,28 @@ class Decision(Struct, frozen=True, kw_only=True):
     saves: int = 0
 
 
-def run(wanted: asked.Edits | asked.Pin | asked.Undo | asked.Window) -> int:
+def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window) -> int:
     """Do what was asked for."""
-    with found_log(wanted.store, wanted.id, writing=isinstance(wanted, asked.Pin | asked.Undo)) as log:
-        if isinstance(wanted, asked.Edits):
-            _tell_decisions(log, wanted)
-        elif isinstance(wanted, asked.Window):
-            _tell_window(log, wanted)
+    with found_log(options.store, options.id, writing=isinstance(options, commands.Pin | commands.Undo)) as log:
+        if isinstance(options, commands.Edits):
+            _print_edits(log, options)
+        elif isinstance(options, commands.Window):
+            _print_window(log, options)
         else:
-            _change(log, wanted)
+            _change(log, options)
     return 0
 
 
-def _tell_decisions(log: StoredLog, wanted: asked.Edits) -> None:
+def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Every edit of a log, in order."""
     view = open_view(log, measure_of(log, o200k()))
     edits = (Fold, Trim, Pin, Undo)
-    found = [_decision(view, entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, edits)]
-    if wanted.json:
+    found = [_logged_edit(view, entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, edits)]
+    if options.json:
         put_json({"conversation": log.name, "edits": found})
         return
     console = terminal()
-    live = sum(decision.live for decision in found)
+    live = sum(edit.live for edit in found)
     put(console, (f"{one_line(log.name)}: {len(found):,} edits, {live:,} of them live", "bold"))
     put(console, (f"{'entry':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
     for each in found:
@@ -63,29 +63,29 @@ def _tell_decisions(log: StoredLog, wanted: asked.Edits) -> None:
         put(console, (f"{each.seq:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style))
 
 
-def _decision(view: View, seq: int, edit: Edit) -> Decision:
+def _logged_edit(view: View, seq: int, edit: Edit) -> LoggedEdit:
     live = isinstance(edit, Undo) or view.is_live(seq)
     saves = 0
     if live and isinstance(edit, (Fold, Trim)):
         bare = apply(view, (view.entry(Undo(edit=seq), 0.0),))  # a branch nobody keeps
         saves = bare.total.tokens - view.total.tokens
-    return Decision(seq=seq, kind=kind_of(edit), live=live, text=words(edit), saves=saves)
+    return LoggedEdit(seq=seq, kind=kind_of(edit), live=live, text=words(edit), saves=saves)
 
 
-def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
+def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
     """Append a pin or an undo, or only look at what it would do: tokens and messages of the view before and after."""
     conversation = _opened(log, Budget(), "passthrough", None)
     before = conversation.view.total
-    if isinstance(wanted, asked.Pin):
-        edit: Edit = Pin(entry=entry_number(" ".join(wanted.entry)), why=wanted.why)
+    if isinstance(options, commands.Pin):
+        edit: Edit = Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
     else:
-        seq = entry_number(" ".join(wanted.edit)) if wanted.edit else conversation.newest_edit()
-        edit = Undo(edit=seq, why=wanted.why)
+        seq = entry_number(" ".join(options.edit)) if options.edit else conversation.newest_edit()
+        edit = Undo(edit=seq, why=options.why)
     after = conversation.preview(edit).total
-    seq = None if wanted.dry_run else conversation.edit(edit)
+    seq = None if options.dry_run else conversation.edit(edit)
     name = f"{kind_of(edit)} {words(edit)}"
     tokens, messages = (before.tokens, after.tokens), (before.messages, after.messages)
-    if wanted.json:
+    if options.json:
         put_json({"conversation": log.name, "edit": name, "seq": seq, "tokens": tokens, "messages": messages})
         return
     done = "would be appended (dry run)" if seq is None else f"is entry {seq:,}"
@@ -94,19 +94,19 @@ def _change(log: StoredLog, wanted: asked.Pin | asked.Undo) -> None:
     put_whole(terminal(), (change, ""))
 
 
-def _tell_window(log: StoredLog, wanted: asked.Window) -> None:
-    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
-    conversation = _opened(log, budget, wanted.policy, wanted.dialect)
+def _print_window(log: StoredLog, options: commands.Window) -> None:
+    budget = Budget(context=options.budget, prices=Prices.named(options.prices))
+    conversation = _opened(log, budget, options.policy, options.dialect)
     window, edits = conversation.dry_run(), conversation.priced()
-    if wanted.json:
+    if options.json:
         request = window.request(conversation.dialect)
-        put_json({"conversation": log.name, "tokens": window.tokens, "priced": edits, **request})
+        put_json({"conversation": log.name, "tokens": window.tokens, "edit_costs": edits, **request})
         return
     console = terminal()
     put_whole(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
-    put_whole(console, (f"{window.tokens:,} of {wanted.budget:,} tokens, {window.size.messages:,} messages", ""))
-    if (broke := window.breaks) is not None:
-        put_whole(console, (f"it would break the cached prefix at slot {broke.slot}: {broke.why}", ""))
+    put_whole(console, (f"{window.tokens:,} of {options.budget:,} tokens, {window.size.messages:,} messages", ""))
+    if (broken := window.breaks) is not None:
+        put_whole(console, (f"it would break the cached prefix at slot {broken.slot}: {broken.why}", ""))
     if edits:
         put_whole(console, (worth(edits), ""))
     for row in window.explain():

@@ -1,4 +1,4 @@
-"""`transom explain`: what one window shows of everything there was, and why."""
+"""`transom explain`: what one window contains of the whole log, and why."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
 
 WIDE = 70
-"""Columns a terminal needs for reason and text to stand behind the rest."""
+"""Columns that a terminal needs for the reason and the text beside the rest."""
 OPENING = 80
-"""Characters of a fold's text that are shown."""
+"""Characters of a fold's text that are printed."""
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """A window and its rows. `call` counts from 1, None for the window as it stands now.
+    """A window and its rows. `call` counts from 1; None is the window of the log as it is now.
 
-    `reply` is the position of its reply in the list it was imported from, where the log knows it. `head` and `folds`
-    are the tokens of what has no row: the instructions before everything, and the texts in place of what is folded,
-    whose first words are in `texts`, by the same entries; so is in `losses` what no longer stands anywhere. `priced`:
-    what the edits since the call before save and break.
+    `reply`: the position of the reply in the list that was imported, where the log knows it. `head` and `folds` are the
+    tokens of what has no row: the system prompt with the tools, and the text of each fold. `texts` has the beginnings
+    of these texts, `losses` the names that are no longer in the window, both by the entry of the fold. `edit_costs`:
+    what each edit since the call before saves and breaks.
     """
 
     conversation: str
@@ -47,29 +47,29 @@ class Explained(Struct, frozen=True, kw_only=True):
     reply: int | None
     limit: int
     tokens: int
-    kept: int
+    shared_tokens: int
     breaks: Break | None
     head: int
     folds: dict[int, int]
     texts: dict[int, str]
     losses: dict[int, MissingNames]
-    priced: list[EditCost]
+    edit_costs: list[EditCost]
     rows: list[Explanation]
 
 
-def run(wanted: Explain) -> int:
+def run(options: Explain) -> int:
     """Print why."""
-    with found_log(wanted.store, wanted.id) as log:
-        found = explained(log, wanted.at)
-    if wanted.json:
+    with found_log(options.store, options.id) as log:
+        found = explained(log, options.at)
+    if options.json:
         put_json(found)
     else:
-        print_explained(terminal(), found, every=wanted.every)
+        print_explained(terminal(), found, every=options.every)
     return 0
 
 
 def explained(log: StoredLog, at: int | None) -> Explained:
-    """The window of call `at` (from 1, or from the last if negative), or as it stands now."""
+    """The window of call `at` (from 1, or from the last if negative), or of the log as it is now."""
     calls = sent_requests(log)
     if at is None:
         call, seq, view = None, -1, open_view(log, measure_of(log, o200k()))
@@ -91,13 +91,13 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         reply=None if call is None else _reply(log, seq),
         limit=limit,
         tokens=window.tokens,
-        kept=window.shared_tokens,
+        shared_tokens=window.shared_tokens,
         breaks=window.breaks,
         head=head,
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
-        priced=edit_costs_since(log, view.counter, view.length),
+        edit_costs=edit_costs_since(log, view.counter, view.length),
         rows=explain(view),
     )
 
@@ -118,57 +118,57 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 
 
 def print_explained(console: Console, found: Explained, *, every: bool = False, most: int | None = None) -> None:
-    """Head line, bar, totals, and a line for each entry or run of entries folded alike; at most `most` of these."""
+    """Header, bar, totals, and a line for each entry, or for neighbours in one fold; at most `most` of these."""
     _print_header(console, found)
-    if found.priced:
-        put_whole(console, (worth(found.priced), ""))
+    if found.edit_costs:
+        put_whole(console, (worth(found.edit_costs), ""))
     _print_bar(console, found.rows)
     _print_totals(console, found)
     wide, named = console.width >= WIDE, set[int]()
     titles = _columns(wide, "entries", "role", "tokens")
-    put(console, (f"\n{titles}{'state':<9} {'why, and the text' if wide else ''}", "bold"))
+    put(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
     runs = [[row] for row in found.rows] if every else _runs(found.rows)
     for run in runs[:most]:
         new = {edit: found.folds[edit] for edit in run[0].edits if edit in found.folds and edit not in named}
         named.update(new)
         _print_run(console, wide, run, sum(new.values()))
         for edit in new:
-            put(console, (f"{'':{9 if wide else 7}} shown as {one_line(found.texts[edit])}", "dim"))
-            put(console, (f"{'':{9 if wide else 7}} {_lost(found.losses[edit])}", "dim"))
+            put(console, (f"{'':{9 if wide else 7}} text: {one_line(found.texts[edit])}", "dim"))
+            put(console, (f"{'':{9 if wide else 7}} {_names(found.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
         put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
 
-def _lost(loss: MissingNames) -> str:
-    """What a fold's units named that stands nowhere any more, each with the entry to go to."""
-    named = ", ".join(f"{one_line(name)} ({entry})" for name, entry in loss.gone)
-    gone = f", not {named}" if named else ""
-    return f"{loss.kept:,} of its {loss.names:,} names stand in this window{gone}"
+def _names(fold: MissingNames) -> str:
+    """How many names of a fold's units are in the window; those that are not, each with an entry that has it."""
+    missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.gone)
+    return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
 
 def worth(edits: Sequence[EditCost]) -> str:
-    """What edits come to together."""
+    """What these edits save and break together."""
     saves, breaks = sum(edit.saves for edit in edits), sum(edit.breaks for edit in edits)
-    cached = f"{breaks:,} of the cached prefix" if breaks else "nothing"
-    return f"edits: {len(edits):,}; they save {saves:,} tokens a request and break {cached}"
+    many = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
+    cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
+    return f"{many} {saves:,} tokens a request, and {cached}"
 
 
 def _print_header(console: Console, found: Explained) -> None:
-    call = "the window as it stands now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
-    reply = "" if found.reply is None else f", reply is message {found.reply:,}"
+    call = "the window as it is now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
+    reply = "" if found.reply is None else f", answered by message {found.reply:,}"
     put_whole(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
     limit = f" of {found.limit:,}" if found.limit else ""
-    put_whole(console, (f"{found.tokens:,}{limit} tokens, {found.kept:,} of them as in the window before", ""))
+    put_whole(
+        console, (f"{found.tokens:,}{limit} tokens, {found.shared_tokens:,} of them shared with the window before", "")
+    )
     if found.limit and found.tokens > found.limit:
-        put_whole(
-            console, (f"over the limit: the next call cuts it first, if it can (see `{command()} window`)", "bold")
-        )
-    if (broke := found.breaks) is not None:
-        put_whole(console, (f"breaks the cached prefix at slot {broke.slot}, by entry {broke.entry}: {broke.why}", ""))
+        put_whole(console, (f"over the limit: the next call compacts it first (see `{command()} window`)", "bold"))
+    if (at := found.breaks) is not None:
+        put_whole(console, (f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})", ""))
 
 
 def _print_bar(console: Console, rows: list[Explanation]) -> None:
-    """The whole log from left to right, each cell in the state of the entry that fills it, by tokens."""
+    """The whole log from left to right, by tokens: each cell has the state of the entry that fills it."""
     total = sum(row.tokens for row in rows)
     width = min(console.width, 100)
     cells: list[tuple[str, str]] = []
@@ -189,20 +189,20 @@ def _print_totals(console: Console, found: Explained) -> None:
         if rows:
             count = f"{block} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
-    head = f"{found.head:,} in the head" if found.head else ""
+    head = f"system prompt {found.head:,}" if found.head else ""
     put_whole(console, *legend, (head, "dim"))
 
 
 def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
-    """Neighbours folded alike by the same edit stand together, everything else by itself."""
+    """Neighbours in one fold are one run, every other entry is its own."""
     alike = groupby(rows, key=lambda row: (row.edits, row.why) if row.state == "folded" else row.entry)
     return [list(run) for _, run in alike]
 
 
 def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens: int) -> None:
-    """A row, or neighbours folded alike, with the tokens of the fold's text if that is named here.
+    """One line for an entry or a run, with `text_tokens` of the fold's text.
 
-    Where there is little room the reason has a line of its own, and the text is left out.
+    On a narrow terminal the reason gets a line of its own, and the text is left out.
     """
     first, last = run[0], run[-1]
     tokens, shown = sum(row.tokens for row in run), sum(row.shown for row in run) + text_tokens

@@ -15,35 +15,35 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.stores import Store
 
 
-def run(wanted: Forget) -> int:
+def run(options: Forget) -> int:
     """Ask, remove, say what that freed. Exit code 1 if the answer is no.
 
     An id that is not there: what a `forget` that never finished left is removed; if there is such, no more is done.
     """
-    url = url_of(wanted.store)
+    url = url_of(options.store)
     with opened(url) as store:
-        size, name, entries = _size(url), wanted.id, None
-        if name not in store.names() and _forgot(url, store, name):
+        size, name, entries = _size(url), options.id, None
+        if name not in store.names() and _forget(url, store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
         else:
             name = named(store.names(), name, url)
             with suppress(StoreDamaged):
                 entries = len(store.open(name))
-            told = "damaged" if entries is None else "1 entry" if entries == 1 else f"{entries:,} entries"
-            what = f"{one_line(name)}: {told}"
-            if not _agreed(wanted, name, what):
+            known = "damaged" if entries is None else "1 entry" if entries == 1 else f"{entries:,} entries"
+            what = f"{one_line(name)}: {known}"
+            if not _is_confirmed(options, name, what):
                 return say(f"{what}, all kept", 1)
-            _forgot(url, store, name)
+            _forget(url, store, name)
             done = f"{what}, forgotten"
         freed = max(0, size - _size(url))
-    if wanted.json:
+    if options.json:
         put_json({"conversation": name, "entries": entries, "freed": freed})
     else:
         put_whole(terminal(), (f"{done}; the store is {freed:,} bytes smaller" if freed else done, ""))
     return 0
 
 
-def _forgot(url: str, store: Store, name: str) -> bool:
+def _forget(url: str, store: Store, name: str) -> bool:
     """Whether anything was left to remove; now there is nothing."""
     with Watch(url, writing=True), suppress(Conflict, StoreDamaged):
         store.open(name).append([], 0)  # only waits for others who write: `forget` itself would look like one
@@ -53,11 +53,11 @@ def _forgot(url: str, store: Store, name: str) -> bool:
     return False
 
 
-def _agreed(wanted: Forget, name: str, what: str) -> bool:
+def _is_confirmed(options: Forget, name: str, what: str) -> bool:
     """Whether that is the conversation that is meant. Raises InvalidSetting if nobody can say so."""
-    if wanted.yes and wanted.id != name:
+    if options.yes and options.id != name:
         raise InvalidSetting(f"--yes takes the whole id: {name!r}")
-    return confirmed(f"{what}. Forget it for good?", yes=wanted.yes, why=f"forgetting {name!r} cannot be undone")
+    return confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {name!r} cannot be undone")
 
 
 def _size(url: str) -> int:

@@ -31,11 +31,11 @@ class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: int | None = None
 
 
-def run(wanted: Log) -> int:
+def run(options: Log) -> int:
     """Print the log."""
-    with found_log(wanted.store, wanted.id) as log:
+    with found_log(options.store, options.id) as log:
         lines = lines_of(log)
-        if wanted.json:
+        if options.json:
             put_json({"conversation": log.name, "entries": lines})
         else:
             _print(log, lines)

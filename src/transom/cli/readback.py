@@ -18,25 +18,25 @@ NO_BOUND = 1 << 60
 """No bound: a person sees what comes and can stop it."""
 
 
-def run(wanted: Read | Grep | Entries) -> int:
+def run(options: Read | Grep | Entries) -> int:
     """Print what was asked for; people see also what is kept out of every window. Exit code 1 if a pattern is not
     found."""
-    with found_log(wanted.store, wanted.id) as log:
-        found = _found(log, wanted)
-        if wanted.json:
+    with found_log(options.store, options.id) as log:
+        found = _found(log, options)
+        if options.json:
             put_json({"conversation": log.name, **to_builtins(found)})
         else:
             _print(str(found))
     return 1 if isinstance(found, Found) and not found.matches else 0
 
 
-def _found(log: StoredLog, wanted: Read | Grep | Entries) -> Struct:
-    options = {key: value for key, value in asdict(wanted).items() if key not in {"id", "store", "json"}}
-    options |= {"room": NO_BOUND, "hidden": True}
-    if isinstance(wanted, Read):
-        options |= {"reference": " ".join(wanted.reference), "lines": wanted.lines or NO_BOUND}
-        return read(log, **options)
-    return (grep if isinstance(wanted, Grep) else list_entries)(log, **options)
+def _found(log: StoredLog, options: Read | Grep | Entries) -> Struct:
+    arguments = {key: value for key, value in asdict(options).items() if key not in {"id", "store", "json"}}
+    arguments |= {"room": NO_BOUND, "hidden": True}
+    if isinstance(options, Read):
+        arguments |= {"reference": " ".join(options.reference), "lines": options.lines or NO_BOUND}
+        return read(log, **arguments)
+    return (grep if isinstance(options, Grep) else list_entries)(log, **arguments)
 
 
 def _print(text: str) -> None:

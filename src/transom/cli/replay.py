@@ -15,7 +15,7 @@ from transom.cli.inputs import check_files, name_of, opened_input, readable, too
 from transom.cli.locate import remember
 from transom.cli.lock_notice import Watch
 from transom.cli.progress import Bar
-from transom.cli.report import Course, FileStats, Outcome, print_json, print_report
+from transom.cli.report import FileStats, Outcome, Timeline, print_json, print_report
 from transom.cli.window_file import STDOUT, line_of, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, Question, Step, replay
@@ -36,29 +36,29 @@ PROBLEMS = 5
 """How many wrong windows are named."""
 
 
-def run(wanted: Replay) -> int:
+def run(options: Replay) -> int:
     """Replay, print, and say by the exit code whether every window was right."""
-    outcome = replayed(wanted)
-    show = print_json if wanted.json else print_report
-    show(outcome, aside=wanted.out == STDOUT)
+    outcome = replayed(options)
+    show = print_json if options.json else print_report
+    show(outcome, aside=options.out == STDOUT)
     return outcome.code
 
 
-def replayed(wanted: Replay) -> Outcome:
+def replayed(options: Replay) -> Outcome:
     """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
-    budget = Budget(context=wanted.budget, prices=Prices.named(wanted.prices))
-    policy, out = policy_named(wanted.policy), wanted.out
-    if wanted.dialect is not None:
-        dialect_named(wanted.dialect)
-    check_files(wanted.files, None if out == STDOUT else out)
-    run = _begin(wanted) if wanted.store is None else None
-    url = runs.URL if wanted.store is None else wanted.store
+    budget = Budget(context=options.budget, prices=Prices.named(options.prices))
+    policy, out = policy_named(options.policy), options.out
+    if options.dialect is not None:
+        dialect_named(options.dialect)
+    check_files(options.files, None if out == STDOUT else out)
+    run = _begin(options) if options.store is None else None
+    url = runs.URL if options.store is None else options.store
     try:
         with Watch(url, writing=True) as watch, closing(open_store(url)) as store:
             remember(url)
             with windows_file(out) as windows, Bar(watch) as bar:
-                playing = _Playing(wanted, store, budget, policy, windows, bar, run=1 if run is None else run.number)
-                files = tuple(playing.file(file, done) for done, file in enumerate(wanted.files))
+                playing = _Playing(options, store, budget, policy, windows, bar, run=1 if run is None else run.number)
+                files = tuple(playing.file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as stop:
         again = "the same command again goes on" if run is not None else f"go on with --store '{url}'"
         stop.add_note("nothing was kept" if url == "memory:" else again)
@@ -67,29 +67,37 @@ def replayed(wanted: Replay) -> Outcome:
         runs.finish(run)
     if not any(file.formats for file in files):
         raise InvalidSetting("no conversation in these files")
-    if wanted.chart is not None and playing.course is None:
-        raise InvalidSetting(f"--chart: no conversation {wanted.chart!r} in these files")
+    if options.chart is not None and playing.timeline is None:
+        raise InvalidSetting(f"--chart: no conversation {options.chart!r} in these files")
     return Outcome(
-        budget=wanted.budget,
+        budget=options.budget,
         policy=policy.name,
         store=url,
         files=files,
-        course=playing.course,
+        timeline=playing.timeline,
         needs=playing.needs,
         problems=tuple(playing.problems),
     )
 
 
 class _Playing:
-    """Goes through files; keeps the course to draw, what refused calls need, and the first problems."""
+    """Goes through files; keeps the timeline to draw, what refused calls need, and the first problems."""
 
     def __init__(
-        self, wanted: Replay, store: Store, budget: Budget, policy: Policy, out: IO[bytes] | None, bar: Bar, *, run: int
+        self,
+        options: Replay,
+        store: Store,
+        budget: Budget,
+        policy: Policy,
+        out: IO[bytes] | None,
+        bar: Bar,
+        *,
+        run: int,
     ) -> None:
-        self._wanted, self._store, self._out, self._bar = wanted, store, out, bar
+        self._options, self._store, self._out, self._bar = options, store, out, bar
         self._budget, self._policy, self._run = budget, policy, run
         self._names: set[str] = set()
-        self.course: Course | None = None
+        self.timeline: Timeline | None = None
         self.needs: Needs | None = None
         self.problems: list[str] = []
         o200k().count("loaded before anything is timed")
@@ -97,7 +105,7 @@ class _Playing:
     def file(self, path: Path, done: int) -> FileStats:
         """Every conversation of a file or a folder; `done` of these came before it."""
         stats, formats, begin = ReplayStats(), Counter[str](), 0.0
-        reader = opened_input(path, format_name=self._wanted.format, questions=self._wanted.questions)
+        reader = opened_input(path, format_name=self._options.format, questions=self._options.questions)
         for record, head, facts in readable(reader, path):
             formats[record.format] += 1
             stats = stats.plus(self._record(record, head, facts, done + begin, done + reader.progress))
@@ -108,7 +116,7 @@ class _Playing:
         self, record: Recorded, head: list[Instruction], facts: list[Placed], begin: float, end: float
     ) -> ReplayStats:
         """One conversation; it takes the work from `begin` to `end`, counted in files."""
-        dialect = dialect_named(self._wanted.dialect or record.dialect)
+        dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
             self._store.open(runs.name_in(self._run, self._name(record.id))),
             budget=self._budget,
@@ -123,13 +131,13 @@ class _Playing:
             if self._out is not None:
                 self._out.write(line_of(record.id, step, request))
             reached = begin + (end - begin) * step.at / max(1, len(record.messages))
-            self._bar.at(reached / len(self._wanted.files), record.source)
+            self._bar.at(reached / len(self._options.files), record.source)
             total = total.plus(self._judged(record, dialect, step, request, newest)).plus(ReplayStats(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
         conversation.close()
-        self._drawn(Course(conversation=record.id, tokens=tuple(tokens)))
+        self._drawn(Timeline(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(ReplayStats(skipped=turns - total.calls))
 
@@ -149,7 +157,7 @@ class _Playing:
                 self.needs = needs if self.needs is None else self.needs.and_of(needs)
             return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
         broken = dialect.violations(request)
-        over = step.window.tokens > self._wanted.budget
+        over = step.window.tokens > self._options.budget
         if (broken or over) and len(self.problems) < PROBLEMS:
             why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
             self.problems.append(f"{record.source}, {record.id} at {step.at}: {why}")
@@ -158,18 +166,18 @@ class _Playing:
             return bad.plus(ReplayStats(questions=1))
         return bad.plus(replay_stats(step.window, newest_before=newest))
 
-    def _drawn(self, course: Course) -> None:
-        if self._wanted.chart is None:
-            if self.course is None or len(course.tokens) > len(self.course.tokens):
-                self.course = course
-        elif course.conversation == self._wanted.chart:
-            self.course = course
+    def _drawn(self, timeline: Timeline) -> None:
+        if self._options.chart is None:
+            if self.timeline is None or len(timeline.tokens) > len(self.timeline.tokens):
+                self.timeline = timeline
+        elif timeline.conversation == self._options.chart:
+            self.timeline = timeline
 
 
-def _begin(wanted: Replay) -> runs.Run:
+def _begin(options: Replay) -> runs.Run:
     """The run in the store of this folder: what its conversations look like depends on these."""
     names = ("budget", "policy", "prices", "dialect", "format", "questions")
-    return runs.begin(wanted.files, {name: getattr(wanted, name) for name in names})
+    return runs.begin(options.files, {name: getattr(options, name) for name in names})
 
 
 def timed(

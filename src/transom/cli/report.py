@@ -1,4 +1,4 @@
-"""What a replay prints: a table of what the windows came to, and a sawtooth of their sizes."""
+"""What a replay prints: a table of figures for each file, and a chart of window sizes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.table import Column as Heading
 from rich.table import Table
 
 from transom.cli.chart import sawtooth
+from transom.cli.figures import REPLAY, Figure
 from transom.cli.inputs import found_lines, short_name
 from transom.cli.locate import command
 from transom.cli.streams import one_line
@@ -23,37 +24,29 @@ from transom.core.tokens import REQUEST_TOKENS
 from transom.measure.replay_stats import Needs, ReplayStats, Span
 
 T = TypeVar("T")
-Column = tuple[str, str, Callable[[T], str]]
-"""A label, the same in two lines for a column's head, and what stands under it."""
+Column = tuple[Figure, Callable[[T], str]]
+"""A figure, and its text for one row."""
+
+FORMS = {"sent_share": ".1%", "cached_share": ".1%", "ms_per_call": ".2f"}
 
 
-def figure(number: float | None, form: str) -> str:
+def number_text(number: float | None, form: str) -> str:
+    """A number; a dash where there is nothing to measure."""
     return "–" if number is None else format(number, form)
 
 
-COLUMNS: tuple[Column[ReplayStats], ...] = (
-    ("conversations", "conver-\nsations", lambda tally: f"{tally.conversations:,}"),
-    ("calls", "calls", lambda tally: f"{tally.calls:,}"),
-    ("invalid", "invalid", lambda tally: f"{tally.invalid:,}"),
-    ("over budget", "over\nbudget", lambda tally: f"{tally.over:,}"),
-    ("refused", "refused", lambda tally: f"{tally.refused:,}"),
-    ("skipped", "skipped", lambda tally: f"{tally.skipped:,}"),
-    ("tokens sent", "tokens\nsent", lambda tally: f"{tally.tokens:,}"),
-    ("passthrough would send", "pass-\nthrough", lambda tally: f"{tally.passthrough:,}"),
-    ("share of it sent", "share\nsent", lambda tally: figure(tally.sent_share, ".1%")),
-    ("cached share", "cached\nshare", lambda tally: figure(tally.cached_share, ".1%")),
-    ("prefix breaks", "prefix\nbreaks", lambda tally: f"{tally.breaks:,}"),
-    ("compactions", "compac-\ntions", lambda tally: f"{tally.compactions:,}"),
-    ("ms per call", "ms per\ncall", lambda tally: figure(tally.ms_per_call, ".2f")),
-)
-QUESTIONS: Column[ReplayStats] = ("questions", "ques-\ntions", lambda tally: f"{tally.questions:,}")
+def _column(figure: Figure) -> Column[ReplayStats]:
+    return figure, lambda stats: number_text(getattr(stats, figure.name), FORMS.get(figure.name, ","))
+
+
+COLUMNS = tuple(map(_column, REPLAY))
 ALL = "all files"
 
 WRONG = 1
-"""The exit code if a window is invalid or over its budget, or if nothing but refusals came of it."""
+"""The exit code if a window is invalid or over its budget, or if every call was refused."""
 
 
-class Course(Struct, frozen=True, kw_only=True):
+class Timeline(Struct, frozen=True, kw_only=True):
     """A conversation's windows over its calls: their tokens, None where a call was refused."""
 
     conversation: str
@@ -69,13 +62,13 @@ class FileStats(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """All of a replay: a tally for each file, the course to draw, what refused calls need, the first wrong windows."""
+    """All of a replay: the figures of each file, the timeline to draw, what refused calls need, the first problems."""
 
     budget: int
     policy: str
     store: str
     files: tuple[FileStats, ...]
-    course: Course | None = None
+    timeline: Timeline | None = None
     needs: Needs | None = None
     problems: tuple[str, ...] = ()
 
@@ -98,15 +91,15 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
     for line in found_lines([(file.file, file.formats) for file in outcome.files]):
         put(console, (line, ""))
     print_tables(console, outcome)
-    print_course(console, outcome)
+    print_timeline(console, outcome)
     if outcome.store != "memory:":
         name = command()
-        console.print(f"\nNext: {name} explain ID, or {name} show ID, with a conversation's id or a part of it.")
+        console.print(f"\nNext: {name} explain ID, or {name} log ID. ID is the id of a conversation, or a part of it.")
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
     """One line a file if they fit side by side, else one small table a file."""
-    columns = (*COLUMNS[:2], QUESTIONS, *COLUMNS[2:]) if outcome.total.questions else COLUMNS
+    columns = [column for column in COLUMNS if outcome.total.questions or column[0].name != "questions"]
     rows = [(short_name(file.file), file.stats) for file in outcome.files]
     if len(rows) > 1:
         rows.append((ALL, outcome.total))
@@ -118,7 +111,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 
 
 def _print_refused(console: Console, outcome: Outcome) -> None:
-    """What budget refused calls would have needed, and that no sum in the table counts them."""
+    """What budget the refused calls need. The sums in the table do not count these calls."""
     total, needs = outcome.total, outcome.needs
     if needs is None:
         return
@@ -127,29 +120,29 @@ def _print_refused(console: Console, outcome: Outcome) -> None:
     line = f"{'1 call needs' if total.refused == 1 else many} at least {_span(needs.need)} tokens{head}"
     put_whole(console, ("refused: ", "yellow"), (line, ""))
     if total.sent:
-        sent = "the 1 call that was" if total.sent == 1 else f"the {total.sent:,} calls that were"
-        put_whole(console, (f"Tokens and shares, passthrough's too, count {sent} sent, and no other.", ""))
+        sent = "1 call that was" if total.sent == 1 else f"{total.sent:,} calls that were"
+        put_whole(console, (f"Tokens and shares cover only the {sent} sent.", ""))
 
 
 def _span(span: Span) -> str:
     return f"{span[0]:,}" if span[0] == span[1] else f"{span[0]:,} to {span[1]:,}"
 
 
-def print_course(console: Console, outcome: Outcome) -> None:
-    """The sawtooth of the conversation to draw."""
-    course = outcome.course
-    if course is None or not course.tokens:
+def print_timeline(console: Console, outcome: Outcome) -> None:
+    """The chart of one conversation."""
+    timeline = outcome.timeline
+    if timeline is None or not timeline.tokens:
         return
-    put(console, ("Window size in tokens, ", "bold"), (one_line(course.conversation), "bold"))
-    for line in sawtooth(course.tokens, outcome.budget, width=min(console.width, 100)):
+    put(console, ("Window size in tokens, ", "bold"), (one_line(timeline.conversation), "bold"))
+    for line in sawtooth(timeline.tokens, outcome.budget, width=min(console.width, 100)):
         put(console, (line, ""))
 
 
 def print_json(outcome: Outcome, *, aside: bool = False) -> None:
     """Everything as one object; shares from 0 to 1, null where nothing was sent.
 
-    Tokens and shares count the calls that were sent; `needs`: the least and the most tokens that refused ones need, and
-    the least and the most that stands before their conversations. On stdout, or `aside` on stderr.
+    Tokens and shares cover the calls that were sent. `needs`: the least and the most tokens that refused calls need,
+    and the least and the most of these that the system prompt takes. On stdout, or `aside` on stderr.
     """
     put_json(
         {
@@ -160,38 +153,38 @@ def print_json(outcome: Outcome, *, aside: bool = False) -> None:
             "total": numbers(outcome.total),
             "needs": outcome.needs,
             "problems": outcome.problems,
-            "course": outcome.course,
+            "timeline": outcome.timeline,
         },
         aside=aside,
     )
 
 
-def numbers(tally: ReplayStats) -> dict[str, Any]:
-    """A tally for programs: its counts, and the shares that follow from them."""
-    shares = {"sent_share": tally.sent_share, "cached_share": tally.cached_share, "ms_per_call": tally.ms_per_call}
-    return {**asdict(tally), **shares}
+def numbers(stats: ReplayStats) -> dict[str, Any]:
+    """The figures for programs: counts, and the shares that follow from them."""
+    shares = {"sent_share": stats.sent_share, "cached_share": stats.cached_share, "ms_per_call": stats.ms_per_call}
+    return {**asdict(stats), **shares}
 
 
 def table(title: str, rows: Sequence[tuple[str, T]], columns: Sequence[Column[T]]) -> Table:
-    """A row for each result behind its name; `title` says what the names are. A row for all files stands apart."""
-    heads = (Heading(head, justify="right", no_wrap=True) for _, head, _ in columns)
+    """A row for each result; `title` is the head of the names. The row for all files has a line above it."""
+    heads = (Heading(figure.head, justify="right", no_wrap=True) for figure, _ in columns)
     out = Table(Heading(title, no_wrap=True), *heads, box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     for name, result in rows:
         if name == ALL:
             out.add_section()
-        out.add_row(name, *(shown(result) for _, _, shown in columns))
+        out.add_row(name, *(text(result) for _, text in columns))
     return out
 
 
 def fits(console: Console, wide: Table) -> bool:
-    """Whether a table can be printed without anything cut off."""
+    """Whether a table has room for every cell."""
     return Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
 
 
-def _tall(columns: Sequence[Column[ReplayStats]], name: str, tally: ReplayStats) -> Table:
-    """One tally, a figure a line, for where a row has no room."""
+def _tall(columns: Sequence[Column[ReplayStats]], name: str, stats: ReplayStats) -> Table:
+    """The figures of one file, one a line, where a row has no room."""
     heads = Heading(name, overflow="fold"), Heading(justify="right")
     out = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
-    for label, _, shown in columns:
-        out.add_row(label, shown(tally))
+    for figure, text in columns:
+        out.add_row(figure.label, text(stats))
     return out

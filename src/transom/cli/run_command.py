@@ -22,8 +22,8 @@ COMMANDS = commands
 def run_command(args: Sequence[str] | None) -> int:
     """The exit code of this command line; 2 with one line on stderr for every foreseen error."""
     try:
-        asked = command_line(args)
-        code = asked if isinstance(asked, int) else asked()
+        job = command_line(args)
+        code = job if isinstance(job, int) else job()
         sys.stdout.flush()
     except ClickException as problem:
         return say(f"{problem.format_message()} (try --help)", MISUSE)

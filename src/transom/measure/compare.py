@@ -44,20 +44,20 @@ class Compared(Struct, frozen=True, kw_only=True):
     `evidence`: shares of usable evidence, added up over the questions.
     """
 
-    tally: ReplayStats = ReplayStats()
+    stats: ReplayStats = ReplayStats()
     anthropic: Cost = Cost()
     openai: Cost = Cost()
-    consecutive: int = 0
+    consecutive_breaks: int = 0
     grounding: Grounding = Grounding()
     evidence: float = 0.0
 
     def plus(self, other: Compared) -> Compared:
         """Both together."""
         return Compared(
-            tally=self.tally.plus(other.tally),
+            stats=self.stats.plus(other.stats),
             anthropic=self.anthropic.plus(other.anthropic),
             openai=self.openai.plus(other.openai),
-            consecutive=self.consecutive + other.consecutive,
+            consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
             grounding=self.grounding.plus(other.grounding),
             evidence=self.evidence + other.evidence,
         )
@@ -65,12 +65,12 @@ class Compared(Struct, frozen=True, kw_only=True):
     @property
     def append_only(self) -> float | None:
         """Calls whose window begins with the whole window before, by calls sent."""
-        return share(self.tally.sent - self.tally.breaks, self.tally.sent)
+        return share(self.stats.sent - self.stats.breaks, self.stats.sent)
 
     @property
     def evidence_recall(self) -> float | None:
         """Usable evidence by question."""
-        return share(self.evidence, self.tally.questions)
+        return share(self.evidence, self.stats.questions)
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
@@ -80,13 +80,13 @@ def tokens_of(message: Raw, counter: TokenCounter) -> int:
 
 def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
     """One conversation: every window that was `seen` for it, in order, in a budget of so many tokens."""
-    judge, total = _Judge(messages, budget, counter), Compared(tally=ReplayStats(conversations=1))
+    judge, total = _Judge(messages, budget, counter), Compared(stats=ReplayStats(conversations=1))
     for one in seen:
         total = total.plus(judge.judged(one))
     turns = sum(message.get("role") == "assistant" for message in messages)
     anthropic, openai = (cost(judge.sent, judge.whole, prices) for prices in (ANTHROPIC, OPENAI))
-    skipped = ReplayStats(skipped=turns - total.tally.calls)
-    return total.plus(Compared(tally=skipped, anthropic=anthropic, openai=openai))
+    skipped = ReplayStats(skipped=turns - total.stats.calls)
+    return total.plus(Compared(stats=skipped, anthropic=anthropic, openai=openai))
 
 
 class _Judge:
@@ -103,24 +103,24 @@ class _Judge:
         """One window, but for what it costs."""
         calls, window = int(one.label is None), one.window
         if window is None:
-            return Compared(tally=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
+            return Compared(stats=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))
         invalid, over = bool(OPENAI_CHAT.violations(one.request)), window.tokens > self._budget
         checked = ReplayStats(invalid=int(invalid), over=int(over), questions=1 - calls, seconds=one.seconds)
         texts = [text for message in one.request["messages"] for text in texts_of(message)]
         if one.label is None:
-            return self._call(one.at, window, texts).plus(Compared(tally=checked))
+            return self._call(one.at, window, texts).plus(Compared(stats=checked))
         evidence = ["\n".join(texts_of(self._messages[at])) for at in one.label.evidence]
-        return Compared(tally=checked, evidence=usable(evidence, one.label.answer, texts))
+        return Compared(stats=checked, evidence=usable(evidence, one.label.answer, texts))
 
     def _call(self, at: int, window: Window, texts: list[str]) -> Compared:
         for message in self._messages[self._read : at]:
             self._tokens += tokens_of(message, self._counter)
             self._history.add(message, self._tokens)
-        tally = replay_stats(window, newest_before=self._newest)
-        consecutive = int(bool(tally.breaks) and self._broke)
-        self._read, self._broke = at, bool(tally.breaks)
+        stats = replay_stats(window, newest_before=self._newest)
+        consecutive_breaks = int(bool(stats.breaks) and self._broke)
+        self._read, self._broke = at, bool(stats.breaks)
         self._newest = max(self._newest, newest_fold(window))
-        self.sent.append((tally.tokens, tally.kept))
-        self.whole.append(tally.passthrough)
+        self.sent.append((stats.tokens, stats.shared_tokens))
+        self.whole.append(stats.passthrough)
         found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
-        return Compared(tally=tally, consecutive=consecutive, grounding=found)
+        return Compared(stats=stats, consecutive_breaks=consecutive_breaks, grounding=found)

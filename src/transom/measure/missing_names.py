@@ -26,7 +26,7 @@ class MissingNames(Struct, frozen=True, kw_only=True):
     """
 
     names: int
-    kept: int
+    found: int
     gone: tuple[tuple[str, int], ...]
 
 
@@ -55,5 +55,5 @@ def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNam
     gone = [name for name in names if name not in shown and not occurrences(name, texts)]
     gone.sort(key=lambda name: (-index.weight(name), name))
     return MissingNames(
-        names=len(names), kept=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW])
+        names=len(names), found=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW])
     )

@@ -16,11 +16,12 @@ Span = tuple[int, int]
 class ReplayStats(Struct, frozen=True, kw_only=True):
     """Counts of calls and questions, sums of tokens over the calls that were sent, and CPU seconds of building.
 
-    `invalid`, `over` and `refused` count questions too; the sums do not, since a question is asked on the side.
-    `sent`: calls that were not refused; `tokens`, `passthrough` and `kept` are sums over these, and over no other.
-    `passthrough`: tokens of those calls had each carried everything so far. `kept`: tokens shared with the window
-    before. `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with
-    no message before them that could be shown.
+    `invalid`, `over` and `refused` count questions too. The sums do not, because a question is no part of the
+    conversation. `sent`: calls that were not refused. `tokens`, `passthrough` and `shared_tokens` are sums over these
+    alone. `passthrough`: the tokens if each of them had carried the whole history. `shared_tokens`: tokens of the
+    prefix shared with the window before. `breaks`: windows that do not begin with the whole window before.
+    `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with no
+    message before them that could be sent.
     """
 
     conversations: int = 0
@@ -33,7 +34,7 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     skipped: int = 0
     tokens: int = 0
     passthrough: int = 0
-    kept: int = 0
+    shared_tokens: int = 0
     breaks: int = 0
     compactions: int = 0
     seconds: float = 0.0
@@ -46,7 +47,7 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     @property
     def cached_share(self) -> float | None:
         """Tokens of common prefixes by tokens sent; None if nothing was sent."""
-        return self.kept / self.tokens if self.tokens else None
+        return self.shared_tokens / self.tokens if self.tokens else None
 
     @property
     def sent_share(self) -> float | None:
@@ -98,7 +99,7 @@ def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
         sent=1,
         tokens=window.size.tokens,
         passthrough=unedited(window),
-        kept=window.shared_tokens,
+        shared_tokens=window.shared_tokens,
         breaks=int(window.breaks is not None),
         compactions=int(newest_fold(window) > newest_before),
     )
