@@ -21,7 +21,7 @@ from transom.core.tokens import FormatCounter
 from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.stores import SqliteStore, open_view
-from transom.stores.snapshot import freeze
+from transom.stores.snapshot import encode_view
 from transom.testing import WordCounter
 
 EVERY, TAIL, BATCH = 50, 120, 500
@@ -69,7 +69,7 @@ def build(path: str, n: int) -> None:
     view = apply(View.empty(log, COUNTER), log.read())
     folding = time.process_time() - begun
     begun = time.process_time()
-    snapshot = freeze(view)
+    snapshot = encode_view(view)
     freezing = time.process_time() - begun
     log.save_snapshot(view.length, snapshot)
     store.close()

@@ -144,7 +144,7 @@ def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
     return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
-def late(ref: str, tool: str, text: str) -> str:
+def late_result_note(ref: str, tool: str, text: str) -> str:
     """A real result that came after its call had been closed as aborted."""
     return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
@@ -154,12 +154,12 @@ def state(key: str, text: str) -> str:
     return f"[{key}] {text}"
 
 
-def unsaid(key: str) -> str:
+def state_removed(key: str) -> str:
     """The frame has taken a word back."""
     return f"[{key}] no longer applies."
 
 
-def superseded(ref: str) -> str:
+def superseded_note(ref: str) -> str:
     """In place of a word of the frame that was said again."""
     return f"[{ref}: said again later]"
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Call
+from transom.core.pairing import call_labels
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import MESSAGE_BYTES, Size, text_bytes
-from transom.core.unit import Folded, Slot, call_labels, pinned_units_in
+from transom.core.unit import Folded, Slot, pinned_units_in
 from transom.core.view import View
 from transom.testing import Entries, WordCounter, talk
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.reducer import apply
@@ -44,8 +46,7 @@ def cost(turns: int) -> dict[str, tuple[int, int, int]]:
     ):
         longer = talk(*items, after=log)
         reads, counted = MeteredLog(Entries(longer)), MeteredCounter(WordCounter())
-        metered = view.with_log(reads)
-        metered.counter = FormatCounter(counted)
+        metered = replace(view, log=reads, counter=FormatCounter(counted))
         apply(metered, longer[len(log) :])
         spent[name] = (reads.reads, counted.texts, counted.characters)
         if isinstance(items[0], (Fold, Trim, Pin, Undo)):

@@ -14,6 +14,7 @@ import turnsafe
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -188,8 +189,8 @@ class Talk(RuleBasedStateMachine):
 
     def check_idempotent(self, says: dict[str, str]) -> None:
         """Law 8: as if the plan stood in the log and the request had not left."""
-        view = self.conv.view.branch()
-        view.in_flight = None
+        live = self.conv.view
+        view = replace(live, prefix=replace(live.prefix, in_flight=None))
         head = view.head_entry.body if view.head_entry is not None else Head()
         frame = Frame(head=head, state=says)
         again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0, kind=Window)

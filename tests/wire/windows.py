@@ -11,8 +11,8 @@ from pathlib import Path
 import transom
 from transom.core.entry import Entry
 from transom.core.message import Head, Instruction, Text, ToolResult
+from transom.core.pairing import call_labels
 from transom.core.reducer import apply, build_view
-from transom.core.unit import call_labels
 from transom.core.view import View
 from transom.texts import ABORTED
 from transom.tokenizer import o200k

@@ -32,7 +32,7 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.readback import answer, bound
 from transom.stores import Store, StoredLog, open_store, open_view
-from transom.stores.snapshot import freeze
+from transom.stores.snapshot import encode_view
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
@@ -368,7 +368,7 @@ class Conversation:
         """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
         self._mark(self.view.length)
         with suppress(StoreUnavailable, UnknownLog):
-            self.log.save_snapshot(self.view.length, freeze(self.view))
+            self.log.save_snapshot(self.view.length, encode_view(self.view))
 
     def _mark(self, saved: int) -> None:
         self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))

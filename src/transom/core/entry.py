@@ -75,8 +75,11 @@ Body = (
 class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """`seq` numbers the entries of a log from 0. `tokens` are counted once, by the tokenizer named in `counter`.
 
-    For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed`.
+    For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed_parts`.
     For a fold: its message; for a trim: the shown form; for the rest: nothing.
+
+    `plan`: of an edit that a plan made, the seq of the plan's first entry. It names the plan: what has the same number
+    was decided together, appended together, and can be undone together.
     """
 
     seq: int
@@ -85,3 +88,4 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     tokens: tuple[int, ...] = ()
     counter: str = ""
     meta: Meta | None = None
+    plan: int | None = None

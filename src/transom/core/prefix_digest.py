@@ -1,6 +1,7 @@
-"""A running hash over head and slots: what the model saw, in 16 bytes.
+"""A hash over head and slots: what the model saw, in 16 bytes.
 
-A turn hashes only its new slots; a break starts over (the slots remember their own digests).
+A turn hashes only its new slots, because the hash so far is remembered. After a break it starts again at the head; the
+slots remember their own digests.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from transom.core.codec import plain
 from transom.core.entry import Entry
@@ -17,33 +19,22 @@ from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class PrefixDigest(Struct, eq=False):
-    """The hash of the head and the first `count` slots. `stale`: something before bound reasoning may have changed."""
+class PrefixDigest(Struct, frozen=True, eq=False):
+    """Remembers the hash of the head and the first slots: how many slots, and a hash object that nobody changes."""
 
-    count: int = 0
-    has_signed: bool = False
-    signatures_unchecked: bool = False
-    _hash: Any = None
+    remembered: tuple[int, Any] | None = None
 
-    def truncate(self, at: int, *, prefix: bool = True) -> None:
-        """The slot at this index (-1: the head) has changed; `prefix`: slots that follow it saw the old one."""
-        if at < self.count:
-            self._hash, self.count = None, 0
-        self.signatures_unchecked = self.signatures_unchecked or (prefix and self.has_signed)
-
-    def bind(self) -> None:
-        """A unit with bound reasoning has come: from now on changes before it matter."""
-        self.has_signed = self.signatures_unchecked = True
+    def truncate(self, at: int) -> PrefixDigest:
+        """What may still be remembered after a change of the slot at this index (-1: the head)."""
+        return PrefixDigest() if self.remembered is not None and at < self.remembered[0] else self
 
     def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
-        """The hash over all of it; remembered, so that the next one costs only what is new."""
-        if self._hash is None:
-            running, self.count = _start(head), 0
-        else:
-            running = self._hash.copy()  # another view of the same past goes on from it too
-        for slot in slots[self.count :]:
+        """The hash over all of it."""
+        count, known = self.remembered or (0, _start(head))
+        running = known.copy()
+        for slot in slots[count:]:
             running.update(slot.digest())
-        self._hash, self.count = running, len(slots)
+        force_setattr(self, "remembered", (len(slots), running))  # one step: another thread sees the old or the new
         return running.hexdigest()
 
 

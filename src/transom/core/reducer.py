@@ -1,21 +1,23 @@
-"""The fold: a view and more entries give the next view. One handler for each kind of entry.
+"""The reducer: a view and more entries give the next view. One handler for each kind of entry.
 
-The handlers change a branch that nobody else has seen yet; what comes out is a value again.
+Facts and traces are handled here; `apply_edits` handles folds, trims, pins and undos.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from msgspec.structs import replace
 
+from transom.core import calibration
+from transom.core.apply_edits import apply_edit
+from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
+from transom.core.locate import EMPTY, HIDDEN, NOT_SHOWN, STRAY, counted, slot_index
 from transom.core.log import Log
 from transom.core.message import (
     Assistant,
-    Call,
     Fact,
     Failure,
     Handoff,
@@ -27,25 +29,13 @@ from transom.core.message import (
     User,
     is_empty,
 )
-from transom.core.prefix_digest import prefixes
-from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, TokenCounter, apply_trim, head_size, part_bytes, text_bytes
-from transom.core.unit import (
-    AppliedTrim,
-    Folded,
-    Slot,
-    Unit,
-    call_labels,
-    find_part,
-    make_folded,
-    new_unit,
-    replace_in_folds,
-    with_answer,
-    with_shown_size,
-)
-from transom.core.view import EMPTY, HIDDEN, NOT_SHOWN, STRAY, Path, View, child_at
+from transom.core.pairing import call_label_size, open_call, result_label_size
+from transom.core.tokens import ZERO, TokenCounter, head_size
+from transom.core.unit import Unit, new_unit, with_result
+from transom.core.view import View
 
 _UNKNOWN = "?"
-"""What a turn was made on that answers a request which is not in flight: no prefix has this digest."""
+"""Instead of the digest that a turn was made on, if it answers a request that is not in flight: equals no digest."""
 
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
@@ -53,16 +43,12 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
     Costs the new entries and a copy of the visible slots, never the log.
     """
-    view, counter = view.branch(), view.counter.name
+    builder = Builder(view)
     for entry in entries:
-        assert entry.seq == view.length, f"entry {entry.seq} after {view.length} entries"
-        view.unit_of.append(NOT_SHOWN)
-        if (apply := _APPLY.get(type(entry.body))) is not None:
-            apply(view, entry if entry.counter == counter else view.counted(entry))
-        view.length += 1
-    if view.prefix_digest.signatures_unchecked:
-        _recheck_signatures(view)
-    return view
+        assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
+        handler = _HANDLERS.get(type(entry.body))
+        builder.add_entry(NOT_SHOWN if handler is None else handler(builder, counted(builder, entry)))
+    return builder.view()
 
 
 def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
@@ -71,335 +57,196 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 
 
-def _mark_break(view: View, at: int, entry: Entry, why: str) -> None:
-    view.prefix_digest.truncate(at)
-    if at < view.shared_slots:
-        view.shared_slots, view.first_break = at, (at, entry.seq, why)
+# Each handler returns the key of the unit that the entry belongs to, or why it belongs to none.
 
 
-def _replace_slot(view: View, at: int, slot: Slot) -> None:
-    view.total = view.total.replaced(view.slots[at].size, slot.size)
-    view.slots[at] = slot
+def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
+    fact = entry.body
+    assert isinstance(fact, Fact)
+    if entry.meta is not None and not entry.meta.include_in_context:
+        return HIDDEN
+    if is_empty(fact):
+        return EMPTY
+    unit = new_unit(entry.seq if key is None else key, entry, signed_prefix)
+    _add_unit(builder, unit)
+    return unit.key
 
 
-def _add(view: View, unit: Unit) -> None:
-    last = not view.keys or unit.key > view.keys[-1]
-    holds = (
-        last
-        and unit.signed_prefix
-        and not view.prefix_digest.signatures_unchecked
-        and unit.signed_prefix == view.digest()
-    )
-    if last:
-        view.slots.append(unit)
-        view.keys.append(unit.key)
-    else:
-        at = view.slot_index(unit.key) + 1
-        view.slots.insert(at, unit)
-        view.keys = [*view.keys[:at], unit.key, *view.keys[at:]]
-        view.prefix_digest.truncate(at)
-        view.shared_slots = min(view.shared_slots, at)
+def _happened(builder: Builder, key: int) -> int:
+    """What happened counts as newest; what we added (notes, recalled text, handoffs) does not."""
+    if key > builder.landmarks.newest_unit:
+        builder.landmarks = replace(builder.landmarks, newest_unit=key)
+    return key
+
+
+def _add_unit(builder: Builder, unit: Unit) -> None:
+    is_last = not builder.slots or unit.key > builder.slots[-1].last
+    holds = False
     if unit.signed_prefix:
-        view.prefix_digest.bind()
-        view.prefix_digest.signatures_unchecked = not holds  # made on just what precedes it: nothing to look at again
-    view.total = view.total.plus(unit.size)
-
-
-def _fact(view: View, entry: Entry, key: int | None = None, bound: str = "") -> Unit | None:
-    body = entry.body
-    assert isinstance(body, Fact)
-    if entry.meta is not None and not entry.meta.include_in_context:
-        view.unit_of[-1] = HIDDEN
-    elif is_empty(body):
-        view.unit_of[-1] = EMPTY
+        holds = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.digest()
+        builder.prefix = replace(builder.prefix, has_signed=True)
+    if is_last:
+        builder.append_slot(unit)
     else:
-        unit = new_unit(entry.seq if key is None else key, entry, bound)
-        view.unit_of[-1] = unit.key
-        if not isinstance(body, Note):
-            view.newest_unit = max(view.newest_unit, unit.key)
-        _add(view, unit)
-        return unit
-    return None
+        builder.insert_slot(slot_index(builder, unit.key) + 1, unit)
+    if unit.signed_prefix:
+        builder.signatures_unchecked = not holds  # made on exactly what precedes it: nothing to check again
 
 
-def _user(view: View, entry: Entry) -> None:
-    if (unit := _fact(view, entry)) is not None:
-        view.newest_user = unit.key
-        if view.first_task is None:
-            view.first_task = unit.key
+def _event(builder: Builder, entry: Entry) -> int:
+    return _happened(builder, _fact(builder, entry))
 
 
-def _note(view: View, entry: Entry) -> None:
-    assert isinstance(entry.body, Note)
-    _fact(view, entry)
-    if entry.body.key:
-        view.notes = {**view.notes, entry.body.key: (entry.seq, entry.body.text)}
-    if entry.body.refs:
-        view.late_results = tuple(lost for lost in view.late_results if lost[0] not in entry.body.refs)
+def _user(builder: Builder, entry: Entry) -> int:
+    key = _event(builder, entry)
+    if key >= 0:
+        first = key if builder.landmarks.first_task is None else builder.landmarks.first_task
+        builder.landmarks = replace(builder.landmarks, newest_user=key, first_task=first)
+    return key
 
 
-def _reply_key(view: View, answers: int | None) -> tuple[int | None, str]:
-    if answers is None or view.in_flight is None or view.in_flight.seq != answers:
-        return None, ""
-    sent, view.in_flight = view.in_flight, None
-    assert isinstance(sent.body, Sent)
-    return answers, sent.body.digest
+def _note(builder: Builder, entry: Entry) -> int:
+    note = entry.body
+    assert isinstance(note, Note)
+    if note.key:
+        builder.notes = {**builder.notes, note.key: (entry.seq, note.text)}
+    if note.refs:
+        late = tuple(late for late in builder.calls.late_results if late[0] not in note.refs)
+        builder.calls = replace(builder.calls, late_results=late)
+    return _fact(builder, entry)
 
 
-def _assistant(view: View, entry: Entry) -> None:
-    body = entry.body
-    assert isinstance(body, Assistant)
-    key, digest = _reply_key(view, body.answers)
-    usage = body.usage if key is not None and body.dialect == view.counter.dialect else None
-    if usage is not None and usage.prompt and view.sent_tokens:  # another provider's tokens say nothing of this one's
-        seen = usage.prompt / view.sent_tokens
-        view.calibration += 0.2 * (min(2.0, max(0.5, seen)) - view.calibration)
-    bound = _made_on(view, body, digest) if body.reasoning and any(t.bound for t in body.reasoning) else ""
-    unit = _fact(view, entry, key, bound)
-    if unit is None:
-        return
-    if body.calls:
-        if view.synthetic_results:  # a label that is used again names the new call from now on
-            view.synthetic_results = {
-                label: at for label, at in view.synthetic_results.items() if label not in {c.id for c in body.calls}
-            }
-        view.open_units = {**view.open_units, unit.key: None}
-        extra = _relabelled(view, body, unit.key)
-        if extra is not ZERO:
-            at = view.slot_index(unit.key)
-            _replace_slot(
-                view, at, replace(unit, untrimmed_size=unit.untrimmed_size.plus(extra), size=unit.size.plus(extra))
-            )
+def _answered_request(builder: Builder, answers: int | None) -> Sent | None:
+    """The request in flight, if this is its number; it is in flight no more."""
+    in_flight = builder.prefix.in_flight
+    if answers is None or in_flight is None or in_flight.seq != answers:
+        return None
+    builder.prefix = replace(builder.prefix, in_flight=None)
+    assert isinstance(in_flight.body, Sent)
+    return in_flight.body
 
 
-def _made_on(view: View, body: Assistant, digest: str) -> str:
-    """The digest a turn was made on: its Sent's; or, where nothing was sent by us, that of what precedes it."""
-    if body.answers is not None:
-        return digest or _UNKNOWN
-    if view.prefix_digest.signatures_unchecked:
-        _recheck_signatures(view)
-    return view.digest()
-
-
-def _relabelled(view: View, body: Assistant, key: int) -> Size:
-    """What new labels for empty or repeated ids add to the size of a turn."""
-    extra, names = ZERO, call_labels(body.calls, key)
-    if len(names) == 1 and names[0] == body.calls[0].id:  # nearly always
-        return extra
-    for call, label in zip(body.calls, names, strict=True):
-        if call.id != label:
-            count = view.counter.count
-            extra = extra.plus(Size(count(label) - count(call.id), text_bytes(label) - text_bytes(call.id)))
-    return extra
-
-
-def _failure(view: View, entry: Entry) -> None:
-    assert isinstance(entry.body, Failure)
-    key, _ = _reply_key(view, entry.body.answers)
-    _fact(view, entry, key)
-
-
-def _result(view: View, entry: Entry) -> None:
-    body = entry.body
-    assert isinstance(body, ToolResult)
-    place = _place(view, body)
-    if entry.meta is not None and not entry.meta.include_in_context:
-        view.unit_of[-1] = HIDDEN
-        return
-    if place is None:
-        view.unit_of[-1] = STRAY
-        if (lost := view.synthetic_results.get(body.call)) is not None and not body.synthetic:
-            view.late_results = (*view.late_results, (entry.seq, lost))
-            view.synthetic_results = {label: at for label, at in view.synthetic_results.items() if label != body.call}
-        return
-    unit, index = place
-    key, turn, at = unit.key, unit.head, view.slot_index(unit.key)
+def _assistant(builder: Builder, entry: Entry) -> int:
+    turn = entry.body
     assert isinstance(turn, Assistant)
-    unit = with_answer(unit, index, entry, _labelled(view, unit, turn, index, body))
-    view.unit_of[-1] = key
-    _replace_slot(view, at, unit)
-    view.prefix_digest.truncate(at, prefix=at < len(view.slots) - 1)
-    if not unit.open_calls:
-        view.open_units = {k: None for k in view.open_units if k != key}
-    if body.synthetic and turn.calls[index].id:
-        view.synthetic_results = {**view.synthetic_results, turn.calls[index].id: (key, index)}
+    sent = _answered_request(builder, turn.answers)
+    if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
+        # (another provider's tokens say nothing about this one's)
+        learned = calibration.learn(builder.prefix.calibration, sent.tokens, turn.usage)
+        if learned != builder.prefix.calibration:
+            builder.prefix = replace(builder.prefix, calibration=learned)
+    signed = any(thought.bound for thought in turn.reasoning)
+    key = _fact(
+        builder,
+        entry,
+        key=None if sent is None else turn.answers,
+        signed_prefix=_made_on(builder, turn, sent) if signed else "",
+    )
+    if key >= 0 and turn.calls:
+        _open_calls(builder, turn, key)
+    return _happened(builder, key)
 
 
-def _labelled(view: View, unit: Unit, turn: Assistant, index: int, body: ToolResult) -> Size:
-    """What the label of the call it answers adds to the size of a result."""
-    count = view.counter.count
-    if turn.dialect != view.counter.dialect == body.dialect:  # it goes out under the label of its call's place
-        return Size(max(0, view.counter.place - count(body.call)))
-    call = turn.calls[index]
-    if call.legacy and not (body.extra and body.extra.get("name")):  # on the wire its name is its label
-        return Size(count(call.name), text_bytes(call.name))
-    if call.id and call.id.isascii() and call.id == body.call and [c.id for c in turn.calls].index(call.id) == index:
-        return ZERO  # nearly always, and without looking at every label
-    label = call_labels(turn.calls, unit.key)[index]
-    return Size(count(label) - count(body.call), text_bytes(label) - text_bytes(body.call))
+def _made_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
+    """The digest a turn was made on: its request's; for a turn that answers no request, that of what precedes it."""
+    if turn.answers is not None:
+        return sent.digest if sent is not None and sent.digest else _UNKNOWN
+    if builder.signatures_unchecked:
+        builder.recheck_signatures()
+    return builder.digest()
 
 
-def _place(view: View, body: ToolResult) -> tuple[Unit, int] | None:
-    """The open call a result answers: by place if it is ours, else by label, in the newest turn that waits for it."""
-    if body.place is not None:
-        key, index = body.place
-        unit = view.open_unit(key) if key in view.open_units else None
-        return None if unit is None or index not in unit.open_calls else (unit, index)
-    name = body.extra.get("name") if body.extra else None
-    for key in sorted(view.open_units, reverse=True) if len(view.open_units) > 1 else view.open_units:
-        unit = view.open_unit(key)
-        turn = unit.head
-        assert isinstance(turn, Assistant)
-        for index in unit.open_calls:
-            call = turn.calls[index]
-            if call.legacy == body.legacy and _answers(body.call, name, call):
-                return unit, index
-    return None
+def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
+    calls = builder.calls
+    synthetic = calls.synthetic_results
+    if synthetic and (used := {call.id for call in turn.calls} & synthetic.keys()):
+        # a label that is used again names the new call from now on
+        synthetic = {label: place for label, place in synthetic.items() if label not in used}
+    builder.calls = replace(calls, open_units=(*calls.open_units, key), synthetic_results=synthetic)
+    extra = call_label_size(builder, turn, key)
+    if extra != ZERO:
+        at = slot_index(builder, key)
+        unit = builder.slots[at]
+        assert isinstance(unit, Unit)
+        sizes = {"untrimmed_size": unit.untrimmed_size.plus(extra), "size": unit.size.plus(extra)}
+        builder.replace_slot(at, replace(unit, **sizes))
 
 
-def _answers(label: str, name: str | None, call: Call) -> bool:
-    """By its id; a call without one, by its name, where the result has any."""
-    return label == call.id if call.id else (not label or label == call.name) and name in {None, call.name}
+def _failure(builder: Builder, entry: Entry) -> int:
+    failure = entry.body
+    assert isinstance(failure, Failure)
+    sent = _answered_request(builder, failure.answers)
+    return _happened(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 
-def _head(view: View, entry: Entry) -> None:
-    assert isinstance(entry.body, Head)
-    if view.in_flight is not None or view.shared_slots or view.head_entry is not None:
-        view.shared_slots, view.first_break = -1, (-1, entry.seq, "head")
-    view.head_entry = entry
-    view.prefix_digest.truncate(-1)
-    size = head_size(entry.body, entry.tokens[0])
-    view.total = view.total.replaced(view.head_size, size)
-    view.head_size = size
-
-
-def _sent(view: View, entry: Entry) -> None:
-    assert isinstance(entry.body, Sent)
-    sent = entry.body
-    view.in_flight, view.sent_tokens, view.sent_digest = entry, sent.tokens, sent.digest
-    view.since_break = view.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None)
-    view.shared_slots, view.first_break = len(view.slots), None
-
-
-def _edit(view: View, entry: Entry) -> None:
-    edit = entry.body
-    assert isinstance(edit, (Fold, Trim, Pin, Undo))
-    if view.prefix_digest.signatures_unchecked and isinstance(edit, Fold):
-        _recheck_signatures(view)  # what a fold saves depends on it, and must not depend on how the entries are chunked
-    if view.refusal(edit) is not None:
-        return
-    if isinstance(edit, Fold):
-        _fold(view, entry, edit)
-    elif isinstance(edit, Trim):
-        _trim(view, entry, edit)
-    elif isinstance(edit, Pin):
-        why = edit.why or "pin"
-        _change_unit(view, entry, view.unit_of[edit.entry], why, lambda u: replace(u, pins=(*u.pins, entry.seq)))
-    else:
-        _undo(view, entry, edit)
-
-
-def _fold(view: View, entry: Entry, fold: Fold) -> None:
-    i, j = view.slot_index(fold.first), view.slot_index(fold.last)
-    text = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), 0, 1)
-    folded = make_folded(entry, tuple(view.slots[i : j + 1]), fold, text)
-    _splice(view, i, j, [folded], entry, fold.why or "fold")
-
-
-def _splice(view: View, i: int, j: int, slots: list[Slot], entry: Entry, why: str) -> None:
-    for slot in view.slots[i : j + 1]:
-        view.total = view.total.minus(slot.size)
-    for slot in slots:
-        view.total = view.total.plus(slot.size)
-    view.slots[i : j + 1] = slots
-    view.keys = [*view.keys[:i], *[slot.first for slot in slots], *view.keys[j + 1 :]]
-    _mark_break(view, i, entry, why)
-
-
-def _trim(view: View, entry: Entry, trim: Trim) -> None:
-    found = find_part(view.fetch(trim.entry), trim.part)
-    assert found is not None
-    form = apply_trim(found[0], trim)
-    cut = AppliedTrim(entry.seq, trim, entry.tokens[0] if entry.tokens else 0, 0 if form is None else part_bytes(form))
-    why = trim.why or "trim"
-    _change_unit(view, entry, view.unit_of[trim.entry], why, lambda u: _with_trims(view, u, (*u.trims, cut)))
-
-
-def _with_trims(view: View, unit: Unit, cuts: tuple[AppliedTrim, ...]) -> Unit:
-    return with_shown_size(replace(unit, trims=cuts), view.entries_of(unit))
-
-
-def _change_unit(view: View, entry: Entry, key: int, why: str, change: Callable[[Unit], Unit]) -> None:
-    """Replace a unit wherever it stands, and the folds above it. What it did not touch is copied, never looked at."""
-    at = view.slot_index(key)
-    path: Path = []
-    slot = view.slots[at]
-    while isinstance(slot, Folded):
-        i, kid = child_at(slot, key)
-        path.append((slot, i))
-        slot = kid
-    new = change(slot)
-    dressed = new if path and not new.pins else _load(view, new)
-    top = replace_in_folds(path, slot, (dressed,))
-    if _appearance(slot, path) == _appearance(new, path):
-        _replace_slot(view, at, top)
-    else:
-        _splice(view, at, at, [top], entry, why)
-
-
-def _load(view: View, slot: Slot) -> Slot:
-    """A slot as it must be if it shows: a unit with its entries, a fold with its text."""
-    if isinstance(slot, Unit):
-        return slot if slot.entries is not None else replace(slot, entries=view.entries_of(slot))
-    fold = view.fetch(slot.seq).body
-    return replace(slot, text=fold.text) if isinstance(fold, Fold) else slot
-
-
-def _undo(view: View, entry: Entry, undo: Undo) -> None:
-    target = view.fetch(undo.edit)
-    edit, seq, why = target.body, target.seq, undo.why or "undo"
-    if isinstance(edit, Pin):
-        key = view.unit_of[edit.entry]
-        _change_unit(view, entry, key, why, lambda u: replace(u, pins=tuple(pin for pin in u.pins if pin != seq)))
-        return
-    assert isinstance(edit, (Fold, Trim))
-    view.undone = (*view.undone, (seq, replace(edit, text="-") if isinstance(edit, Fold) else edit))
-    if isinstance(edit, Trim):
-        key = view.unit_of[edit.entry]
-        _change_unit(view, entry, key, why, lambda u: _with_trims(view, u, tuple(c for c in u.trims if c.seq != seq)))
-        return
-    found = view.path_to_fold(seq, edit)
-    assert found is not None, "the predicate has found it"
-    *path, (folded, _) = found
-    at = view.slot_index(edit.first)
-    if path:  # it did not show, nor will its kids: what is pinned in it has surfaced all along
-        _replace_slot(view, at, replace_in_folds(path, folded, folded.children))
-    else:
-        _splice(view, at, at, [_load(view, kid) for kid in folded.children], entry, why)
-
-
-def _recheck_signatures(view: View) -> None:
-    """Bound reasoning shows only on the very prefix it was made on (law 13): look again after a break."""
-    for at, digest in prefixes(view.head_entry, view.slots):
-        if at == len(view.slots):
-            break
-        slot = view.slots[at]
-        if isinstance(slot, Unit) and slot.signed_prefix and slot.signature_stale != (digest != slot.signed_prefix):
-            assert slot.entries is not None
-            _replace_slot(
-                view, at, with_shown_size(replace(slot, signature_stale=not slot.signature_stale), slot.entries)
+def _result(builder: Builder, entry: Entry) -> int:
+    result = entry.body
+    assert isinstance(result, ToolResult)
+    found = open_call(builder, result)
+    if entry.meta is not None and not entry.meta.include_in_context:
+        return HIDDEN
+    calls = builder.calls
+    if found is None:
+        lost_to = None if result.synthetic else calls.synthetic_results.get(result.call)
+        if lost_to is not None:
+            builder.calls = replace(
+                calls,
+                late_results=(*calls.late_results, (entry.seq, lost_to)),
+                synthetic_results={k: place for k, place in calls.synthetic_results.items() if k != result.call},
             )
-            view.prefix_digest.truncate(at)
-    view.prefix_digest.signatures_unchecked = False
+        return STRAY
+    unit, index = found
+    at = slot_index(builder, unit.key)
+    unit = with_result(unit, index, entry, result_label_size(builder, unit, index, result))
+    builder.replace_slot(at, unit)
+    builder.forget_digest(at, seen_by_others=at < len(builder.slots) - 1)
+    if not unit.open_calls:
+        calls = replace(calls, open_units=tuple(key for key in calls.open_units if key != unit.key))
+    turn = unit.head
+    assert isinstance(turn, Assistant)
+    if result.synthetic and turn.calls[index].id:
+        synthetic = {**calls.synthetic_results, turn.calls[index].id: (unit.key, index)}
+        calls = replace(calls, synthetic_results=synthetic)
+    builder.calls = calls
+    return unit.key
 
 
-def _appearance(unit: Unit, path: Path) -> Any:
-    """What an edit can change in how a unit looks: whether it surfaces out of its folds, and its winning cuts."""
-    hidden = path and (not unit.pins or unit.key in path[0][0].carries)
-    return None if hidden else {place: cut.rank for place, cut in unit.effective_trims().items()}
+def _head(builder: Builder, entry: Entry) -> int:
+    head = entry.body
+    assert isinstance(head, Head)
+    prefix = builder.prefix
+    if prefix.in_flight is not None or prefix.shared_slots or builder.head_entry is not None:
+        builder.prefix = replace(prefix, shared_slots=-1, first_break=(-1, entry.seq, "head"))
+    builder.head_entry = entry
+    builder.forget_digest(-1)
+    size = head_size(head, entry.tokens[0])
+    builder.total = builder.total.replaced(builder.head_size, size)
+    builder.head_size = size
+    return NOT_SHOWN
 
 
-_APPLY: dict[type, Callable[[View, Entry], object]] = {
+def _sent(builder: Builder, entry: Entry) -> int:
+    sent = entry.body
+    assert isinstance(sent, Sent)
+    before = builder.prefix
+    builder.prefix = replace(
+        before,
+        in_flight=entry,
+        sent_tokens=sent.tokens,
+        sent_digest=sent.digest,
+        shared_slots=len(builder.slots),
+        first_break=None,
+        since_break=before.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None),
+    )
+    return NOT_SHOWN
+
+
+def _edit(builder: Builder, entry: Entry) -> int:
+    apply_edit(builder, entry)
+    return NOT_SHOWN
+
+
+_HANDLERS: dict[type, Callable[[Builder, Entry], int]] = {
     User: _user,
     Assistant: _assistant,
     ToolResult: _result,
@@ -411,7 +258,7 @@ _APPLY: dict[type, Callable[[View, Entry], object]] = {
     Trim: _edit,
     Pin: _edit,
     Undo: _edit,
-    Instruction: _fact,
+    Instruction: _event,
     Recalled: _fact,
     Handoff: _fact,
 }

@@ -1,127 +1,244 @@
-"""The view: what the log shows, as a value. `folding.fold` makes the next one from it.
+"""The view: what a log shows after its first entries, as a value.
 
-An edit that does not apply is inert: `refusal` says why, in the fold and at append alike.
+A view never changes. `reducer.apply` builds the next one; the two share the slots that did not change, and the arrays
+that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on.
+What a view remembers of itself (digests) is written in one step, and is the same whoever writes it.
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
-from msgspec import json as msgjson
 from msgspec.structs import replace
 
-from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core import locate
+from transom.core import refusal as refusals
+from transom.core.append_only import AppendOnly
+from transom.core.edit import Edit, Fold
+from transom.core.entry import Body, Entry, Meta
+from transom.core.locate import EMPTY, HIDDEN, NOT_SHOWN, STRAY
 from transom.core.log import Log
-from transom.core.message import Assistant, Call, Head, Opaque
+from transom.core.message import Assistant, Call, Head
 from transom.core.prefix_digest import PrefixDigest
 from transom.core.prices import SinceBreak
-from transom.core.tokens import (
-    MESSAGE_BYTES,
-    ZERO,
-    FormatCounter,
-    Size,
-    TokenCounter,
-    apply_trim,
-    part_bytes,
-    text_bytes,
-)
-from transom.core.unit import Folded, Slot, Unit, find_part, pinned_units_in, surfaced
+from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
+from transom.core.trims import find_part, trims_at
+from transom.core.unit import Folded, Slot, Unit
 
-NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
-"""What `unit_of` says of an entry that is in no unit: an edit or trace; a result without an open call; a message
-without content; a fact that asked to be left out."""
+__all__ = ["EMPTY", "HIDDEN", "NOT_SHOWN", "STRAY", "View"]
 
 _NO_HEAD = Head()
+_NO_NOTES: Mapping[str, tuple[int, str]] = {}
+_NO_CALLS: Mapping[str, tuple[int, int]] = {}
 
-Path = list[tuple[Folded, int]]
-"""The way down through nested folds: each with the index of the kid that leads on."""
+
+class Layout(Struct, frozen=True, eq=False):
+    """What stands in the window: the head, the slots in key order, the size of all of it, and each entry's unit."""
+
+    total: Size
+    slots: tuple[Slot, ...] = ()
+    unit_of: AppendOnly = field(default_factory=AppendOnly)
+    head_entry: Entry | None = None
+    head_size: Size = ZERO
 
 
-class View(Struct, eq=False):
+class Calls(Struct, frozen=True):
+    """Tool calls without an ordinary result."""
+
+    open_units: tuple[int, ...] = ()
+    """Keys of the units with open calls."""
+    synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
+    """Labels of calls that were closed by synthetic results, with their places."""
+    late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
+    """Real results that came after a synthetic one, with the place of their call, until a note gives them."""
+
+
+class Prefix(Struct, frozen=True):
+    """What was sent last, and how much of it the window still begins with."""
+
+    in_flight: Entry | None = None
+    """The `Sent` of the request that has no reply yet."""
+    sent_tokens: int = 0
+    sent_digest: str = ""
+    shared_slots: int = 0
+    """How many leading slots are those that were sent; -1 if not even the head is."""
+    first_break: tuple[int, int, str] | None = None
+    """The first slot that differs from what was sent, the entry that changed it, and why."""
+    since_break: SinceBreak = SinceBreak()
+    calibration: float = 1.0
+    """The provider's tokens for one of ours."""
+    has_signed: bool = False
+    """Some reasoning is bound to the exact prefix it was made on."""
+
+
+class Landmarks(Struct, frozen=True, gc=False):
+    """Keys of units that plans treat apart."""
+
+    first_task: int | None = None
+    newest_user: int | None = None
+    newest_unit: int = -1
+    """The newest unit of what happened; what we added (notes, recalled text, handoffs) does not count. -1: none."""
+
+
+class Edits(Struct, frozen=True, eq=False):
+    """Edits in force, and what the user restored by taking one back."""
+
+    live: AppendOnly = field(default_factory=AppendOnly)
+    """The seqs of folds, trims and pins that apply and were not undone, rising."""
+    restored: tuple[tuple[int, int], ...] = ()
+    """Ranges of keys, rising and apart: where folds were undone."""
+
+
+class View(Struct, frozen=True, eq=False):
     """The visible slots in key order, and what the planner must know about the log behind them."""
 
     log: Log
     counter: FormatCounter
-    total: Size
-    length: int = 0
-    slots: list[Slot] = []
-    keys: list[int] = []
-    """Of the slots, and behind them perhaps of younger views': only its end grows, any other change makes a new one."""
-    unit_of: array[int] = field(default_factory=lambda: array("q"))
-    head_entry: Entry | None = None
-    head_size: Size = ZERO
-    in_flight: Entry | None = None
-    sent_tokens: int = 0
-    sent_digest: str = ""
-    since_break: SinceBreak = SinceBreak()
-    open_units: dict[int, None] = {}
-    first_task: int | None = None
-    newest_user: int | None = None
-    newest_unit: int = -1
-    """The key of the newest unit. Recency is measured without notes (law 8); -1: there is none."""
-    notes: dict[str, tuple[int, str]] = {}
-    synthetic_results: dict[str, tuple[int, int]] = {}
-    """Labels of calls that were closed by made answers, with their places."""
-    late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
-    """Real answers that came after a made one, with the place of their call, until a note says them."""
-    undone: tuple[tuple[int, Fold | Trim], ...] = ()
-    """Folds (without their text) and trims that were taken back."""
-    shared_slots: int = 0
-    first_break: tuple[int, int, str] | None = None
-    calibration: float = 1.0
+    layout: Layout
+    calls: Calls = Calls()
+    prefix: Prefix = Prefix()
+    landmarks: Landmarks = Landmarks()
+    edits: Edits = field(default_factory=Edits)
+    notes: Mapping[str, tuple[int, str]] = _NO_NOTES
+    """The newest note of each key: its seq and text."""
     prefix_digest: PrefixDigest = field(default_factory=PrefixDigest)
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
         """The view of none of a log's entries."""
-        measure = counter if isinstance(counter, FormatCounter) else FormatCounter(counter)
-        return View(log, measure, Size(measure.request))
+        format_counter = counter if isinstance(counter, FormatCounter) else FormatCounter(counter)
+        return View(log=log, counter=format_counter, layout=Layout(total=Size(format_counter.request)))
 
     def with_log(self, log: Log) -> View:
         """The same view over another keeper of the same entries."""
-        view = self.branch()
-        view.log = log
-        return view
-
-    def branch(self) -> View:
-        """A copy whose own part may be changed; what it shares is frozen or only grows."""
-        view = replace(self, slots=self.slots.copy(), prefix_digest=replace(self.prefix_digest))
-        if len(self.keys) != len(self.slots):  # a younger view has grown what is shared: take our part of it
-            view.keys = self.keys[: len(self.slots)]
-        if len(self.unit_of) != self.length:
-            view.unit_of = self.unit_of[: self.length]
-        return view
+        return replace(self, log=log, prefix_digest=PrefixDigest(self.prefix_digest.remembered))
 
     def __repr__(self) -> str:
         return f"View({self.length} entries, {len(self.slots)} slots, {self.total.tokens} tokens)"
 
-    # ---- reading
+    # ---- its parts, flat
+
+    @property
+    def length(self) -> int:
+        """How many entries of the log it is the view of."""
+        return len(self.layout.unit_of)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return self.layout.slots
+
+    @property
+    def total(self) -> Size:
+        return self.layout.total
+
+    @property
+    def unit_of(self) -> AppendOnly:
+        """For each entry the key of its unit, or why it has none (below 0)."""
+        return self.layout.unit_of
+
+    @property
+    def head_entry(self) -> Entry | None:
+        return self.layout.head_entry
+
+    @property
+    def head_size(self) -> Size:
+        return self.layout.head_size
+
+    @property
+    def open_units(self) -> tuple[int, ...]:
+        return self.calls.open_units
+
+    @property
+    def synthetic_results(self) -> Mapping[str, tuple[int, int]]:
+        return self.calls.synthetic_results
+
+    @property
+    def late_results(self) -> tuple[tuple[int, tuple[int, int]], ...]:
+        return self.calls.late_results
+
+    @property
+    def in_flight(self) -> Entry | None:
+        return self.prefix.in_flight
+
+    @property
+    def sent_tokens(self) -> int:
+        return self.prefix.sent_tokens
+
+    @property
+    def sent_digest(self) -> str:
+        return self.prefix.sent_digest
+
+    @property
+    def shared_slots(self) -> int:
+        return self.prefix.shared_slots
+
+    @property
+    def first_break(self) -> tuple[int, int, str] | None:
+        return self.prefix.first_break
+
+    @property
+    def since_break(self) -> SinceBreak:
+        return self.prefix.since_break
+
+    @property
+    def calibration(self) -> float:
+        return self.prefix.calibration
+
+    @property
+    def first_task(self) -> int | None:
+        return self.landmarks.first_task
+
+    @property
+    def newest_user(self) -> int | None:
+        return self.landmarks.newest_user
+
+    @property
+    def newest_unit(self) -> int:
+        return self.landmarks.newest_unit
+
+    @property
+    def live_edits(self) -> AppendOnly:
+        """The seqs of the edits in force, rising."""
+        return self.edits.live
 
     @property
     def head(self) -> Head:
-        """What stands before the slots: instructions and tools, if there are any."""
+        """What precedes the slots: instructions and tools, if there are any."""
         head = self.head_entry.body if self.head_entry is not None else None
         return head if isinstance(head, Head) else _NO_HEAD
 
+    # ---- where things are
+
+    def key_of(self, entry: int) -> int:
+        """The key of an entry's unit; below 0 if it is in none."""
+        return self.layout.unit_of[entry]
+
     def slot_index(self, key: int) -> int:
-        """The visible slot that holds the unit with this key, or would stand before it."""
-        return bisect_right(self.keys, key, 0, len(self.slots)) - 1
+        """The index of the slot that holds the unit with this key, or of the slot before its place."""
+        return locate.slot_index(self, key)
 
     def slot_of(self, entry: int) -> int | None:
-        """The index of the visible slot that stands for an entry's unit, if it has one."""
-        key = self.unit_of[entry] if 0 <= entry < self.length else NOT_SHOWN
+        """The index of the visible slot that holds an entry's unit, if it has one."""
+        key = locate.unit_key(self, entry)
         return None if key < 0 else self.slot_index(key)
 
     def unit(self, key: int) -> Unit:
         """The unit with this key, visible or folded."""
-        slot = self.slots[self.slot_index(key)]
-        while isinstance(slot, Folded):
-            slot = child_at(slot, key)[1]
-        return slot
+        return locate.path_to(self, key)[1]
+
+    def open_unit(self, key: int) -> Unit:
+        """The unit with this key, which has open calls, so that no fold holds it."""
+        return locate.open_unit(self, key)
+
+    def visible_units(self) -> Iterator[Unit]:
+        """The units that show, in order."""
+        for slot in self.slots:
+            if isinstance(slot, Unit):
+                yield slot
+            else:
+                yield from slot.surfaced_units
 
     def is_visible(self, key: int) -> bool:
         """Shown by itself: not folded, or pinned out of its fold."""
@@ -133,17 +250,20 @@ class View(Struct, eq=False):
         slot = self.slots[self.slot_index(key)]
         return isinstance(slot, Unit) or key in slot.carries or self.is_visible(key)
 
-    def visible_units(self) -> Iterator[Unit]:
-        """The units that show, in order."""
-        for slot in self.slots:
-            if isinstance(slot, Unit):
-                yield slot
-            else:
-                yield from slot.surfaced_units
+    # ---- entries
+
+    def fetch(self, seq: int) -> Entry:
+        """An entry of the log, counted."""
+        return locate.fetch(self, seq)
 
     def entries_of(self, unit: Unit) -> tuple[Entry, ...]:
-        """A unit's entries, fetched from the log if it is stowed."""
-        return unit.entries if unit.entries is not None else tuple(self.fetch(seq) for seq in unit.seqs)
+        """A unit's entries; read from the log if a fold hides it."""
+        return locate.entries_of(self, unit)
+
+    def entry(self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None) -> Entry:
+        """The next entry of the log, counted."""
+        tokens = locate.token_counts(self, body)
+        return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
         """The call that the result with this seq answers."""
@@ -152,144 +272,41 @@ class View(Struct, eq=False):
         return turn.calls[index] if isinstance(turn, Assistant) else None
 
     def entry_tokens(self, unit: Unit, seq: int) -> tuple[int, int]:
-        """Tokens of one entry of a unit: whole, and as its cuts show it."""
-        new_entry = self.entries_of(unit)[unit.seqs.index(seq)]
-        whole = shown = sum(new_entry.tokens)
-        for (owner, address), cut in unit.effective_trims().items():
-            if owner == seq and (found := find_part(new_entry, address)) is not None:
-                shown += cut.tokens - found[1]
+        """Tokens of one entry of a unit: whole, and as its trims show it."""
+        entry = self.entries_of(unit)[unit.seqs.index(seq)]
+        whole = shown = sum(entry.tokens)
+        for (owner, address), trim in unit.effective_trims().items():
+            if owner == seq and (found := find_part(entry, address)) is not None:
+                shown += trim.tokens - found[1]
         return whole, shown
 
-    def user_restored(self, slot: Slot) -> bool:
-        """Somebody took an edit of this place back and nothing covers it since: to be left alone."""
-        return isinstance(slot, Unit) and any(self._covers(seq, edit, slot) for seq, edit in self.undone)
+    def counted(self, entry: Entry) -> Entry:
+        """The entry with this view's token counts: it may have come with none, or with another tokenizer's."""
+        return locate.counted(self, entry)
 
-    @staticmethod
-    def _covers(seq: int, edit: Fold | Trim, unit: Unit) -> bool:
-        if isinstance(edit, Fold):
-            return edit.first <= unit.key <= edit.last
-        place = (edit.entry, edit.part)
-        return edit.entry in unit.seqs and not any(cut.place == place and cut.seq > seq for cut in unit.trims)
+    # ---- edits
+
+    def refusal(self, edit: Edit) -> str | None:
+        """Why an edit does not apply to this view, or None if it does."""
+        return refusals.refusal(self, edit)
+
+    def is_live(self, seq: int) -> bool:
+        """Whether the entry is a fold, trim or pin that applies and was not undone."""
+        return refusals.is_live(self, seq)
+
+    def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[Folded, int]] | None:
+        """The way down to a live fold, itself last; None if it is not live."""
+        return locate.path_to_fold(self, seq, fold)
+
+    def user_restored(self, slot: Slot) -> bool:
+        """An edit of this place was taken back and nothing covers it since: plans leave it alone."""
+        if not isinstance(slot, Unit):
+            return False
+        at = bisect_right(self.edits.restored, slot.key, key=lambda keys: keys[0]) - 1
+        if at >= 0 and slot.key <= self.edits.restored[at][1]:
+            return True
+        return any(not any(trim.seq > seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
 
     def digest(self) -> str:
         """A hash of everything the window shows, head first."""
         return self.prefix_digest.digest(self.head_entry, self.slots)
-
-    # ---- the one predicate
-
-    def refusal(self, edit: Edit) -> str | None:
-        """Why an edit does not apply to this view, or None if it does. Inert in the fold, refused at append."""
-        if isinstance(edit, Fold):
-            return self._refuse_fold(edit)
-        if isinstance(edit, Trim):
-            return self._refuse_trim(edit)
-        if isinstance(edit, Pin):
-            return None if self.slot_of(edit.entry) is not None else f"entry {edit.entry} is in no unit"
-        return None if self.is_live(edit.edit) else f"entry {edit.edit} is no live edit"
-
-    def _refuse_fold(self, fold: Fold) -> str | None:
-        i, j = self.slot_index(fold.first), self.slot_index(fold.last)
-        if fold.first > fold.last or i < 0 or self.slots[i].first != fold.first or self.slots[j].last != fold.last:
-            return f"no visible slots from {fold.first} to {fold.last}"
-        if not fold.text.strip():
-            return "a fold must show a text"
-        if self.in_flight is not None and fold.last >= self.in_flight.seq:
-            return f"its end {fold.last} is not before the request in flight, {self.in_flight.seq}"
-        if any(fold.first <= key <= fold.last for key in self.open_units):
-            return "a unit in it is open"
-        saving = -MESSAGE_BYTES - text_bytes(fold.text)
-        for slot in self.slots[i : j + 1]:
-            saving += slot.size.bytes - sum(unit.size.bytes for unit in surfaced(pinned_units_in(slot), fold.carries))
-        return None if saving > 0 else f"it would add {-saving} bytes"
-
-    def _refuse_trim(self, trim: Trim) -> str | None:
-        if self.slot_of(trim.entry) is None:
-            return f"entry {trim.entry} is in no unit"
-        found = find_part(self.fetch(trim.entry), trim.part)
-        if found is None:
-            return f"entry {trim.entry} has no part {trim.part[0]}[{trim.part[1]}]"
-        part, _ = found
-        kind = trim.part[0]
-        if trim.keep and kind != "text":
-            return f"only a text keeps spans, not {kind}"
-        if not trim.note and kind not in {"text", "reasoning"}:
-            return f"{kind} needs a note in its place"
-        if not trim.keep and not trim.note.strip() and kind == "text":
-            return "nothing would be shown of a text"
-        if kind == "args" and not _is_json(trim.note):
-            return "the note in place of arguments must be JSON"
-        if any(a >= b for a, b in trim.keep) or any(
-            a[1] >= b[0] for a, b in zip(trim.keep, trim.keep[1:], strict=False)
-        ):
-            return "spans must be rising and apart"
-        if trim.keep and (trim.keep[0][0] < 0 or trim.keep[-1][1] > len(part.text)):
-            return f"spans reach beyond the text of {len(part.text)} characters"
-        form = apply_trim(part, trim)
-        return None if form is None or part_bytes(form) < part_bytes(part) else "it would not be shorter"
-
-    # ---- where things are
-
-    def fetch(self, seq: int) -> Entry:
-        return self.counted(self.log[seq])
-
-    def entry(self, body: Body, at: float, meta: Meta | None = None) -> Entry:
-        """The next entry of the log, counted."""
-        name = self.counter.name
-        return Entry(seq=self.length, at=at, body=body, tokens=self._count(body), counter=name, meta=meta)
-
-    def counted(self, entry: Entry) -> Entry:
-        """An entry that came without counts, or with another tokenizer's, gets this view's."""
-        if entry.counter == self.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque)):
-            return entry
-        return replace(entry, tokens=self._count(entry.body), counter=self.counter.name)
-
-    def _count(self, body: Body) -> tuple[int, ...]:
-        form = None
-        if isinstance(body, Trim) and self.slot_of(body.entry) is not None:  # else it does not apply
-            found = find_part(self.fetch(body.entry), body.part)
-            form = apply_trim(found[0], body) if found else None
-        return self.counter.count_body(body, form)
-
-    def open_unit(self, key: int) -> Unit:
-        """The unit with this key, which has open calls, so that no fold holds it."""
-        slot = self.slots[self.slot_index(key)]
-        assert isinstance(slot, Unit), "an open unit is never folded"
-        return slot
-
-    def is_live(self, seq: int) -> bool:
-        """Whether the entry is a fold, trim or pin that applies and was not taken back."""
-        edit = self.fetch(seq).body if 0 <= seq < self.length else None
-        if isinstance(edit, Fold):
-            return self.path_to_fold(seq, edit) is not None
-        if not isinstance(edit, (Trim, Pin)) or self.slot_of(edit.entry) is None:
-            return False
-        unit = self.unit(self.unit_of[edit.entry])
-        return seq in unit.pins or any(cut.seq == seq for cut in unit.trims)
-
-    def path_to_fold(self, seq: int, fold: Fold) -> Path | None:
-        """The way down to a live fold, itself last; None if it is not live."""
-        if self.slot_index(fold.first) < 0:
-            return None
-        path: Path = []
-        slot = self.slots[self.slot_index(fold.first)]
-        while isinstance(slot, Folded):
-            at, kid = child_at(slot, fold.first)
-            path.append((slot, at))
-            if slot.seq == seq:
-                return path
-            slot = kid
-        return None
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgjson.decode(text)
-    except ValueError:
-        return False
-    return True
-
-
-def child_at(folded: Folded, key: int) -> tuple[int, Slot]:
-    """The slot under a fold that holds the unit with this key, and its index."""
-    at = bisect_right(folded.children, key, key=lambda kid: kid.first) - 1
-    return at, folded.children[at]

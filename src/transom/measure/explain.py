@@ -10,7 +10,8 @@ from msgspec import Struct
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed_parts, own_text, role_of
-from transom.core.unit import Folded, Slot, Unit, call_labels, units_in
+from transom.core.pairing import call_labels
+from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 
 State = Literal["kept", "shortened", "folded", "dropped"]

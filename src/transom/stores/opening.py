@@ -6,7 +6,7 @@ from transom.core.reducer import apply
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.stores.base import StoredLog
-from transom.stores.snapshot import thaw
+from transom.stores.snapshot import decode_view
 
 
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
@@ -14,7 +14,7 @@ def open_view(log: StoredLog, counter: TokenCounter) -> View:
     view, saved = View.empty(log, counter), log.load_snapshot()
     if saved is not None:
         try:
-            view = thaw(saved[1], log, counter)
+            view = decode_view(saved[1], log, counter)
         except ValueError:
             view = View.empty(log, counter)
     return apply(view, log.read(view.length))

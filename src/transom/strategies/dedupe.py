@@ -12,7 +12,7 @@ from transom import texts
 from transom.core.edit import Edit
 from transom.core.message import Assistant
 from transom.core.policy import Target
-from transom.core.unit import find_part
+from transom.core.trims import find_part
 from transom.core.view import View
 from transom.strategies.observation_masking import Observation, Offer, observations, worthwhile
 from transom.strategies.text.stubs import ending, tool_words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
 
@@ -60,7 +60,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
                 text, quotes = quoting(view, target, run, gone, size / len(old), 1.0)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why="digest")
 
-    def _between(self, view: View, target: Target, size: float, free: float) -> list[Slot]:
+    def _between(self, view: View, target: Target, size: float, free: float) -> Sequence[Slot]:
         """The slots between both ends."""
         stop = before(view, target)
         if self.rounds:

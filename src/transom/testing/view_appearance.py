@@ -16,7 +16,7 @@ def appearance_of(view: View) -> Appearance:
     return Appearance(
         slots=tuple(map(_slot, slots)),
         head=view.head_entry.seq if view.head_entry is not None else None,
-        left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of[: view.length]) if code in REASONS),
+        left_out=tuple((seq, REASONS[code]) for seq, code in enumerate(view.unit_of) if code in REASONS),
         open=tuple(sorted(view.open_units)),
         first_task=view.first_task,
         newest_user=view.newest_user,

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.pairing import call_labels
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.core.unit import Unit, call_labels
+from transom.core.unit import Unit
 from transom.wire.arguments import object_text
 from transom.wire.media import pixels, translated
 

@@ -1,0 +1,162 @@
+"""Where edits apply: how a fold, trim, pin or undo changes the view that is being built."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from transom.core.builder import Builder
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Entry
+from transom.core.folds import Path, make_folded, replace_in_folds
+from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry
+from transom.core.refusal import refusal
+from transom.core.tokens import apply_trim, part_bytes
+from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
+from transom.core.unit import Slot, Unit, with_trims
+
+
+def apply_edit(builder: Builder, entry: Entry) -> None:
+    """Change the view as the edit says; an edit that does not apply changes nothing."""
+    edit = entry.body
+    assert isinstance(edit, (Fold, Trim, Pin, Undo))
+    if builder.signatures_unchecked and isinstance(edit, Fold):
+        # What a fold saves depends on them. It must not depend on how the entries are chunked.
+        builder.recheck_signatures()
+    if refusal(builder, edit) is not None:
+        return
+    if isinstance(edit, Undo):
+        _undo(builder, entry, edit)
+        return
+    if isinstance(edit, Fold):
+        _fold(builder, entry, edit)
+    elif isinstance(edit, Trim):
+        _trim(builder, entry, edit)
+    else:
+        _pin(builder, entry, edit)
+    builder.live_edits = builder.live_edits.plus((entry.seq,))
+
+
+def _fold(builder: Builder, entry: Entry, fold: Fold) -> None:
+    first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
+    folded = make_folded(entry, builder.slots[first : last + 1], fold)
+    builder.splice(first, last, [folded], entry, fold.why or "fold")
+
+
+def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
+    trimmed = unit_entry(builder, trim.entry)
+    assert trimmed is not None
+    found = find_part(trimmed, trim.part)
+    assert found is not None
+    form = apply_trim(found[0], trim)
+    applied = AppliedTrim(
+        seq=entry.seq,
+        trim=trim,
+        tokens=entry.tokens[0] if entry.tokens else 0,
+        bytes=0 if form is None else part_bytes(form),
+    )
+
+    def change(unit: Unit) -> Unit:
+        return with_trims(unit, with_trim(unit.trims, applied), applied.place, trimmed)
+
+    why = trim.why or "trim"
+    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place)
+
+
+def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
+    def change(unit: Unit) -> Unit:
+        return replace(unit, pins=(*unit.pins, entry.seq))
+
+    _change_unit(builder, entry, builder.key_of(pin.entry), change, why=pin.why or "pin")
+
+
+def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
+    undone = fetch(builder, undo.edit)
+    why = undo.why or "undo"
+    if isinstance(undone.body, Pin):
+        _undo_pin(builder, entry, undone.body, undone.seq, why)
+    elif isinstance(undone.body, Trim):
+        _undo_trim(builder, entry, undone.body, undone.seq, why)
+    else:
+        assert isinstance(undone.body, Fold)
+        _undo_fold(builder, entry, undone.body, undone.seq, why)
+    at = builder.live_edits.index_of(undone.seq)
+    assert at is not None, "only a live edit is undone"
+    builder.live_edits = builder.live_edits.without(at)
+
+
+def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> None:
+    def change(unit: Unit) -> Unit:
+        return replace(unit, pins=tuple(other for other in unit.pins if other != seq))
+
+    _change_unit(builder, entry, builder.key_of(pin.entry), change, why=why)
+
+
+def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
+    trimmed = unit_entry(builder, trim.entry)
+    assert trimmed is not None
+    place: Place = (trim.entry, trim.part)
+
+    def change(unit: Unit) -> Unit:
+        less = with_trims(unit, without_trim(unit.trims, place, seq), place, trimmed)
+        return replace(less, undone_trims=(*unit.undone_trims, (place, seq)))
+
+    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=place)
+
+
+def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
+    found = path_to_fold(builder, seq, fold)
+    assert found is not None, "a live fold has a place"
+    *path, (folded, _) = found
+    at = slot_index(builder, fold.first)
+    if path:  # hidden by another fold, and so are its children; what is pinned in it has surfaced all along
+        builder.replace_slot(at, replace_in_folds(path, folded, folded.children))
+    else:
+        builder.splice(at, at, [_load(builder, child) for child in folded.children], entry, why)
+    builder.restored = _with_range(builder.restored, fold.first, fold.last)
+
+
+def _with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
+    """Ranges, rising and apart, with one more."""
+    start = bisect_left(ranges, first, key=lambda known: known[1])
+    stop = bisect_right(ranges, last, key=lambda known: known[0])
+    if start < stop:
+        first, last = min(first, ranges[start][0]), max(last, ranges[stop - 1][1])
+    return (*ranges[:start], (first, last), *ranges[stop:])
+
+
+def _change_unit(
+    builder: Builder, entry: Entry, key: int, change: Callable[[Unit], Unit], *, why: str, place: Place | None = None
+) -> None:
+    """Replace a unit wherever it is, and the folds over it. Other units are copied, never looked at.
+
+    `place`: the part that a trim changes.
+    """
+    path, old = path_to(builder, key)
+    new = change(old)
+    at = slot_index(builder, key)
+    shown = new if path and not new.pins else _load(builder, new)
+    top = replace_in_folds(path, old, (shown,))
+    if _appearance(old, path, place) == _appearance(new, path, place):
+        builder.replace_slot(at, top)
+    else:
+        builder.splice(at, at, [top], entry, why)
+
+
+def _load(builder: Builder, slot: Slot) -> Slot:
+    """A slot as it must be if it shows: a unit with its entries, a fold with its text."""
+    if isinstance(slot, Unit):
+        return slot if slot.entries is not None else replace(slot, entries=entries_of(builder, slot))
+    fold = fetch(builder, slot.seq).body
+    return replace(slot, text=fold.text) if isinstance(fold, Fold) else slot
+
+
+def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
+    """What an edit can change in how a unit looks: whether it surfaces out of its folds, and the trim in effect."""
+    if path and (not unit.pins or unit.key in path[0][0].carries):
+        return None
+    best = effective_trim(unit.trims, place) if place is not None else None
+    return ("visible", best.rank if best is not None else None)

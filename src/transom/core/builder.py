@@ -1,0 +1,149 @@
+"""The next view while it is being built.
+
+`reducer.apply` makes one builder, hands it every new entry, and takes a view out of it. Nobody else sees a builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from transom.core.append_only import AppendOnly
+from transom.core.entry import Entry
+from transom.core.prefix_digest import PrefixDigest, prefixes
+from transom.core.unit import Slot, Unit, with_signature_stale
+from transom.core.view import Edits, Layout, Prefix, View
+
+
+class Builder:
+    """The fields of a view, to be changed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.log, self.counter = view.log, view.counter
+        self.slots: Sequence[Slot] = view.slots
+        self._own_slots: list[Slot] | None = None
+        self.total = view.total
+        self._known_units = view.unit_of
+        self._new_units: list[int] = []
+        self.head_entry, self.head_size = view.head_entry, view.head_size
+        self.calls, self.landmarks = view.calls, view.landmarks
+        self.notes: Mapping[str, tuple[int, str]] = view.notes
+        self.live_edits: AppendOnly = view.edits.live
+        self.restored = view.edits.restored
+        self.prefix: Prefix = view.prefix
+        self._digest = PrefixDigest(view.prefix_digest.remembered)
+        self.signatures_unchecked = False
+        """Something before bound reasoning may have changed."""
+
+    def view(self) -> View:
+        """The view of all entries so far."""
+        if self.signatures_unchecked:
+            self.recheck_signatures()
+        layout = Layout(
+            total=self.total,
+            slots=self._view.slots if self._own_slots is None else tuple(self._own_slots),
+            unit_of=self._known_units.plus(self._new_units) if self._new_units else self._known_units,
+            head_entry=self.head_entry,
+            head_size=self.head_size,
+        )
+        return View(
+            log=self.log,
+            counter=self.counter,
+            layout=layout,
+            calls=self.calls,
+            prefix=self.prefix,
+            landmarks=self.landmarks,
+            edits=Edits(live=self.live_edits, restored=self.restored),
+            notes=self.notes,
+            prefix_digest=self._digest,
+        )
+
+    # ---- reading
+
+    @property
+    def length(self) -> int:
+        return len(self._known_units) + len(self._new_units)
+
+    @property
+    def in_flight(self) -> Entry | None:
+        return self.prefix.in_flight
+
+    @property
+    def open_units(self) -> tuple[int, ...]:
+        return self.calls.open_units
+
+    def key_of(self, entry: int) -> int:
+        """The key of an entry's unit; below 0 if it is in none."""
+        known = len(self._known_units)
+        return self._known_units[entry] if entry < known else self._new_units[entry - known]
+
+    def digest(self) -> str:
+        """A hash of everything that shows so far."""
+        return self._digest.digest(self.head_entry, self.slots)
+
+    # ---- changing
+
+    def add_entry(self, key: int) -> None:
+        """The next entry belongs to the unit with this key, or to none (below 0)."""
+        self._new_units.append(key)
+
+    def append_slot(self, slot: Slot) -> None:
+        """One more slot at the end."""
+        self._writable().append(slot)
+        self.total = self.total.plus(slot.size)
+
+    def insert_slot(self, at: int, slot: Slot) -> None:
+        """A slot before others: a reply that came after what was said meanwhile."""
+        self._writable().insert(at, slot)
+        self.total = self.total.plus(slot.size)
+        self.forget_digest(at)
+        self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
+
+    def replace_slot(self, at: int, slot: Slot) -> None:
+        """Another slot in the place of one. Who calls this says what it means for the digest."""
+        slots = self._writable()
+        self.total = self.total.replaced(slots[at].size, slot.size)
+        slots[at] = slot
+
+    def splice(self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str) -> None:
+        """Other slots in the place of several, which the edit `entry` made: the prefix breaks there."""
+        slots = self._writable()
+        for slot in slots[first : last + 1]:
+            self.total = self.total.minus(slot.size)
+        for slot in new:
+            self.total = self.total.plus(slot.size)
+        slots[first : last + 1] = new
+        self.mark_break(first, entry, why)
+
+    def mark_break(self, at: int, entry: Entry, why: str) -> None:
+        """From this slot on, the window is no longer what was sent."""
+        self.forget_digest(at)
+        if at < self.prefix.shared_slots:
+            self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
+
+    def forget_digest(self, at: int, *, seen_by_others: bool = True) -> None:
+        """The slot at this index (-1: the head) has changed; `seen_by_others`: slots follow that saw the old one."""
+        self._digest = self._digest.truncate(at)
+        if seen_by_others and self.prefix.has_signed:
+            self.signatures_unchecked = True
+
+    def recheck_signatures(self) -> None:
+        """Bound reasoning shows only on the very prefix it was made on (law 13): compare them again after a break."""
+        slots = self._writable()
+        for at, digest in prefixes(self.head_entry, slots):
+            slot = slots[at] if at < len(slots) else None
+            if not isinstance(slot, Unit) or not slot.signed_prefix:
+                continue
+            if slot.signature_stale != (digest != slot.signed_prefix):
+                assert slot.entries is not None
+                self.replace_slot(at, with_signature_stale(slot, slot.entries, stale=not slot.signature_stale))
+                self._digest = self._digest.truncate(at)
+        self.signatures_unchecked = False
+
+    def _writable(self) -> list[Slot]:
+        """The slots as a list of our own, made at the first change."""
+        if self._own_slots is None:
+            self.slots = self._own_slots = list(self._view.slots)
+        return self._own_slots

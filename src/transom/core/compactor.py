@@ -1,0 +1,254 @@
+"""Where the budget is enforced: a draft is brought within its limits, as gently as possible.
+
+On arrival, strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is above
+the trigger, one compaction runs the policy's strategies until enough room is free for a long quiet time. If the window
+would still not fit, the hard strategies run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.budget import Budget, fits, pressure
+from transom.core.derived import Derived
+from transom.core.draft import Draft
+from transom.core.edit import Fold, Pin, Undo
+from transom.core.frame import Frame
+from transom.core.message import Note
+from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target
+from transom.core.prices import Prices
+from transom.core.state_notes import due_size
+from transom.core.tokens import ZERO, Size
+from transom.core.unit import Unit
+from transom.errors import BudgetImpossible
+
+Ref = Callable[[int], str]
+"""How a text names an entry."""
+
+ROUNDS = 16
+"""A bound for the rounds of one plan. A fold may hide a note that is then due again and needs room, so there may be a
+second round; each one shrinks what shows. The plan is done when a round proposes nothing: then planning again has
+nothing to do (law 8)."""
+
+REQUIRED = "required"
+"""Why the first task and the newest user message are pinned out of folds."""
+
+_NO_UNITS: Mapping[int | None, str] = {}
+
+
+class Compactor:
+    """Brings a draft within its limits."""
+
+    def __init__(self, draft: Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref, derived: Derived) -> None:
+        self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
+        self.derived = derived
+        self.limit = budget.limits(draft.view.calibration)
+        own = policy.own_limits.limits(draft.view.calibration) if policy.own_limits is not NO_LIMITS else None
+        self.soft_limit = self.limit if own is None else Size(*map(min, self.limit, own))
+        self._kept: dict[int, KeptUnit] = {}
+        """What keepers name, by key."""
+
+    def run(self) -> None:
+        """Raises BudgetImpossible, with the bill, if nothing makes the window fit."""
+        self._pin_required()
+        view = self.draft.view
+        if self.policy.arrival and view.shared_slots < len(view.slots):
+            self._take_edits(self.policy.arrival, self._no_pressure(), only_as_needed=False)
+        if self.budget.prices is not None:
+            self._lower_limit_where_it_pays(self.budget.prices)
+        if self._is_surely_quiet():
+            return
+        if not fits(self._head_size(), self.limit):
+            raise self._impossible(self._head_size())  # before anything that was sent is changed: nothing can help
+        for _ in range(ROUNDS):
+            before = len(self.draft.entries)
+            self.one_round()
+            if len(self.draft.entries) == before:
+                break
+        if not fits(self._used(), self.limit):
+            view = self.draft.view
+            listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
+            raise self._impossible(self._used(), listed)
+
+    def one_round(self) -> None:
+        """Gently if there is pressure, hard if the window would not fit."""
+        if pressure(self._used(), self._fixed_size(), self.soft_limit) >= self.policy.trigger:
+            self.run_strategies(self.policy.pressure, hard=False)
+        if not fits(self._used(), self.limit):
+            self.run_strategies(self.policy.hard, hard=True)
+        if self.draft.view.first_break is not None:
+            self._fold_superseded_notes()
+
+    def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
+        """One strategy after the other, until there is room."""
+        self._kept = {} if hard or not self.draft.view.slots else self._ask_keepers()
+        for strategy in strategies:
+            target = self._target(hard=hard)
+            if target.is_met(self.draft.view) or not self.draft.view.slots:
+                return
+            self._take_edits((strategy,), target, only_as_needed=True)
+
+    # ---- measures
+
+    def _lower_limit_where_it_pays(self, prices: Prices) -> None:
+        """Where a compaction pays, the window counts as full at its size now; once for each request (law 8)."""
+        view, used = self.draft.view, self._used().tokens
+        has_new_slots = view.shared_slots < len(view.slots)
+        if has_new_slots and used < self.soft_limit.tokens and view.since_break.pays(prices, used):
+            self.soft_limit = replace(self.soft_limit, tokens=used)
+
+    def _used(self) -> Size:
+        """What the request will take, due notes included."""
+        view = self.draft.view
+        return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
+
+    def _is_surely_quiet(self) -> bool:
+        """Below the trigger even if nothing were fixed. (What is fixed can only lower a pressure that is below 1.)"""
+        trigger = min(1.0, self.policy.trigger)
+        return all(used < trigger * limit for used, limit in zip(self._used(), self.soft_limit, strict=True))
+
+    def _required(self) -> tuple[int, ...]:
+        view = self.draft.view
+        return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+
+    def _head_size(self) -> Size:
+        return self.draft.view.head_size.plus(Size(self.draft.view.counter.request))
+
+    def _fixed_size(self) -> Size:
+        """What no compaction can take away: head and required units."""
+        view, size = self.draft.view, self._head_size()
+        for key in self._required():
+            if view.is_visible(key):
+                size = size.plus(view.unit(key).size)
+        return size
+
+    def _no_pressure(self) -> Target:
+        """Arrival strategies run without pressure: they trim an entry because of its own size."""
+        return Target(
+            goal=self.limit,
+            deep_goal=self.limit,
+            limit=self.limit,
+            fixed_size=ZERO,
+            budget=self.budget,
+            counter=self.draft.view.counter,
+            reference=self.ref,
+            derived=self.derived,
+        )
+
+    def _target(self, *, hard: bool) -> Target:
+        notes, fixed, share = due_size(self.draft.view, self.state), self._fixed_size(), self.policy.target
+        goal = self.limit if hard else _between(fixed, self.soft_limit, share)
+        return Target(
+            goal=goal.minus(notes),
+            deep_goal=_between(self._head_size(), self.limit, share).minus(notes),
+            limit=self.limit if hard else self.soft_limit,
+            fixed_size=fixed,
+            budget=self.budget,
+            counter=self.draft.view.counter,
+            reference=self.ref,
+            required=self._required(),
+            protected=frozenset((*self._required(), *self._kept)),
+            newest_unit=self.draft.view.newest_unit,
+            hard=hard,
+            due_notes=notes,
+            derived=self.derived,
+        )
+
+    # ---- steps
+
+    def _pin_required(self) -> None:
+        """A required unit that somebody's fold hides is pinned out of it."""
+        for key in (self.draft.view.first_task, self.draft.view.newest_user):
+            if key is not None and not self.draft.view.is_present(key):
+                self.draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
+
+    def _ask_keepers(self) -> dict[int, KeptUnit]:
+        """The units that keepers name, each by the first that names it."""
+        self._kept, kept = {}, dict[int, KeptUnit]()
+        target = self._target(hard=False)
+        for keeper in self.policy.keepers:
+            for unit in keeper(self.draft.view, target):
+                kept.setdefault(unit.key, unit)
+        return kept
+
+    def _take_edits(self, strategies: Iterable[Strategy], target: Target, *, only_as_needed: bool) -> None:
+        """Take the proposed edits that apply; `only_as_needed`: until the target is met."""
+        for strategy in strategies:
+            for edit in strategy(self.draft.view, target):
+                if isinstance(edit, Fold) and self.draft.view.refusal(edit) is None:
+                    self.pin_before_fold(edit)
+                self.draft.propose(edit)
+                if only_as_needed and target.is_met(self.draft.view):
+                    return
+
+    def pin_before_fold(self, fold: Fold) -> None:
+        """Pin what is to stay before a fold hides it; take back stale pins of earlier plans, in the same break."""
+        view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
+        for key in staying:
+            if fold.first <= key <= fold.last and key not in fold.carries:
+                self._pin(view.unit(key), self._kept.get(key) or KeptUnit(key, REQUIRED))
+        for unit in tuple(self.draft.view.visible_units()):
+            if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in fold.carries:
+                self._unpin(unit)
+
+    def _pin(self, unit: Unit, kept: KeptUnit) -> None:
+        """A pin that says why, also in place of an older plan's that says `required`. A pin set by the user is left
+        as it is."""
+        pins = [pin for seq in unit.pins if isinstance(pin := self.draft.view.fetch(seq).body, Pin)]
+        if not all(pin.implied for pin in pins):
+            return
+        if all(pin.why == REQUIRED != kept.why for pin in pins):
+            self.draft.propose(Pin(entry=unit.seqs[0], why=kept.why, implied=True))
+            self._unpin(unit)
+        if kept.trim is not None and not self.draft.view.user_restored(unit):
+            self.draft.propose(kept.trim)
+
+    def _unpin(self, unit: Unit) -> None:
+        """Take back the pins that plans have placed."""
+        for seq in unit.pins:
+            pin = self.draft.view.fetch(seq).body
+            if isinstance(pin, Pin) and pin.implied:
+                self.draft.propose(Undo(edit=seq, why="compaction"))
+
+    def _fold_superseded_notes(self) -> None:
+        """Notes with a newer note of the same key go where the prefix is broken anyway."""
+        view = self.draft.view
+        for slot in view.slots[max(0, view.shared_slots) :]:
+            note = slot.head if isinstance(slot, Unit) else None
+            if (
+                isinstance(note, Note)
+                and note.key
+                and view.notes[note.key][0] != slot.first
+                and not view.user_restored(slot)
+            ):
+                text = texts.superseded_note(self.ref(slot.first))
+                self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
+
+    def _impossible(self, used: Size, listed: Mapping[int | None, str] = _NO_UNITS) -> BudgetImpossible:
+        """The bill, in the limit that is exceeded. `listed`: the units that get a line of their own."""
+        view = self.draft.view
+        which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(self.limit, name))
+        scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
+        bill = {"head": of(self._head_size())}
+        if which == "tokens" and view.head_entry is not None:
+            bill["tools"] = view.counter.count_tools(view.head.tools)
+            bill["head"] -= bill["tools"]
+        if listed:
+            bill["notes"] = of(due_size(view, self.state))
+        for key, name in listed.items():
+            if key is not None and key >= 0 and view.is_visible(key):
+                bill[name] = of(view.unit(key).size)
+        bill["other"] = of(used) - sum(bill.values())
+        scaled = {name: round(value * scale) for name, value in bill.items() if value}
+        limit = self.budget.usable if which == "tokens" else of(self.limit)
+        return BudgetImpossible({"need": ceil(of(used) * scale), "limit": limit, **scaled}, which)
+
+
+def _between(low: Size, high: Size, share: float) -> Size:
+    """`share` of the way from what is fixed to the limit."""
+    return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))

@@ -1,0 +1,94 @@
+"""Folds in force: a fold made over slots, and a change somewhere under folds."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from transom.core.edit import Fold
+from transom.core.entry import Entry
+from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
+from transom.core.unit import Folded, Slot, Unit, pinned_units_in, surfaced, with_signature_stale
+
+Path = list[tuple[Folded, int]]
+"""The way down through nested folds: each with the index of the child that leads on."""
+
+
+def child_at(folded: Folded, key: int) -> tuple[int, Slot]:
+    """The slot under a fold that holds the unit with this key, and its index."""
+    at = bisect_right(folded.children, key, key=attrgetter("first")) - 1
+    return at, folded.children[at]
+
+
+def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
+    """A fold in the place of slots."""
+    untrimmed_size, unit_count = ZERO, 0
+    for slot in slots:
+        untrimmed_size = untrimmed_size.plus(slot.untrimmed_size)
+        unit_count += slot.unit_count if isinstance(slot, Folded) else 1
+    children = tuple(unload(_without_signature(slot)) for slot in slots)
+    pinned = tuple(unit for child in children for unit in pinned_units_in(child))
+    text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
+    return Folded(
+        first=fold.first,
+        last=fold.last,
+        seq=entry.seq,
+        text=fold.text,
+        why=fold.why,
+        tokens=entry.tokens[0],
+        children=children,
+        pinned_units=pinned,
+        size=text_size.plus(_surfaced_size(pinned, fold.carries)),
+        untrimmed_size=untrimmed_size,
+        unit_count=unit_count,
+        carries=fold.carries,
+    )
+
+
+def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
+    """The slot where the path begins, with `new` in place of `old` where the path leads.
+
+    Both stand for the same units. So the folds on the way differ only by what these pin, and nothing else is counted
+    again.
+    """
+    unpinned, pinned = pinned_units_in(old), tuple([unit for slot in new for unit in pinned_units_in(slot)])
+    for folded, i in reversed(path):
+        children = (*folded.children[:i], *map(unload, new), *folded.children[i + 1 :])
+        at = bisect_left(folded.pinned_units, old.first, key=attrgetter("key"))
+        new = (
+            replace(
+                folded,
+                children=children,
+                pinned_units=(*folded.pinned_units[:at], *pinned, *folded.pinned_units[at + len(unpinned) :]),
+                size=folded.size.replaced(
+                    _surfaced_size(unpinned, folded.carries), _surfaced_size(pinned, folded.carries)
+                ),
+                cached_digest=None,
+            ),
+        )
+    return new[0]
+
+
+def _surfaced_size(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
+    size = ZERO
+    for unit in surfaced(pinned, carries):
+        size = size.plus(unit.size)
+    return size
+
+
+def _without_signature(slot: Slot) -> Slot:
+    """A slot as it is behind a fold's text: its bound reasoning was made on another prefix (law 13)."""
+    if not isinstance(slot, Unit) or not slot.signed_prefix or slot.signature_stale:
+        return slot
+    assert slot.entries is not None
+    return with_signature_stale(slot, slot.entries, stale=True)
+
+
+def unload(slot: Slot) -> Slot:
+    """A slot as its fold holds it: a unit without its entries unless it is pinned, a fold without its text."""
+    if isinstance(slot, Unit):
+        return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_digest=None)
+    return replace(slot, text="", cached_digest=None) if slot.text else slot

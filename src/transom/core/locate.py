@@ -1,0 +1,128 @@
+"""Where things are: the slot of a unit, the unit of an entry, an entry with its counts.
+
+These functions serve a `View` and the `Builder` of the next one alike; both are a `SlotTable`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from transom.core.append_only import AppendOnly
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Body, Entry, Sent
+from transom.core.folds import Path, child_at
+from transom.core.log import Log
+from transom.core.message import Opaque
+from transom.core.tokens import FormatCounter, apply_trim
+from transom.core.trims import find_part
+from transom.core.unit import Folded, Slot, Unit
+
+NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
+"""In place of a unit's key, for an entry that is in no unit: an edit or trace; a result without an open call; a message
+without content; a fact that is not to be in context."""
+
+_first = attrgetter("first")
+
+
+class SlotTable(Protocol):
+    """What a view and the builder of the next one have in common."""
+
+    @property
+    def log(self) -> Log: ...
+    @property
+    def counter(self) -> FormatCounter: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def slots(self) -> Sequence[Slot]: ...
+    @property
+    def in_flight(self) -> Entry | None: ...
+    @property
+    def open_units(self) -> Collection[int]: ...
+    @property
+    def live_edits(self) -> AppendOnly: ...
+    def key_of(self, entry: int) -> int:
+        """The key of an entry's unit; below 0 if it is in none."""
+        ...
+
+
+def slot_index(table: SlotTable, key: int) -> int:
+    """The index of the slot that holds the unit with this key, or of the slot before its place."""
+    return bisect_right(table.slots, key, key=_first) - 1
+
+
+def unit_key(table: SlotTable, entry: int) -> int:
+    """The key of an entry's unit; below 0 if there is no such entry, or it is in no unit."""
+    return table.key_of(entry) if 0 <= entry < table.length else NOT_SHOWN
+
+
+def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
+    """The unit with this key, and the way down to it through the folds over it."""
+    path: Path = []
+    slot = table.slots[slot_index(table, key)]
+    while isinstance(slot, Folded):
+        at, child = child_at(slot, key)
+        path.append((slot, at))
+        slot = child
+    return path, slot
+
+
+def path_to_fold(table: SlotTable, seq: int, fold: Fold) -> Path | None:
+    """The way down to a live fold, itself last; None if it is not live."""
+    at = slot_index(table, fold.first)
+    slot = table.slots[at] if at >= 0 else None
+    path: Path = []
+    while isinstance(slot, Folded):
+        at, child = child_at(slot, fold.first)
+        path.append((slot, at))
+        if slot.seq == seq:
+            return path
+        slot = child
+    return None
+
+
+def open_unit(table: SlotTable, key: int) -> Unit:
+    """The unit with this key, which has open calls, so that no fold holds it."""
+    slot = table.slots[slot_index(table, key)]
+    assert isinstance(slot, Unit), "an open unit is never folded"
+    return slot
+
+
+def fetch(table: SlotTable, seq: int) -> Entry:
+    """An entry of the log, counted."""
+    return counted(table, table.log[seq])
+
+
+def entries_of(table: SlotTable, unit: Unit) -> tuple[Entry, ...]:
+    """A unit's entries; read from the log if a fold hides it."""
+    return unit.entries if unit.entries is not None else tuple(fetch(table, seq) for seq in unit.seqs)
+
+
+def unit_entry(table: SlotTable, seq: int) -> Entry | None:
+    """An entry that is in a unit; None for others. Read from the log only if a fold hides the unit."""
+    key = unit_key(table, seq)
+    if key < 0:
+        return None
+    unit = path_to(table, key)[1]
+    return fetch(table, seq) if unit.entries is None else unit.entries[bisect_left(unit.seqs, seq)]
+
+
+def counted(table: SlotTable, entry: Entry) -> Entry:
+    """The entry with this table's token counts: it may have come with none, or with another tokenizer's."""
+    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque)):
+        return entry
+    return replace(entry, tokens=token_counts(table, entry.body), counter=table.counter.name)
+
+
+def token_counts(table: SlotTable, body: Body) -> tuple[int, ...]:
+    """The counts that are stored with an entry. A trim is counted in the form that it gives its part."""
+    form = None
+    if isinstance(body, Trim) and (entry := unit_entry(table, body.entry)) is not None:  # else it does not apply
+        found = find_part(entry, body.part)
+        form = apply_trim(found[0], body) if found else None
+    return table.counter.count_body(body, form)

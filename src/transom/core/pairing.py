@@ -1,0 +1,89 @@
+"""Where a tool call is paired with its result, and the labels that they share on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transom.core.locate import SlotTable, open_unit
+from transom.core.message import Assistant, Call, ToolResult
+from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
+from transom.core.unit import Unit
+
+
+def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
+    """The unit and index of the open call that a result answers.
+
+    A synthetic result names its call by place. Any other names it by label, and answers the newest turn that has such
+    a call open.
+    """
+    if result.place is not None:
+        key, index = result.place
+        unit = open_unit(table, key) if key in table.open_units else None
+        return None if unit is None or index not in unit.open_calls else (unit, index)
+    name = result.extra.get("name") if result.extra else None
+    for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
+        unit = open_unit(table, key)
+        turn = unit.head
+        assert isinstance(turn, Assistant)
+        for index in unit.open_calls:
+            call = turn.calls[index]
+            if call.legacy == result.legacy and _is_answered(call, by=result.call, name=name):
+                return unit, index
+    return None
+
+
+def _is_answered(call: Call, *, by: str, name: str | None) -> bool:
+    """A call with an id is answered by this id; a call without one by its name, where the result has any."""
+    if call.id:
+        return by == call.id
+    return (not by or by == call.name) and name in {None, call.name}
+
+
+def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResult) -> Size:
+    """What the label of its call adds to the size of a result."""
+    count, dialect = table.counter.count, table.counter.dialect
+    turn = unit.head
+    assert isinstance(turn, Assistant)
+    if turn.dialect != dialect == result.dialect:  # it is sent under the label of its call's place
+        return Size(max(0, table.counter.place - count(result.call)))
+    call = turn.calls[index]
+    if call.legacy and not (result.extra and result.extra.get("name")):  # on the wire its name is its label
+        return Size(count(call.name), text_bytes(call.name))
+    if call.id == result.call and call.id and call.id.isascii() and _first_with_id(turn.calls, call.id) == index:
+        return ZERO  # the usual case, without a look at every label
+    label = call_labels(turn.calls, unit.key)[index]
+    return Size(count(label) - count(result.call), text_bytes(label) - text_bytes(result.call))
+
+
+def _first_with_id(calls: Sequence[Call], label: str) -> int:
+    return next(index for index, call in enumerate(calls) if call.id == label)
+
+
+def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
+    """What new labels for empty or repeated ids add to the size of a turn."""
+    extra, labels = ZERO, call_labels(turn.calls, key)
+    count = table.counter.count
+    for call, label in zip(turn.calls, labels, strict=True):
+        if call.id != label:
+            extra = extra.plus(Size(count(label) - count(call.id), text_bytes(label) - text_bytes(call.id)))
+    return extra
+
+
+def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
+    """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
+    if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
+        return (calls[0].id,)  # the usual case
+    ids = [replace_surrogates(call.id) for call in calls]
+    given, taken, labels = set(ids), {""}, list[str]()
+    for index, (call, label) in enumerate(zip(calls, ids, strict=True)):
+        labels.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in taken else label)
+        taken.add(labels[-1])
+    return tuple(labels)
+
+
+def _fresh_label(given: set[str], label: str) -> str:
+    while label in given:
+        label += "x"
+    given.add(label)
+    return label

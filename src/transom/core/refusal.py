@@ -1,0 +1,78 @@
+"""When an edit applies. One predicate for all: an edit that it refuses changes no view, and is refused at append."""
+
+from __future__ import annotations
+
+from msgspec import json as msgjson
+
+from transom.core.edit import Edit, Fold, Pin, Trim
+from transom.core.locate import SlotTable, slot_index, unit_entry, unit_key
+from transom.core.tokens import MESSAGE_BYTES, apply_trim, part_bytes, text_bytes
+from transom.core.trims import find_part
+from transom.core.unit import pinned_units_in, surfaced
+
+
+def refusal(table: SlotTable, edit: Edit) -> str | None:
+    """Why an edit does not apply, or None if it does."""
+    if isinstance(edit, Fold):
+        return _refuse_fold(table, edit)
+    if isinstance(edit, Trim):
+        return _refuse_trim(table, edit)
+    if isinstance(edit, Pin):
+        return None if unit_key(table, edit.entry) >= 0 else f"entry {edit.entry} is in no unit"
+    return None if is_live(table, edit.edit) else f"entry {edit.edit} is no live edit"
+
+
+def is_live(table: SlotTable, seq: int) -> bool:
+    """Whether the entry is a fold, trim or pin that applies and was not undone."""
+    return table.live_edits.index_of(seq) is not None
+
+
+def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
+    slots, i, j = table.slots, slot_index(table, fold.first), slot_index(table, fold.last)
+    if fold.first > fold.last or i < 0 or slots[i].first != fold.first or slots[j].last != fold.last:
+        return f"no visible slots from {fold.first} to {fold.last}"
+    if not fold.text.strip():
+        return "a fold must show a text"
+    if table.in_flight is not None and fold.last >= table.in_flight.seq:
+        return f"its end {fold.last} is not before the request in flight, {table.in_flight.seq}"
+    if any(fold.first <= key <= fold.last for key in table.open_units):
+        return "a unit in it is open"
+    saving = -MESSAGE_BYTES - text_bytes(fold.text)
+    for slot in slots[i : j + 1]:
+        saving += slot.size.bytes - sum(unit.size.bytes for unit in surfaced(pinned_units_in(slot), fold.carries))
+    return None if saving > 0 else f"it would add {-saving} bytes"
+
+
+def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
+    entry = unit_entry(table, trim.entry)
+    if entry is None:
+        return f"entry {trim.entry} is in no unit"
+    found = find_part(entry, trim.part)
+    if found is None:
+        return f"entry {trim.entry} has no part {trim.part[0]}[{trim.part[1]}]"
+    part, _ = found
+    kind = trim.part[0]
+    if trim.keep and kind != "text":
+        return f"only a text keeps spans, not {kind}"
+    if not trim.note and kind not in {"text", "reasoning"}:
+        return f"{kind} needs a note in its place"
+    if not trim.keep and not trim.note.strip() and kind == "text":
+        return "nothing would be shown of a text"
+    if kind == "args" and not _is_json(trim.note):
+        return "the note in place of arguments must be JSON"
+    if any(start >= stop for start, stop in trim.keep) or any(
+        before[1] >= after[0] for before, after in zip(trim.keep, trim.keep[1:], strict=False)
+    ):
+        return "spans must be rising and apart"
+    if trim.keep and (trim.keep[0][0] < 0 or trim.keep[-1][1] > len(part.text)):
+        return f"spans reach beyond the text of {len(part.text)} characters"
+    form = apply_trim(part, trim)
+    return None if form is None or part_bytes(form) < part_bytes(part) else "it would not be shorter"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgjson.decode(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,40 @@
+"""State is announced when it changes: which notes are due before the next request (rule 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transom import texts
+from transom.core.message import Note
+from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.view import View
+
+
+def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
+    """A note for each key whose newest visible note does not give its state, and a closing one for each key that is
+    gone."""
+    if not state and not view.notes:
+        return []
+    notes: list[Note] = []
+    for key, value in state.items():
+        text = texts.state(key, value)
+        newest = view.notes.get(key)
+        if newest is None or newest[1] != text or not _is_visible(view, newest[0]):
+            notes.append(Note(key=key, text=text))
+    for key, (seq, text) in view.notes.items():
+        closing = texts.state_removed(key)
+        if key not in state and text != closing and _is_visible(view, seq):
+            notes.append(Note(key=key, text=closing))
+    return notes
+
+
+def due_size(view: View, state: Mapping[str, str]) -> Size:
+    """How much room the due notes will take."""
+    size = ZERO
+    for note in due_notes(view, state):
+        size = size.plus(fact_size(note, view.counter.count_body(note)))
+    return size
+
+
+def _is_visible(view: View, seq: int) -> bool:
+    return view.slot_of(seq) is not None and view.is_visible(view.unit_of[seq])

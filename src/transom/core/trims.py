@@ -1,0 +1,155 @@
+"""Trims in force: the trims of a unit, which of several on one part wins, and what a trimmed fact shows."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.edit import Trim
+from transom.core.entry import Entry
+from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
+from transom.core.tokens import apply_trim
+
+Place = tuple[int, Address]
+"""A part of a conversation: the entry's seq and the part's address in it."""
+
+
+class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
+    """A live trim: its seq, the trim, the shown tokens, and the shown bytes that decide which of several wins."""
+
+    seq: int
+    trim: Trim
+    tokens: int
+    bytes: int
+
+    @property
+    def place(self) -> Place:
+        return (self.trim.entry, self.trim.part)
+
+    @property
+    def order(self) -> tuple[Place, int]:
+        """The trims of a unit are sorted by this."""
+        return (self.place, self.seq)
+
+    @property
+    def rank(self) -> tuple[int, str, tuple[tuple[int, int], ...]]:
+        """The fewest bytes win, then the content decides. Tokens never decide, because calibration would flip them."""
+        return (self.bytes, self.trim.note, self.trim.keep)
+
+
+_order, _rank = attrgetter("order"), attrgetter("rank")
+
+
+def with_trim(trims: Sequence[AppliedTrim], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
+    """The trims of a unit with one more."""
+    longer = list(trims)
+    insort(longer, new, key=_order)
+    return tuple(longer)
+
+
+def without_trim(trims: Sequence[AppliedTrim], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
+    """The trims of a unit without one of them."""
+    at = bisect_left(trims, (place, seq), key=_order)
+    return (*trims[:at], *trims[at + 1 :])
+
+
+def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:
+    """Those on one part, the oldest first."""
+    start = stop = bisect_left(trims, (place, -1), key=_order)
+    while stop < len(trims) and trims[stop].place == place:
+        stop += 1
+    return trims[start:stop]
+
+
+def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | None:
+    """The trim that shows on one part."""
+    return min(trims_at(trims, place), key=_rank, default=None)
+
+
+def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
+    """The trim that shows, for each part that has any."""
+    best: dict[Place, AppliedTrim] = {}
+    for applied in trims:
+        other = best.get(applied.place)
+        if other is None or applied.rank < other.rank:
+            best[applied.place] = applied
+    return best
+
+
+def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_stale: bool) -> Fact:
+    """A fact as the window shows it; `signature_stale`: without the reasoning that is bound to another prefix."""
+    fact = entry.body
+    assert isinstance(fact, Fact)
+    changed: dict[Address, Any] = {
+        address: apply_trim(part, best[entry.seq, address].trim)
+        for address, part in addressed_parts(fact)
+        if (entry.seq, address) in best
+    }
+    if isinstance(fact, Assistant) and signature_stale:
+        changed.update({("reasoning", i): None for i, thought in enumerate(fact.reasoning) if thought.bound})
+    if not changed:
+        return fact
+    parts = {address: changed.get(address, part) for address, part in addressed_parts(fact)}
+    content = tuple(part for (kind, _), part in parts.items() if kind not in {"args", "reasoning"})
+    if not isinstance(fact, Assistant):
+        return replace(fact, parts=content)
+    calls = tuple(part for (kind, _), part in parts.items() if kind == "args")
+    thoughts = [part for (kind, _), part in parts.items() if kind == "reasoning"]
+    return replace(
+        fact,
+        parts=content,
+        calls=calls,
+        reasoning=tuple(thought for thought in thoughts if thought is not None),
+        order=_order_without(fact.order, thoughts),
+    )
+
+
+def _order_without(order: str, thoughts: Sequence[Reasoning | None]) -> str:
+    """`Assistant.order` without the letters of dropped reasoning (None)."""
+    left = iter(thoughts)
+    return "".join(letter for letter in order if letter != "r" or next(left) is not None)
+
+
+def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
+    """The part at an address with its stored tokens, or None if there is no such part."""
+    fact = entry.body
+    if not isinstance(fact, Fact):
+        return None
+    kind, index = address
+    position = _position(fact, kind, index)
+    if position is None:
+        return None
+    if isinstance(fact, Assistant):
+        parts: tuple[Addressed, ...] = (*fact.parts, *fact.calls, *fact.reasoning)
+        return parts[position], entry.tokens[position + 1]
+    return fact.parts[position], entry.tokens[position + 1]
+
+
+def _position(fact: Fact, kind: str, index: int) -> int | None:
+    """Where the part stands among all parts of its fact, in the order of `addressed_parts`."""
+    if index < 0:
+        return None
+    if kind == "args":
+        calls = len(fact.calls) if isinstance(fact, Assistant) else 0
+        return len(fact.parts) + index if index < calls else None
+    if kind == "reasoning":
+        if not isinstance(fact, Assistant) or index >= len(fact.reasoning):
+            return None
+        return len(fact.parts) + len(fact.calls) + index
+    for position, part in enumerate(fact.parts):
+        if _kind(part) == kind:
+            if index == 0:
+                return position
+            index -= 1
+    return None
+
+
+def _kind(part: Part) -> str:
+    if isinstance(part, Text):
+        return "text"
+    return part.media if isinstance(part, Media) else "other"
