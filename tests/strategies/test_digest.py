@@ -18,8 +18,9 @@ from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.passages import Passage, joined, split, wider
+from transom.strategies.digest.passages import Passage, split, with_margins
 from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
@@ -94,7 +95,7 @@ def test_passages_together_are_the_whole_text(text, rate):
     assert "".join(text[a:b] for a, b in spans) == text
     assert all(a < b for a, b in spans)
     for start, end in spans:
-        shown = wider(text, start, end)
+        shown = with_margins(text, start, end)
         assert shown[0] <= max(0, start - 40)
         assert shown[1] >= min(len(text), end + 40)
     assert not text or joined(spans) == [(0, len(text))]
@@ -154,7 +155,7 @@ def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_befo
     sizes: list[int] = []
     init = Choice.__init__
     monkeypatch.setattr(digest_text, "MOST", 40)
-    monkeypatch.setattr(digest_text, "PER", 1_000)
+    monkeypatch.setattr(digest_text, "TOKENS_PER_PASSAGE", 1_000)
     monkeypatch.setattr(Choice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1])
     conv = opened()
     conv.user("go")
@@ -301,7 +302,7 @@ def test_the_index_is_a_function_of_the_log_however_it_was_made():
     assert made.entries == fresh.entries
     for name in ("item_3", "Value147", "Value3"):
         assert made.weight(name) == fresh.weight(name)
-    assert made.words.upto(conv.view, made).weight("plain") == fresh.words.upto(conv.view, fresh).weight("plain")
+    assert made.words.update(conv.view, made).weight("plain") == fresh.words.update(conv.view, fresh).weight("plain")
 
 
 def test_an_older_view_does_not_know_what_came_later():

@@ -16,7 +16,9 @@ from transom.core.tokens import Size
 from transom.core.unit import Folded
 from transom.policies.plain import LADDER
 from transom.strategies.keepers import KeepUsers
-from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages, _told, last_rounds, outlines, previews
+from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
+from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
+from transom.strategies.sentences.collect import collect_statements
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry
 
@@ -151,7 +153,7 @@ def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     conv.observe({"role": "assistant", "content": CHAT * 12})
     assert conv.dry_run().breaks is not None, "it cuts"
     conv.user("Never deploy on a Friday, please.")
-    told, _ = _told(conv.view, conv.derived)
+    told, _ = collect_statements(conv.view, conv.derived)
     assert told[-1].statement.text == "Never deploy on a Friday, please."
 
 

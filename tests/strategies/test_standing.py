@@ -9,7 +9,7 @@ import pytest
 from transom import Budget, Conversation
 from transom.core.edit import Fold
 from transom.core.unit import Unit
-from transom.strategies.digest.passages import stretches
+from transom.strategies.digest.passages import quoted_spans
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 
@@ -101,6 +101,6 @@ def test_a_digest_of_dense_texts_is_no_larger_than_it_was_to_be():
 
 def test_what_is_left_out_in_front_and_behind_is_marked_too():
     text = "one two three four five six"
-    assert stretches(text, [(0, len(text))]) == text
-    assert stretches(text, [(4, 7), (14, 18)]) == "…two\n…\nfour…"
-    assert stretches(text, [(0, 3)]) == "one…"
+    assert quoted_spans(text, [(0, len(text))]) == text
+    assert quoted_spans(text, [(4, 7), (14, 18)]) == "…two\n…\nfour…"
+    assert quoted_spans(text, [(0, 3)]) == "one…"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from transom.core.message import Text, ToolResult
 from transom.core.tokens import trimmed_text
-from transom.strategies.text.stubs import ending, outcome, stubbed, told, tool_words
-from transom.strategies.text.truncation import Spot, text_spots
+from transom.strategies.text.parts import TextPart, text_parts
+from transom.strategies.text.stubs import ending, outcome, shorten_to_lines, tool_words
+from transom.strategies.text.stubs import stub as stub_trim
 from transom.testing import call, result, talk
 
 DOTS = "".join(f"tests/test_part_{number}.py ..........\n" for number in range(200))
@@ -22,8 +23,8 @@ def stub(text, tool="sh", preview=60):
     """A result as its stub shows it."""
     view = seen(talk("go", call(tool), result(text), "on"))
     unit = view.unit(1)
-    (spot,) = text_spots(view, unit, of_results=True)
-    trim = stubbed(view, unit, aimed(view), spot, preview, "stub")
+    (spot,) = text_parts(view, unit, of_results=True)
+    trim = stub_trim(view, unit, aimed(view), spot, preview, "stub")
     assert view.refusal(trim) is None
     shown = trimmed_text(text, trim.keep, trim.note)
     assert WORDS.count(shown) <= preview + WORDS.count(trim.note)
@@ -122,8 +123,8 @@ def test_a_name_is_words_however_it_is_written(name):
 
 def test_lines_that_lie_in_one_another_are_shown_once_and_whole():
     text = "".join(chr(97 + at % 26) for at in range(4_000))
-    spot = Spot(0, ("text", 0), text, 1_000, 1_000)
-    keep, _ = told(spot, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
+    spot = TextPart(0, ("text", 0), text, 1_000, 1_000)
+    keep, _ = shorten_to_lines(spot, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
     assert (400, 460) in keep
 
 
@@ -135,7 +136,9 @@ def test_what_is_told_fits_its_room_whatever_the_lines(before, after, cap, lines
     text = "".join([*before, "middle " * 200, *after])
     tokens = WORDS.count(text)
     spans = [(at, at + size) for at, size in lines]
-    keep, note = told(Spot(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans)
+    keep, note = shorten_to_lines(
+        TextPart(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans
+    )
     assert WORDS.count(trimmed_text(text, keep, note)) <= max(cap, WORDS.count("[entry 0]"))
     assert all(a < b <= len(text) for a, b in keep)
     assert all(first[1] < second[0] for first, second in pairwise(keep))

@@ -18,8 +18,9 @@ from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.history.diff import runs
 from transom.policies.plain import LADDER, PASSTHROUGH
-from transom.strategies.arrival import results_of, stubbed
-from transom.strategies.omission import left_out
+from transom.strategies.omission import omission
+from transom.strategies.text.parts import result_texts
+from transom.strategies.text.stubs import stub
 
 ENOUGH = 0.8
 """References that bring it down to this share of the trigger are enough; less is not worth a break of the cache."""
@@ -88,16 +89,16 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         """A strategy: large results before the preserved messages show as a reference."""
         for slot in view.slots[: self._preserved(view)]:
             if isinstance(slot, Unit) and not slot.pins and not view.user_restored(slot):
-                for spots in results_of(view, slot):
-                    if sum(spot.shown for spot in spots) > max(self.compaction_token_threshold, 4 * PREVIEW):
-                        yield from (stubbed(view, slot, target, spot, PREVIEW, "compaction") for spot in spots)
+                for parts in result_texts(view, slot):
+                    if sum(part.shown_tokens for part in parts) > max(self.compaction_token_threshold, 4 * PREVIEW):
+                        yield from (stub(view, slot, target, part, PREVIEW, "compaction") for part in parts)
 
     def cut(self, view: View, target: Target) -> Iterator[Edit]:
         """A strategy: what is before the preserved tokens, the preserved messages and the newest turn is left out."""
         tokens = list(accumulate(slot.size.tokens for slot in reversed(view.slots)))
         newest = bisect_right(tokens, target.budget.share(self.max_preserved_tokens, TAIL))
         stop = min(len(view.slots) - newest, self._preserved(view), view.slot_index(view.newest_unit))
-        return (left_out(view, target, run) for run in runs(view, lambda at: at < stop))
+        return (omission(view, target, run) for run in runs(view, lambda at: at < stop))
 
     def _preserved(self, view: View) -> int:
         """The slot from which on the preserved messages stand, whole turns taken."""

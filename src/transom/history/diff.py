@@ -22,7 +22,8 @@ from transom.core.tokens import apply_trim, part_bytes
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.strategies.omission import left_out, span
+from transom.strategies.omission import omission
+from transom.strategies.text.references import range_reference
 from transom.wire.arguments import as_object
 from transom.wire.checks import compact
 from transom.wire.openai import OPENAI_CHAT, parse
@@ -148,13 +149,13 @@ class Difference:
         there = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
         lost = len(self.facts) - len(slots)
         for run in runs(self.view, lambda at: at not in there):
-            start, where = self.view.slot_index(run[0].first), span(self.view, self.target, run)
+            start, where = self.view.slot_index(run[0].first), range_reference(self.view, self.target, run)
             first = max((index for index, slot in slots.items() if slot < start), default=-1)
             stop = min((index for index, slot in slots.items() if slot > start), default=len(self.facts))
             new = [self.facts[index] for index in range(first + 1, stop) if index not in slots]
             said = [text for fact in new if (text := _text(fact))]
             lost -= len(said)
-            fold = replace(left_out(self.view, self.target, run), why=self.why)
+            fold = replace(omission(self.view, self.target, run), why=self.why)
             told = replace(fold, text="\n".join([*said, texts.bare(where)]))
             if said and self.view.refusal(told) is None:
                 fold = told

@@ -11,7 +11,7 @@ from transom.core.message import Assistant
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.measure.grounding import occurrences
-from transom.strategies.digest.digest_text import names_shown, standing, texts_shown
+from transom.strategies.digest.digest_text import visible, visible_names, visible_texts
 from transom.strategies.digest.index import Index
 
 FEW = 8
@@ -35,10 +35,10 @@ def missing_names(view: View) -> dict[int, MissingNames]:
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
         index.add(view.fetch(seq))
-    stands = standing(view)
-    shown = {name for one in stands for name in names_shown(index, view, one)}
+    stands = visible(view)
+    shown = {name for one in stands for name in visible_names(index, view, one)}
     thoughts = (thought for one in stands if isinstance(one, Unit) for thought in _thoughts(one))
-    texts = "\0".join(chain((text for one in stands for text in texts_shown(one)), thoughts))
+    texts = "\0".join(chain((text for one in stands for text in visible_texts(one)), thoughts))
     return {slot.seq: _loss(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
 
 

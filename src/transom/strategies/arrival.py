@@ -1,4 +1,4 @@
-"""On arrival: what was not sent yet is cut for free, since no cache knows it."""
+"""Strategies for arrival: they trim results that no request has carried yet. No cache knows these, so it is free."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ from transom import texts
 from transom.core.edit import Edit, Trim
 from transom.core.policy import Target
 from transom.core.tokens import text_bytes
-from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.strategies.text.stubs import stubbed
-from transom.strategies.text.truncation import Spot, is_read_back, level, shorten, text_spots
+from transom.strategies.candidates import unsent_units
+from transom.strategies.text.parts import TextPart, result_texts
+from transom.strategies.text.stubs import stub
+from transom.strategies.text.truncation import level, shorten
 
 ClipUnit = Literal["tokens", "bytes", "none"]
 
 TOKEN_BYTES = 4
-"""Bytes of UTF-8 that stand for a token where bytes are counted."""
+"""Bytes of UTF-8 that count as one token where bytes are counted."""
 
 
-class _Bytes:
+class _ByteCounter:
     """Sizes in UTF-8 bytes."""
 
     def count(self, text: str, /) -> int:
         return text_bytes(text)
 
 
-BYTES = _Bytes()
+_BYTES = _ByteCounter()
 
 
 class Clip(Struct, frozen=True, kw_only=True):
-    """A long tool result keeps half from its start and half from its end (as codex does); images stay.
+    """Keeps the start and the end of a long tool result, half and half, with a marker between (as codex does).
 
-    Over `allowance` times min(`tokens`, `fraction` of usable) it is cut to that; its parts share the budget, the long
-    ones giving way first. `unit`: what is counted: tokens, bytes of UTF-8 (four for a token), or nothing, which clips
-    nothing. `header`: the marker also says how many lines the whole has; it says so there since a line of our own
-    before a tool's first one could not be told from the tool's.
+    A result is long if it has more than `allowance` times min(`tokens`, `fraction` of the usable tokens); it is clipped
+    to that size. The texts of one result share the size, and the longest are clipped first. Images stay.
+
+    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing. `header`: the
+    marker also names the number of lines. It is part of the marker, because a line of ours before the first line of a
+    result would look like the tool's own.
     """
 
     tokens: int = 5_000
@@ -56,42 +59,42 @@ class Clip(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         if self.unit == "none":
             return
-        cap = target.budget.share(self.tokens, self.fraction)
-        least = cap * self.allowance
+        size = target.budget.share(self.tokens, self.fraction)
+        least = size * self.allowance
         if self.unit == "bytes":
-            cap, least = cap * TOKEN_BYTES, 0
-        for unit in fresh(view, least):
-            for spots in results_of(view, unit):
-                yield from self._cut(target, spots, cap)
+            size, least = size * TOKEN_BYTES, 0
+        for unit in unsent_units(view, target, over=least):
+            for parts in result_texts(view, unit):
+                yield from self._clip(target, parts, size)
 
-    def _cut(self, target: Target, spots: list[Spot], cap: int) -> Iterator[Trim]:
-        """What brings the texts of a result down to `cap`, if they are too long."""
-        sizes = [text_bytes(spot.text) if self.unit == "bytes" else spot.tokens for spot in spots]
-        if sum(sizes) <= cap * self.allowance:
+    def _clip(self, target: Target, parts: list[TextPart], size: int) -> Iterator[Trim]:
+        """The trims that bring the texts of one result down to `size`, if they are too long."""
+        sizes = [text_bytes(part.text) if self.unit == "bytes" else part.tokens for part in parts]
+        if sum(sizes) <= size * self.allowance:
             return
-        most = level(sizes, cap)
-        for spot, size in zip(spots, sizes, strict=True):
-            if size > most:
-                yield self._clipped(target, spot, size, int(most))
+        most = level(sizes, size)
+        for part, part_size in zip(parts, sizes, strict=True):
+            if part_size > most:
+                yield self._clip_text(target, part, part_size, int(most))
 
-    def _clipped(self, target: Target, spot: Spot, size: int, cap: int) -> Trim:
-        ref, lines = target.reference(spot.entry), spot.text.count("\n") + 1
-        total = lines if self.header and lines > 1 else 0
-        counter = BYTES if self.unit == "bytes" else target.counter
+    def _clip_text(self, target: Target, part: TextPart, size: int, most: int) -> Trim:
+        reference, lines = target.reference(part.entry), part.text.count("\n") + 1
+        named_lines = lines if self.header and lines > 1 else 0
         keep, note = shorten(
-            replace(spot, tokens=size),
-            cap,
-            counter,
-            lambda gone: texts.clipped(ref, gone * spot.tokens // size, total),
-            texts.bare(ref),
+            replace(part, tokens=size),
+            most,
+            _BYTES if self.unit == "bytes" else target.counter,
+            lambda removed: texts.clipped(reference, removed * part.tokens // size, named_lines),
+            texts.bare(reference),
         )
-        return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
+        return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
 
 
 class Stub(Struct, frozen=True, kw_only=True):
-    """A tool result over `characters` is shown as a stub: what tells most in `preview` tokens, and where the whole is.
+    """Replaces a tool result of over `characters` by a stub: a reference to it, and a `preview` of so many tokens with
+    its most telling lines.
 
-    In small windows a result counts as long from `fraction` characters a usable token on.
+    In small windows a result is long from `fraction` characters a usable token on.
     """
 
     characters: int = 7_000
@@ -100,26 +103,7 @@ class Stub(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         most = target.budget.share(self.characters, self.fraction)
-        for unit in fresh(view):
-            for spots in results_of(view, unit):
-                if sum(len(spot.text) for spot in spots) > most:
-                    yield from (stubbed(view, unit, target, spot, self.preview, "stub") for spot in spots)
-
-
-def fresh(view: View, over: float = 0) -> Iterator[Unit]:
-    """Units with results, larger than `over` tokens, that no request has carried and nobody has touched so far."""
-    for slot in view.slots[max(0, view.shared_slots) :]:
-        if isinstance(slot, Unit) and len(slot.seqs) > 1 and slot.size.tokens > over and _free(view, slot):
-            yield slot
-
-
-def _free(view: View, unit: Unit) -> bool:
-    return not unit.trims and not unit.pins and not view.user_restored(unit)
-
-
-def results_of(view: View, unit: Unit) -> Iterator[list[Spot]]:
-    """The texts of each result of a unit that may be cut: what was read back from the log may not."""
-    spots = list(text_spots(view, unit, of_results=True))
-    for seq in unit.seqs[1:]:
-        if not is_read_back(view, unit, seq):
-            yield [spot for spot in spots if spot.entry == seq]
+        for unit in unsent_units(view, target):
+            for parts in result_texts(view, unit):
+                if sum(len(part.text) for part in parts) > most:
+                    yield from (stub(view, unit, target, part, self.preview, "stub") for part in parts)

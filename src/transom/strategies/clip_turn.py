@@ -1,4 +1,4 @@
-"""On arrival: no turn's results may fill the room that a cut has made."""
+"""A strategy for arrival: the results of one turn may not fill the room that a compaction has made."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from transom.core.edit import Edit, Trim
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
-from transom.strategies.arrival import fresh, results_of
+from transom.strategies.candidates import MIN_ROOM, free_room, unsent_units
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.passages import Passage, joined, wider
-from transom.strategies.text.truncation import Form, Spot, level, shorten
+from transom.strategies.digest.passages import Passage, with_margins
+from transom.strategies.text.parts import TextPart, result_texts
+from transom.strategies.text.spans import joined
+from transom.strategies.text.truncation import Shortened, level, shorten
 
-LEAST = 3
-"""Passages of a text of which some can be chosen."""
+MIN_PASSAGES = 3
+"""A text of fewer passages leaves no choice between them."""
 
-TRIES, CLOSE = 4, 0.98
-"""How often passages are chosen until they fit, each time for so much of what would just fit."""
+TRIES, RETRY_SHARE = 4, 0.98
+"""How often passages are chosen until the result fits, and the share of the estimated size that the next try gets."""
 
 
 class ClipTurn(Struct, frozen=True, kw_only=True):
-    """Results of over `tokens` are cut to that, and those of one turn that together come to over `over` of F, the room
-    beside what must stand, to `to` of it, the longest first.
+    """Clips results of over `tokens`, and the results of one turn if together they take more than the share `over` of
+    F: these to the share `to` of F, the longest first. F is the room beside what must stay.
 
-    Of a result stay its ends and the passages that hold most of its names; images stay.
+    A clipped result keeps its ends and the passages with most of its names. Images stay.
     """
 
     tokens: int = 5_000
@@ -40,64 +42,65 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         limit, large = target.limit.tokens, self.tokens * self.allowance
-        if not any(fresh(view, min(large, self.over * 0.25 * limit))):
-            return  # however little is free
-        free = max(0.25 * limit, limit - view.head_size.tokens - _standing(view))
-        for unit in fresh(view, min(large, self.over * free)):
-            spots = [spot for spots in results_of(view, unit) for spot in spots]
-            sizes = [spot.tokens for spot in spots]
-            least = level([min(size, self.tokens) for size in sizes], int(self.to * free))
-            most = min(self.tokens, least if sum(sizes) > self.over * free else self.tokens)
-            for spot in spots:
-                if spot.tokens > (most if most < self.tokens else most * self.allowance):
-                    yield _clipped(view, target, spot, int(most))
+        if not any(unsent_units(view, target, over=min(large, self.over * MIN_ROOM * limit))):
+            return  # nothing is large enough, however little room there is
+        free = free_room(limit, view.head_size.tokens + _required_tokens(view))
+        for unit in unsent_units(view, target, over=min(large, self.over * free)):
+            parts = [part for result in result_texts(view, unit) for part in result]
+            sizes = [part.tokens for part in parts]
+            together = level([min(size, self.tokens) for size in sizes], int(self.to * free))
+            most = min(self.tokens, together if sum(sizes) > self.over * free else self.tokens)
+            for part in parts:
+                if part.tokens > (most if most < self.tokens else most * self.allowance):
+                    yield _clip(view, target, part, int(most))
 
 
-def _standing(view: View) -> int:
-    """What must stand whatever comes."""
+def _required_tokens(view: View) -> int:
+    """Tokens of the units that every window has. (On arrival the target names none.)"""
     return sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user} if key is not None)
 
 
-def _clipped(view: View, target: Target, spot: Spot, cap: int) -> Trim:
-    """A text cut to what covers most of its names, its ends included; in two halves if it has too few passages."""
-    ref, lines = target.reference(spot.entry), spot.text.count("\n") + 1
+def _clip(view: View, target: Target, part: TextPart, size: int) -> Trim:
+    """Trims a text to its ends and the passages that cover most of its names; to two halves if it has too few
+    passages."""
+    reference, lines = target.reference(part.entry), part.text.count("\n") + 1
     index = Index.of(view, target.budget.usable, target.derived)
-    passages = [one for one in index.at(view, spot.entry).passages if one.text == spot.part[1]]
-    marker = partial(texts.clipped, ref, lines=lines)
-    keep, note = _covering(target, index, spot, passages, cap, marker) or shorten(
-        spot, cap, target.counter, marker, texts.bare(ref)
+    passages = [passage for passage in index.at(view, part.entry).passages if passage.text == part.part[1]]
+    marker = partial(texts.clipped, reference, lines=lines)
+    keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(
+        part, size, target.counter, marker, texts.bare(reference)
     )
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why="clip")
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
 
 
-def _covering(
-    target: Target, index: Index, spot: Spot, passages: Sequence[Passage], cap: int, marker: Callable[[int], str]
-) -> Form | None:
-    """The form that shows its first and its last passage, those that hold most of its other names, and, where names
-    leave room, what stands next to its ends. It is counted; where dense passages make more of it, fewer are chosen."""
-    asked = float(cap)
-    for _ in range(TRIES if len(passages) >= LEAST else 0):
+def _covering_passages(
+    target: Target, index: Index, part: TextPart, passages: Sequence[Passage], size: int, marker: Callable[[int], str]
+) -> Shortened | None:
+    """The first and the last passage, those with most of the other names, and what is next to the ends, if room is
+    left. The result is counted; if it is too large, fewer passages are chosen."""
+    room = float(size)
+    for _ in range(TRIES if len(passages) >= MIN_PASSAGES else 0):
         spans = joined(
-            [wider(spot.text, passages[at].start, passages[at].end) for at in _chosen(index, passages, asked)]
+            [with_margins(part.text, passages[at].start, passages[at].end) for at in _choose(index, passages, room)]
         )
-        shown = target.counter.count(trimmed_text(spot.text, spans, ""))
-        note = marker(spot.tokens - shown)
-        if len(spans) > 1 and shown + target.counter.count(note) <= cap:
+        kept = target.counter.count(trimmed_text(part.text, spans, ""))
+        note = marker(part.tokens - kept)
+        if len(spans) > 1 and kept + target.counter.count(note) <= size:
             return tuple(spans), note
-        asked *= CLOSE * cap / (shown + target.counter.count(note))
+        room *= RETRY_SHARE * size / (kept + target.counter.count(note))
     return None
 
 
-def _chosen(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
-    """The passages, by their places, that are shown in so many tokens."""
+def _choose(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
+    """The positions of the passages to keep in so many tokens."""
     last = len(passages) - 1
-    chosen, choice, names = {0, last}, Choice(passages), [one.names for one in passages]
+    chosen, choice, names = {0, last}, Choice(passages), [passage.names for passage in passages]
     left = room - sum(passages[at].tokens + passages[at].margin for at in chosen)
     choice.cover(left, names, index.weight, covered=(*names[0], *names[last]))
     chosen.update(choice.taken)
     left -= choice.spent
-    inwards = chain.from_iterable(zip(range(1, last), range(last - 1, 0, -1), strict=True))
-    for at in inwards:
+    from_both_ends = chain.from_iterable(zip(range(1, last), range(last - 1, 0, -1), strict=True))
+    for at in from_both_ends:
         if at not in chosen:
             left -= passages[at].tokens
             if left < 0:

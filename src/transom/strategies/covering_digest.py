@@ -1,8 +1,8 @@
 """The covering digest: old turns fold into passages of their own text, chosen so that every name that may be needed
-again stands somewhere, once, in its surroundings.
+again stays in the window once, with its surroundings.
 
-Digests are kept in frozen layers: a cut appends a layer and leaves the older ones as they are, so that the prefix is
-kept; when the layers are full they become one, made again from the originals.
+Digests are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
+cached. When the layers are full they become one layer, which is made again from the original entries.
 """
 
 from __future__ import annotations
@@ -17,31 +17,41 @@ from transom.core.edit import Edit, Fold
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.digest.digest_text import HEADER, quoting
+from transom.strategies.candidates import (
+    foldable_runs,
+    free_room,
+    hides_a_unit,
+    how_many_fit,
+    leading_slots,
+    slots_before_newest,
+    stays_visible,
+)
+from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
-from transom.strategies.omission import before, leading, runs, stays
 
 WHY = "digest"
 
-SHRINKS = 0.85
-"""The largest digest, as a share of what it stands for."""
+MAX_SHARE = 0.85
+"""The largest digest, as a share of what it replaces."""
 
-SMALLEST = 3 * HEADER
-"""Tokens of a layer that can hold anything."""
+MIN_LAYER = 3 * HEADER
+"""Tokens of the smallest layer that can hold anything."""
 
-HOLDS = 3
-"""How many times its size a digest of talk can stand for, about."""
+TALK_RATIO = 3
+"""A digest of talk can stand for about this many times its own size."""
 
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """Folds all but the newest turns. Shares are of F, the room beside what must stand.
+    """Folds all but the newest turns into a covering digest. Every setting is a share of F, the room beside what must
+    stay.
 
-    `tail`: what stays as it is. `quiet`: what a cut leaves free. `cap`: all layers together; `layer`: a new one, of
-    what is free under the cap; `merge`: the one that they become, if a new one would be under `least`.
+    `tail`: the newest turns, which stay as they are. `quiet`: what a compaction leaves free. `cap`: all layers
+    together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one layer that all of them
+    become when a new one would be smaller than `least`.
 
-    Of talk without tools a digest is larger and keeps most of its room for words. As long as it can hold what there is,
-    it leaves hardly anything free; where there is more, the tail grows by up to `talk`: the newest is then the better
-    guess.
+    Where talk outweighs work with tools, the digest is larger and keeps most of its room for words; it leaves hardly
+    anything free as long as it can hold what there is. Where there is more talk than that, the tail grows by up to
+    `talk`: the newest turns are then the better guess.
     """
 
     tail: float = 0.05
@@ -53,70 +63,68 @@ class Digest(Struct, frozen=True, kw_only=True):
     talk: float = 0.75
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
-        """Index what came since."""
-        Index.of(view, budget.usable, derived).ready(view)
+        """Index the entries that came since the last call."""
+        Index.of(view, budget.usable, derived).prepare(view)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         limit, fixed = target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens
-        free = max(0.25 * limit, limit - fixed)
-        start = leading(view, target)
-        stop = before(view, target)
+        free = free_room(limit, fixed)
+        start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         tail = self.tail + self.talk * talk * lost
         quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.35 * talk
-        stop = _behind(view, target, start, tail * free)
+        in_tail = tail * free - sum(slot.size.tokens for slot in view.slots[stop:])
+        stop -= how_many_fit(reversed(view.slots[start:stop]), in_tail, notes=True)
         old = view.slots[start:stop]
-        if not any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in old):
+        if not hides_a_unit(view, target, old):
             return
         newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in target.required)
         room = limit - fixed - newer - quiet * free - HEADER
         cap = min(self.cap + 0.15 * talk, 1 - tail - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
-        used, kept = _shown(view, target, old[:layers], texts=True), _shown(view, target, old[layers:])
-        size = self.layer * (min(cap, room - kept) - used)
-        if layers and size >= max(self.least * free, SMALLEST):
+        in_layers = _staying_tokens(view, target, old[:layers], fold_texts=True)
+        beside_layers = _staying_tokens(view, target, old[layers:])
+        size = self.layer * (min(cap, room - beside_layers) - in_layers)
+        if layers and size >= max(self.least * free, MIN_LAYER):
             old = old[layers:]
         else:
-            size = min(merge * free, cap, room - _shown(view, target, old))
-        found = runs(view, target, old)
-        gone = [slot for run in found for slot in run]
-        whole = sum(slot.size.tokens for slot in gone)
+            size = min(merge * free, cap, room - _staying_tokens(view, target, old))
+        yield from self._folds(view, target, foldable_runs(view, target, old), size, 1 - 0.8 * talk)
+
+    def _folds(
+        self, view: View, target: Target, found: Sequence[Sequence[Slot]], size: float, names: float
+    ) -> Iterator[Fold]:
+        """A digest of each run of slots, all of them together in about `size` tokens."""
+        folded = [slot for run in found for slot in run]
+        whole = sum(slot.size.tokens for slot in folded)
         for run in found:
-            if any(isinstance(slot, Folded) or not stays(view, target, slot) for slot in run):
-                mine = sum(slot.size.tokens for slot in run)
-                share = min(size * mine / whole, SHRINKS * mine)
-                text, quotes = quoting(view, target, run, gone, share, 1 - 0.8 * talk)
+            if hides_a_unit(view, target, run) or any(isinstance(slot, Folded) for slot in run):
+                tokens = sum(slot.size.tokens for slot in run)
+                share = min(size * tokens / whole, MAX_SHARE * tokens)
+                text, quotes = digest_text(view, target, run, folded, share, names)
                 yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why=WHY)
 
 
-def _behind(view: View, target: Target, start: int, tail: float) -> int:
-    """Where a tail of so many tokens begins: the newest turn is in it, and no fold."""
-    stop = before(view, target)
-    left = tail - sum(slot.size.tokens for slot in view.slots[stop:])
-    while stop > start and isinstance(slot := view.slots[stop - 1], Unit) and slot.size.tokens <= left:
-        stop, left = stop - 1, left - slot.size.tokens
-    return stop
-
-
-def _shown(view: View, target: Target, slots: Sequence[Slot], *, texts: bool = False) -> int:
-    """Tokens of what stays of these slots beside what is required: pinned and kept turns; with the `texts` of folds."""
+def _staying_tokens(view: View, target: Target, slots: Sequence[Slot], *, fold_texts: bool = False) -> int:
+    """Tokens of the pinned and protected turns among these slots, required ones aside; with the texts of folds, if
+    asked for."""
     size = 0
     for slot in slots:
         if isinstance(slot, Folded):
-            size += slot.size.tokens if texts else sum(unit.size.tokens for unit in slot.surfaced_units)
-        elif slot.key not in target.required and stays(view, target, slot):
+            size += slot.size.tokens if fold_texts else sum(unit.size.tokens for unit in slot.surfaced_units)
+        elif slot.key not in target.required and stays_visible(view, target, slot):
             size += slot.size.tokens
     return size
 
 
 def _talk(units: Iterable[Unit], free: float) -> tuple[float, float]:
-    """How much more of the old is talk than work with tools, from 0, where there is as much work, to 1, where there is
-    nothing but talk; and what share of it a digest cannot hold."""
+    """How far talk outweighs work with tools: 0 if there is as much work, 1 if there is only talk. And the share of
+    the talk that no digest can hold."""
     talk = work = 0
     for unit in units:
         if len(unit.seqs) > 1:
             work += unit.untrimmed_size.tokens
         else:
             talk += unit.untrimmed_size.tokens
-    return max(0.0, (talk - work) / max(1, talk + work)), 1 - min(1.0, HOLDS * free / max(1, talk))
+    return max(0.0, (talk - work) / max(1, talk + work)), 1 - min(1.0, TALK_RATIO * free / max(1, talk))

@@ -1,4 +1,5 @@
-"""What the window says twice or no longer rightly: copies, overtaken reads and writes, what failed calls were given."""
+"""Results and arguments that are repeated or out of date: copies, superseded reads and writes, arguments of failed
+calls."""
 
 from __future__ import annotations
 
@@ -14,39 +15,45 @@ from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.trims import find_part
 from transom.core.view import View
-from transom.strategies.observation_masking import Observation, Offer, observations, worthwhile
+from transom.strategies.observations import Observation, Replacement, batch, observations
+from transom.strategies.text.parts import TextPart
 from transom.strategies.text.stubs import ending, tool_words
-from transom.strategies.text.truncation import Spot
 
 PATHS = ("file_path", "path", "filepath", "filename", "file_name", "file", "target_file", "notebook_path", "uri")
 
 
 class Dedupe(Struct, frozen=True, kw_only=True):
-    """Of results with the very same text, `tokens` or more, the newest stays and the older ones name it. In one batch,
-    and only if it frees `least` of the limit."""
+    """Of results with the same text, of `tokens` or more, the newest stays and the older ones refer to it.
+
+    All at once, and only if that saves the share `least` of the limit.
+    """
 
     tokens: int = 100
     least: float = 0.05
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return worthwhile(target, self._copies(view, target), self.least, "duplicate")
+        return batch(target, self._copies(view, target), self.least, "duplicate")
 
-    def _copies(self, view: View, target: Target) -> Iterator[Offer]:
-        newest: dict[str, Spot] = {}
-        for one in reversed(list(observations(view, target.protected))):
-            for spot in reversed(one.spots):
-                copy = newest.setdefault(spot.text, spot)
-                if one.free and copy.entry != one.entry and spot.tokens >= self.tokens and copy.shown >= spot.shown:
-                    yield one.unit, spot, texts.duplicate(target.reference(spot.entry), target.reference(copy.entry))
+    def _copies(self, view: View, target: Target) -> Iterator[Replacement]:
+        newest: dict[str, TextPart] = {}
+        for one in reversed(list(observations(view, target))):
+            for part in reversed(one.parts):
+                copy = newest.setdefault(part.text, part)
+                shown = copy.shown_tokens >= part.shown_tokens
+                if one.free and copy.entry != one.entry and part.tokens >= self.tokens and shown:
+                    yield one.unit, part, texts.duplicate(target.reference(part.entry), target.reference(copy.entry))
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
-    """A read gives way if the very same call was made again, or if its file was written and then read again; the
-    arguments of a write or an edit, if its file was later written as a whole.
+    """Replaces results of reads, and arguments of writes, that later calls made useless.
 
-    Two reads of one file without a write between are two texts: each may have its own range. What a call does is told
-    by words in the tool's name, or in the command it is given (an editor's "view"); its file is the first of `paths`
-    among its arguments. What failed has done nothing. In one batch, and only if it frees `least` of the limit.
+    A read is superseded if the very same call was made again, or if its file was written and then read again. The
+    arguments of a write or a change are superseded if its file was later written as a whole. Two reads of one file
+    without a write between are two texts, since each may have its own range. A failed call has done nothing.
+
+    What a call does follows from the words in the tool's name, or in the command it is given (an editor's "view"):
+    `reads`, `writes` (of a whole file) or `changes`. Its file is the first of `paths` among its arguments. All at once,
+    and only if that saves the share `least` of the limit.
     """
 
     reads: tuple[str, ...] = ("read", "view", "cat", "open", "get", "show", "fetch", "load")
@@ -56,37 +63,37 @@ class Superseded(Struct, frozen=True, kw_only=True):
     least: float = 0.05
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return worthwhile(target, self._overtaken(view, target), self.least, "superseded")
+        return batch(target, self._superseded(view, target), self.least, "superseded")
 
-    def _overtaken(self, view: View, target: Target) -> Iterator[Offer]:
-        """From the newest call back: what was done later is known."""
-        again: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
+    def _superseded(self, view: View, target: Target) -> Iterator[Replacement]:
+        """From the newest call back, so that it is known what was done later."""
+        newest: dict[tuple[str, str], tuple[int, int]] = {}  # by call, the entry that answered it last, and its tokens
         read: dict[str, int] = {}  # by path, the entry that read it last
-        stale, whole = set[str](), set[str]()  # paths: of what was read before a write, and of what was written whole
-        for one in reversed(list(observations(view, target.protected))):
+        rewritten, whole = set[str](), set[str]()  # paths: written after a read and before another; written as a whole
+        for one in reversed(list(observations(view, target))):
             args = _object(one.call.args)
-            verb, path = self._verb(one, args), next(iter(_places(args, self.paths).values()), "")
+            verb, path = self._verb(one, args), next(iter(_path_arguments(args, self.paths).values()), "")
             if not verb or ending(one.result)[1]:
                 continue
             if verb == "read":
-                call, tokens = (one.call.name, one.call.args), sum(spot.tokens for spot in one.spots)
-                by, size = again.get(call, (None, 0))
-                if by is None or 2 * size < tokens:  # it said "unchanged", or something of the kind
-                    again[call], by = (one.entry, tokens), read[path] if path in stale else None
-                if one.free and by is not None:
-                    note = texts.outdated(target.reference(one.entry), target.reference(by))
-                    yield from ((one.unit, spot, note) for spot in one.spots)
+                call, tokens = (one.call.name, one.call.args), sum(part.tokens for part in one.parts)
+                later, size = newest.get(call, (None, 0))
+                if later is None or 2 * size < tokens:  # the later answer was something like "unchanged"
+                    newest[call], later = (one.entry, tokens), read[path] if path in rewritten else None
+                if one.free and later is not None:
+                    note = texts.outdated(target.reference(one.entry), target.reference(later))
+                    yield from ((one.unit, part, note) for part in one.parts)
                 read.setdefault(path, one.entry)
             elif path:
                 if one.free and path in whole:
                     yield _arguments(view, target, one, self.paths)
                 if path in read:
-                    stale.add(path)
+                    rewritten.add(path)
                 if verb == "write":
                     whole.add(path)
 
     def _verb(self, one: Observation, args: dict[str, Any]) -> str:
-        """What a call does: read, write (a whole file) or change; empty for anything else."""
+        """What a call does: "read", "write" (a whole file) or "change"; empty for anything else."""
         command = args.get("command")
         name = tool_words(command if isinstance(command, str) and command.isidentifier() else one.call.name)
         if name & {*self.writes}:
@@ -95,8 +102,9 @@ class Superseded(Struct, frozen=True, kw_only=True):
 
 
 class ErrorPurge(Struct, frozen=True, kw_only=True):
-    """The arguments of failed calls, of `tokens` or more, are left out (all but the file) once `turns` newer turns of
-    the model stand behind them: what went wrong is in the result. In one batch, if it frees `least` of the limit."""
+    """Leaves out the arguments of failed calls, of `tokens` or more, all but the file, once `turns` newer turns of the
+    model follow: the result says what went wrong. All at once, and only if that saves the share `least` of the
+    limit."""
 
     turns: int = 4
     tokens: int = 100
@@ -106,26 +114,25 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         turns = [unit.key for unit in view.visible_units() if isinstance(unit.head, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
-        old = (
-            one
-            for one in observations(view, target.protected)
-            if one.unit.key < border and one.free and ending(one.result)[1]
+        failed = (
+            one for one in observations(view, target) if one.unit.key < border and one.free and ending(one.result)[1]
         )
-        offers = (_arguments(view, target, one, self.paths) for one in old)
-        return worthwhile(target, (o for o in offers if o[1].tokens >= self.tokens), self.least, "failed call")
+        found = (_arguments(view, target, one, self.paths) for one in failed)
+        return batch(target, (each for each in found if each[1].tokens >= self.tokens), self.least, "failed call")
 
 
-def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> Offer:
-    """The arguments of a call, and the marker for them that still names the file."""
-    turn, part = view.entries_of(one.unit)[0], ("args", one.index)
-    (_, tokens), cut = find_part(turn, part) or (None, 0), one.unit.effective_trims().get((turn.seq, part))
-    spot = Spot(turn.seq, part, one.call.args, tokens, tokens if cut is None else cut.tokens)
-    kept = _places(_object(one.call.args), paths)
-    return one.unit, spot, texts.arguments_but(kept, target.reference(turn.seq), tokens)
+def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> Replacement:
+    """The arguments of a call, and the marker for them, which still names the file."""
+    turn, address = view.entries_of(one.unit)[0], ("args", one.index)
+    _, tokens = find_part(turn, address) or (None, 0)
+    trim = one.unit.effective_trims().get((turn.seq, address))
+    part = TextPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens)
+    kept = _path_arguments(_object(one.call.args), paths)
+    return one.unit, part, texts.arguments_but(kept, target.reference(turn.seq), tokens)
 
 
 def _object(args: str) -> dict[str, Any]:
-    """Arguments as an object; empty if they are none."""
+    """Arguments as an object; empty if they are not one."""
     try:
         read: Any = json.loads(args)
     except (ValueError, RecursionError):
@@ -133,6 +140,6 @@ def _object(args: str) -> dict[str, Any]:
     return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
 
 
-def _places(args: dict[str, Any], paths: tuple[str, ...]) -> dict[str, str]:
+def _path_arguments(args: dict[str, Any], paths: tuple[str, ...]) -> dict[str, str]:
     """The arguments that name a file."""
     return {name: args[name] for name in paths if isinstance(args.get(name), str) and 0 < len(args[name]) < 300}

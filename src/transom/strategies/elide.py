@@ -1,4 +1,4 @@
-"""Inside a unit: what may go first goes first. Results, then arguments, then text, then reasoning; media by age."""
+"""Shortening inside units: results first, then arguments, then text, then reasoning; media by age."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from transom.core.message import Address, Addressed, Call, Fact, Media, Reasonin
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.text.truncation import shrink, text_spots
+from transom.strategies.candidates import may_trim
+from transom.strategies.text.parts import text_parts
+from transom.strategies.text.truncation import shrink
 
 What = Literal["results", "arguments", "text", "reasoning"]
 Where = Literal["newest", "required", "others"]
 
 EXCERPT = 200
-"""Tokens left of a message that must stay, in a deep cut."""
+"""Tokens that a deep compaction leaves of a message that must stay."""
 
 
 class Elide(Struct, frozen=True):
     """Shortens one kind of part in some of the units, the longest first, only as far as the goal asks.
 
-    `where`: the newest unit, the required ones (first task, newest user message), or what shows beside them. `deep`:
-    down to excerpts at once, so that the next call need not cut again.
+    `where`: the newest unit, the required ones (first task, newest user message), or all the others. `deep`: down to
+    excerpts at once, so that the next request need not shorten them again.
     """
 
     what: What
@@ -35,21 +37,23 @@ class Elide(Struct, frozen=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
-            return iter(())  # too many messages or images: shortening texts does not help
+            return iter(())  # too many messages or images: shorter texts do not help
         units = _units(view, target, self.where)
         if self.what == "arguments":
             return _arguments(view, target, units)
         if self.what == "reasoning":
             return _reasoning(view, units)
-        spots = [spot for unit in units for spot in text_spots(view, unit, of_results=self.what == "results")]
+        parts = [part for unit in units for part in text_parts(view, unit, of_results=self.what == "results")]
         if self.deep:
-            return iter(list(shrink(target, view.total, target.deep_goal, spots, "elide", least=EXCERPT)))
-        return shrink(target, view.total, target.goal, spots, "elide")
+            return iter(list(shrink(target, view.total, target.deep_goal, parts, "elide", least=EXCERPT)))
+        return shrink(target, view.total, target.goal, parts, "elide")
 
 
 class DropMedia(Struct, frozen=True):
-    """Images and files become placeholders, oldest first. `old`: not the newest unit's nor a pinned one's, and only
-    for their own sake, under pressure of images or bytes."""
+    """Replaces images and files by placeholders, oldest first.
+
+    `old`: only if there are too many images or bytes, and not those of the newest, protected or pinned units.
+    """
 
     old: bool = False
 
@@ -57,14 +61,11 @@ class DropMedia(Struct, frozen=True):
         if self.old and view.total.images <= target.goal.images and view.total.bytes <= target.goal.bytes:
             return
         for unit in view.visible_units():
-            if not self.old or not (
-                unit.key == target.newest_unit or unit.key in target.protected or unit.pins or view.user_restored(unit)
-            ):
+            if not self.old or may_trim(view, target, unit):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
-                        yield Trim(
-                            entry=seq, part=address, note=texts.media(target.reference(seq), part.media), why="media"
-                        )
+                        note = texts.media(target.reference(seq), part.media)
+                        yield Trim(entry=seq, part=address, note=note, why="media")
 
 
 def _units(view: View, target: Target, where: Where) -> list[Unit]:
@@ -77,7 +78,7 @@ def _units(view: View, target: Target, where: Where) -> list[Unit]:
 
 
 def _arguments(view: View, target: Target, units: list[Unit]) -> Iterator[Edit]:
-    """A marker that is still JSON, the longest first; then the shortest one."""
+    """First a marker that is still JSON for each call, the longest first; then the shortest marker there is."""
     calls = [(tokens, seq, address) for seq, address, part, tokens in _parts(view, units) if isinstance(part, Call)]
     calls.sort(key=lambda call: (-call[0], call[1:]))
     for tokens, seq, part in calls:
@@ -93,11 +94,12 @@ def _reasoning(view: View, units: list[Unit]) -> Iterator[Edit]:
 
 
 def _parts(view: View, units: list[Unit] | tuple[Unit, ...]) -> Iterator[tuple[int, Address, Addressed, int]]:
-    """Each part that no edit has shortened yet, with its entry and tokens; arguments also if one has."""
+    """Each part that no trim has shortened yet, with its entry and tokens; arguments also if one has, since there is a
+    shorter marker for them."""
     for unit in units:
-        gone = unit.effective_trims()
+        trimmed = unit.effective_trims()
         for entry in view.entries_of(unit):
             if isinstance(entry.body, Fact):
                 for position, (address, part) in enumerate(addressed_parts(entry.body), start=1):
-                    if (entry.seq, address) not in gone or isinstance(part, Call):
+                    if (entry.seq, address) not in trimmed or isinstance(part, Call):
                         yield entry.seq, address, part, entry.tokens[position]

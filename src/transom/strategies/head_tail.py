@@ -1,26 +1,34 @@
-"""Windows made of both ends, or of the last rounds: the middle, or what lies further back, is left out."""
+"""Windows of both ends, or of the last rounds: what is between or before is left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
-from itertools import accumulate, groupby, takewhile
 
 from msgspec import Struct
 
 from transom.core.edit import Edit, Fold
-from transom.core.message import Note, User
+from transom.core.message import User
 from transom.core.policy import Target
-from transom.core.tokens import ZERO, Size
+from transom.core.tokens import ZERO
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
-from transom.strategies.omission import MARKER, freed, left_out, stays
+from transom.strategies.candidates import (
+    foldable_runs,
+    freed_by_folding,
+    hides_a_unit,
+    how_many_fit,
+    is_worth_a_break,
+    slots_before_newest,
+)
+from transom.strategies.omission import MARKER, omission
 
 
 class HeadTail(Struct, frozen=True, kw_only=True):
-    """The `first` and the `last` units stay (`tokens`: as many at each end as come to so many tokens), and the newest.
-    The middle is left out, an older omission with it, if that brings the pressure down by `least`: else it is not
-    worth a break."""
+    """Keeps the `first` and the `last` units, and the newest; leaves out what is between, an older omission included.
+
+    With `tokens`, `first` and `last` are tokens, and as many units stay as fit into them. Nothing happens if that
+    lowers the pressure by less than `least`.
+    """
 
     first: int = 4
     last: int = 20
@@ -28,45 +36,36 @@ class HeadTail(Struct, frozen=True, kw_only=True):
     least: float = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        start = self._fitting(takewhile(lambda slot: isinstance(slot, Unit), view.slots), self.first)
-        stop = len(view.slots) - self._fitting(reversed(view.slots), self.last)
-        return _without(view, target, start, stop, self.least)
+        start = self._how_many(view.slots, self.first, folds=False)
+        stop = len(view.slots) - self._how_many(reversed(view.slots), self.last, folds=True)
+        return _leave_out(view, target, start, stop, self.least)
 
-    def _fitting(self, slots: Iterable[Slot], room: int) -> int:
-        """How many of these slots there is room for; notes, which a plan adds at the end, take none (law 8)."""
-        used = accumulate(self._cost(slot) for slot in slots)
-        return sum(1 for _ in takewhile(lambda size: size <= room, used))
-
-    def _cost(self, slot: Slot) -> int:
-        is_note = isinstance(slot, Unit) and isinstance(slot.head, Note)
-        return 0 if is_note else slot.size.tokens if self.tokens else 1
+    def _how_many(self, slots: Iterable[Slot], room: int, *, folds: bool) -> int:
+        return how_many_fit(slots, room, folds=folds) if self.tokens else how_many_fit(slots, units=room, folds=folds)
 
 
 class Rounds(Struct, frozen=True, kw_only=True):
-    """The `last` rounds stay, a round being a user message and all up to the next one. What is older is left out, if
-    that brings the pressure down by `least`."""
+    """Keeps the `last` rounds and leaves out what is older. A round is a user message and everything up to the next
+    one. Nothing happens if that lowers the pressure by less than `least`."""
 
     last: int = 4
     least: float = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         starts = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
-        return _without(view, target, 0, starts[-self.last] if self.last <= len(starts) else 0, self.least)
+        return _leave_out(view, target, 0, starts[-self.last] if self.last <= len(starts) else 0, self.least)
 
 
-def _without(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
-    """Leaves these slots out where that frees something: not the task that leads them, nothing from the newest or an
-    open unit on, and what somebody took back only if it must be."""
-    stop = max(0, min(stop, view.slot_index(view.newest_unit), *map(view.slot_index, view.open_units)))
+def _leave_out(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
+    """Omissions of these slots, but for the leading task, the newest unit and what follows it."""
+    stop = max(0, min(stop, slots_before_newest(view, target)))
     while start < stop and view.slots[start].first in target.required:
         start += 1
     folds, saved = list[Fold](), ZERO
-    for free, run in groupby(view.slots[start:stop], lambda slot: target.hard or not view.user_restored(slot)):
-        slots = list(run)
-        gain = reduce(Size.plus, (freed(view, target, slot) for slot in slots), ZERO.minus(MARKER))
-        going = any(isinstance(slot, Unit) and not stays(view, target, slot) for slot in slots)
-        if free and going and gain.bytes > 0:
-            folds.append(left_out(view, target, slots))
-            saved = saved.plus(gain)
-    if target.hard or target.pressure(view) - target.pressure(view, saved) >= least:
+    for run in foldable_runs(view, target, view.slots[start:stop]):
+        saving = freed_by_folding(view, target, run).minus(MARKER)
+        if hides_a_unit(view, target, run) and saving.bytes > 0:
+            folds.append(omission(view, target, run))
+            saved = saved.plus(saving)
+    if is_worth_a_break(view, target, saved, least):
         yield from folds

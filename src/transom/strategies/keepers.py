@@ -1,6 +1,7 @@
-"""What a fold leaves standing, beside what every window must hold: a compaction pins it out of its own folds.
+"""Keepers: they name the units that a compaction protects, beside those that every window has.
 
-Each is a keeper (see `core.policy.Keeper`): it names units, the most important first, with the trim that goes with one.
+A keeper (see `core.policy.Keeper`) names the most important unit first, with a trim that makes it smaller if it needs
+one.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from transom.core.policy import KeptUnit, Target
 from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.text.truncation import shorten, text_spots
+from transom.strategies.text.parts import text_parts
+from transom.strategies.text.truncation import shorten
 
-SAID = "user messages"
+WHY = "user messages"
 
 
 class KeepUsers(Struct, frozen=True, kw_only=True):
-    """What the user said (and instructions in the middle), newest first, within min(`tokens`, `fraction` of usable) and
-    the same fraction of every other limit.
+    """Protects the user's messages (and instructions in the middle), newest first, within min(`tokens`, `fraction` of
+    the usable tokens) and the same fraction of every other limit.
 
-    The message that crosses the tokens is excerpted, not dropped, if `least` tokens of it still fit. What must be in
-    the window anyway is not counted; a message of over `each` tokens goes the way of the rest.
+    The message that would exceed the tokens is excerpted if `least` tokens are left for it. A message of over `each`
+    tokens is not protected. Messages that every window has are not counted.
     """
 
     tokens: int = 20_000
@@ -39,40 +41,44 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     each: int | None = None
 
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
-        rooms = (int(self.fraction * room) for room in list(target.limit)[1:])
-        left = Size(target.budget.share(self.tokens, self.fraction), *rooms)
-        for unit in reversed([unit for unit in view.visible_units() if isinstance(unit.head, (User, Instruction))]):
+        other_limits = (int(self.fraction * limit) for limit in list(target.limit)[1:])
+        left = Size(target.budget.share(self.tokens, self.fraction), *other_limits)
+        messages = [unit for unit in view.visible_units() if isinstance(unit.head, (User, Instruction))]
+        for unit in reversed(messages):
             if unit.key in target.required or (self.each is not None and unit.size.tokens > self.each):
                 continue
             if fits(unit.size, left):
                 left = left.minus(unit.size)
-                yield KeptUnit(unit.key, SAID)
+                yield KeptUnit(unit.key, WHY)
                 continue
-            fitting = left.tokens >= self.least and left.messages > 0
-            if fitting and (trim := _excerpt(view, target, unit, left.tokens)) is not None:
-                yield KeptUnit(unit.key, SAID, trim)
+            if left.tokens >= self.least and left.messages > 0:
+                trim = _excerpt(view, target, unit, left.tokens)
+                if trim is not None:
+                    yield KeptUnit(unit.key, WHY, trim)
             return
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
-    """The longest text of a message shortened so that all of it comes to so many tokens."""
-    spots = list(text_spots(view, unit, of_results=False))
-    if not spots:
+    """The trim of the longest text of a message that brings the whole message down to so many tokens."""
+    parts = list(text_parts(view, unit, of_results=False))
+    if not parts:
         return None
-    spot = max(spots, key=lambda spot: spot.shown)
-    cap = tokens - (unit.size.tokens - spot.shown)
-    if cap <= 0:
+    part = max(parts, key=lambda part: part.shown_tokens)
+    most = tokens - (unit.size.tokens - part.shown_tokens)
+    if most <= 0:
         return None
-    ref = target.reference(spot.entry)
-    keep, note = shorten(spot, cap, target.counter, lambda gone: texts.excerpt(ref, gone), texts.bare(ref))
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=SAID)
+    reference = target.reference(part.entry)
+    keep, note = shorten(
+        part, most, target.counter, lambda removed: texts.excerpt(reference, removed), texts.bare(reference)
+    )
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=WHY)
 
 
 class KeepTools(Struct, frozen=True):
-    """The newest turn that called each of these tools: a todo list, a plan.
+    """Protects the newest turn that called each of these tools: a todo list, a plan.
 
-    A name is a tool's; "tool:argument" keeps the newest for each value of that argument ("read_file:path"). At most
-    `most` turns, each of min(`tokens`, `fraction` of usable) or less.
+    A name is a tool's; "tool:argument" protects the newest turn for each value of that argument ("read_file:path"). At
+    most `most` turns, none of over min(`tokens`, `fraction` of the usable tokens).
     """
 
     names: tuple[str, ...]
@@ -91,15 +97,15 @@ class KeepTools(Struct, frozen=True):
         for unit in reversed(list(view.visible_units())):
             turn = unit.head
             if isinstance(turn, Assistant) and not unit.open_calls:
-                asked = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
-                keys = {(call.name, argument, _value(call.args, argument)) for call, argument in asked}
+                pairs = ((call, argument) for call in turn.calls for argument in wanted.get(call.name, ()))
+                keys = {(call.name, argument, _value(call.args, argument)) for call, argument in pairs}
                 if keys - seen and unit.size.tokens <= each:
                     yield KeptUnit(unit.key, f"newest {', '.join(sorted({name for name, _, _ in keys - seen}))}")
                     seen |= keys
 
 
 def _value(args: str, name: str) -> str:
-    """The value of an argument, as JSON; of no argument, or of arguments that are no object, nothing."""
+    """The value of an argument, as JSON; empty without an argument, or if the arguments are not an object."""
     try:
         read: Any = json.loads(args) if name else None
     except (ValueError, RecursionError):

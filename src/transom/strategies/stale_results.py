@@ -1,4 +1,4 @@
-"""Old tool output becomes a stub, all of it at once, and only if that is enough."""
+"""Old tool results become stubs, all at once, and only if that is enough."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from transom.core.edit import Edit
 from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.text.stubs import stubbed
-from transom.strategies.text.truncation import Spot, is_read_back, text_spots
+from transom.strategies.candidates import is_large, may_trim, stub_size
+from transom.strategies.text.parts import TextPart, is_read_back, text_parts
+from transom.strategies.text.stubs import stub
 
 
 class StubStale(Struct, frozen=True, kw_only=True):
-    """Outside the newest `keep` tokens of tool output (opencode), results show as stubs of `preview` tokens.
+    """Replaces results by stubs of `preview` tokens, but for the newest `keep` tokens of results (opencode).
 
-    What was read back from the log stays as it is: a stub of it would only send the model round once more.
-
-    Those nearest the border go first, as far as the goal asks, so that the prefix in front of them stays cached.
-
-    Only if at least `free` tokens could come free at once, and only if the goal is reached by it: a break that does not
-    spare the fold is a break too many. Absolute figures scale down to `keep_share` and `free_share` of usable.
+    The newest of them go first, only as many as the goal needs, so that the prefix before them stays cached. Nothing
+    happens unless `free` tokens can be freed at once and the goal is reached: a break that does not save the fold is
+    one too many. In small windows `keep` and `free` shrink to the shares `keep_share` and `free_share` of the usable
+    tokens.
     """
 
     keep: int = 40_000
@@ -33,26 +32,20 @@ class StubStale(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         stale = list(self._stale(view, target))
-        worth = self.preview + 40  # the marker's own tokens
-        saved = sum(spot.shown - worth for _, spot in stale)
+        saved = sum(part.shown_tokens - stub_size(self.preview) for _, part in stale)
         needed = max(target.budget.share(self.free, self.free_share), view.total.tokens - target.goal.tokens)
         if saved >= needed:
-            yield from (stubbed(view, unit, target, spot, self.preview, "stale") for unit, spot in stale)
+            yield from (stub(view, unit, target, part, self.preview, "stale") for unit, part in stale)
 
-    def _stale(self, view: View, target: Target) -> Iterator[tuple[Unit, Spot]]:
+    def _stale(self, view: View, target: Target) -> Iterator[tuple[Unit, TextPart]]:
+        """The large results before the newest `keep` tokens of results, newest first."""
         newer, keep = 0, target.budget.share(self.keep, self.keep_share)
         for slot in reversed(view.slots):
             if not isinstance(slot, Unit) or len(slot.seqs) == 1:
                 continue
-            spots = list(text_spots(view, slot, of_results=True))
-            spared = (
-                slot.key == target.newest_unit or slot.key in target.protected or slot.pins or view.user_restored(slot)
-            )
-            if newer > keep and not spared:
-                yield from (
-                    (slot, spot) for spot in spots if self._large(spot) and not is_read_back(view, slot, spot.entry)
-                )
-            newer += sum(spot.shown for spot in spots)
-
-    def _large(self, spot: Spot) -> bool:
-        return spot.shown > 2 * (self.preview + 40)
+            parts = list(text_parts(view, slot, of_results=True))
+            if newer > keep and may_trim(view, target, slot):
+                for part in parts:
+                    if is_large(part, self.preview) and not is_read_back(view, slot, part.entry):
+                        yield slot, part
+            newer += sum(part.shown_tokens for part in parts)

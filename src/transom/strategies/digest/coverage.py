@@ -1,8 +1,9 @@
-"""Maximum coverage by a greedy choice: what may be needed stands somewhere, in its surroundings, as cheaply as it goes.
+"""Maximum coverage: a greedy choice of passages that hold as many needed names as possible in so many tokens.
 
 The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
-Gains are whole numbers: exact in whatever order they are added. Nearly greedy: that the tag of an entry is paid for is
-noticed when one of its passages comes up, or a neighbour of one is taken.
+Gains are whole numbers, so that their sum is the same in any order. It is approximately greedy: once an entry's tag is
+paid, its other passages get cheaper, but their place in the queue is corrected only when they are popped, or when a
+neighbour is taken.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ TAG = 8
 """Tokens that name the entry before its first passage."""
 
 FINE = 1_000_000
-"""How finely gain per token is told apart; what differs by less is a tie."""
+"""The resolution of gain per token: what differs by less is a tie."""
 
 FULL = 0.003
-"""The share of a budget that is not worth looking for a passage that fits."""
+"""If less than this share of the budget is left, no passage is looked for."""
 
 
 class Choice:
-    """What is chosen of some passages: places in the list, in the order of choosing, and what they cost in tokens.
+    """The passages chosen so far: `taken`, positions in the list in the order of choice, and the tokens `spent`.
 
-    A passage costs its own tokens and its margins', which a chosen neighbour shares, and the first of an entry its tag.
-    Passages of one entry stand together in the list, and in order.
+    A passage costs its own tokens, its margins, which a chosen neighbour shares, and the tag of its entry if it is the
+    first of that. The passages of one entry are adjacent in the list, and in order.
     """
 
     def __init__(self, passages: Sequence[Passage]) -> None:
@@ -47,18 +48,19 @@ class Choice:
         worth: Callable[[str], int],
         *,
         covered: Iterable[str] = (),
-        again: float = 0.0,
+        repeated: float = 0.0,
         factors: Sequence[float] = (),
     ) -> None:
-        """Choose on for at most `budget` tokens, by what the items that each passage holds are `worth`, times its
-        factor: nothing if they are `covered`; each cover of an item leaves the next `again` of its worth. Ties go to
-        the newer.
+        """Choose more passages, for at most `budget` tokens.
+
+        `items` of each passage are `worth` something, times the passage's factor; nothing if they are `covered`. Each
+        passage with an item leaves the share `repeated` of its worth to the next one. Ties go to the newer passage.
         """
         prices, count, left = self._prices, len(self.passages), _Worth(worth, covered)
         left_of = left.__getitem__
 
         def rank(at: int) -> int:
-            """Gain per token, the better the lower, and the place: one number is sorted faster than a pair."""
+            """Gain per token, the lower the better, and the position: one number is sorted faster than a pair."""
             gain = sum(map(left_of, items[at]))
             return int(-FINE * (gain * factors[at] if factors else gain) / prices[at]) * count - at
 
@@ -66,20 +68,20 @@ class Choice:
         heapify(heap)
         enough = FULL * budget
         while heap and budget > enough:
-            was = heap[0]
-            at = -was % count
+            top = heap[0]
+            at = -top % count
             if prices[at] > budget or at in self._chosen:
                 heappop(heap)
-            elif (now := rank(at)) > was:
+            elif (now := rank(at)) > top:
                 heapreplace(heap, now)
-            elif was > -count:
-                break  # nothing that is left is worth anything
+            elif top > -count:
+                break  # no other passage is worth anything
             else:
                 heappop(heap)
                 budget -= prices[at]
                 self._take(at)
                 for item in items[at]:
-                    left[item] = int(left[item] * again)
+                    left[item] = int(left[item] * repeated)
                 for near in self._beside(at):
                     if near not in self._chosen:
                         heappush(heap, rank(near))
@@ -98,7 +100,7 @@ class Choice:
                     self._cheaper(other, TAG)
 
     def _cheaper(self, at: int, by: float) -> None:
-        """Neighbours' margins may show a short passage whole: that is nearly free."""
+        """The margins of its neighbours may contain a short passage: then it is nearly free."""
         self._prices[at] = max(1.0, self._prices[at] - by)
 
     def _beside(self, at: int) -> tuple[int, ...]:
@@ -107,7 +109,7 @@ class Choice:
 
 
 class _Worth(dict[str, int]):
-    """What items are worth still; asked for at the first look."""
+    """The remaining worth of items, computed at first use."""
 
     def __init__(self, of: Callable[[str], int], covered: Iterable[str]) -> None:
         super().__init__(dict.fromkeys(covered, 0))

@@ -1,4 +1,4 @@
-"""The text of a digest: which passages it quotes, and how they stand in it."""
+"""The text of a digest: which passages it quotes, and in which form."""
 
 from __future__ import annotations
 
@@ -15,82 +15,89 @@ from transom.core.message import Assistant, Fact, User, role_of
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
+from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.passages import Passage, joined, readable, stretches, wider
-from transom.strategies.omission import span, stays
+from transom.strategies.digest.passages import Passage, quoted_spans, readable, with_margins
+from transom.strategies.text.references import range_reference
+from transom.strategies.text.spans import joined
 
 HEADER = 40
 """Tokens of a digest's first line, about."""
 
-SPARE = 0.05
-"""The share of a digest that names must leave for words to be looked at."""
+MIN_FOR_WORDS = 0.05
+"""If names leave less than this share of a digest, words are not looked at."""
 
-FADES = 0.5
-"""What each further passage with the same word is worth of the one before."""
+REPEATED_WORD = 0.5
+"""The worth of each further passage with the same word, as a share of the one before."""
 
 LARGER, TRIES = 1.1, 3
-"""A digest that came out larger than asked for by more than this is chosen again, smaller, so many times in all."""
+"""A digest that is larger than planned by more than this is chosen again, with less room, so many times in all."""
 
-MOST, PER = 3_000, 24
-"""Passages among which a digest chooses, at most, but for an entry that alone has more; with larger windows one for so
-many tokens of them."""
+MOST, TOKENS_PER_PASSAGE = 3_000, 24
+"""A digest chooses among at most so many passages, or, in large windows, one for so many tokens of the window. One
+entry alone may have more."""
 
 SHORT = 100
-"""Tokens of a message up to which all it says counts whole."""
+"""Messages of up to so many tokens count whole."""
 
-Standing = Unit | Folded | str
-"""What stands in a window beside the text that is being made: turns, other folds' texts, the head's texts."""
+Visible = Unit | Folded | str
+"""What a window shows beside the digest: units, other folds, and the texts of the head."""
 
 
-def quoting(
+def digest_text(
     view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float
 ) -> tuple[str, tuple[int, ...]]:
-    """The text of a digest of a run of slots in about `size` tokens, and the entries it quotes. `folded`: all the slots
-    that go in this cut, which stand no longer.
+    """The text of a digest of a run of slots in about `size` tokens, and the entries it quotes.
 
-    Names choose first, with at most a share `names` of the tokens; words choose what to do with the rest. What passages
-    cost is estimated from their texts: where dense ones make more of it, less is chosen.
+    `folded`: all slots that this compaction folds. Names choose first, with at most the share `names` of the tokens;
+    words choose with the rest. The cost of a passage is estimated from its whole text; if the digest turns out too
+    large, it is chosen again with less room.
     """
     index = Index.of(view, target.budget.usable, target.derived)
-    old = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
-    gone = _gone(view, target, index, run, old)
-    seqs = [seq for unit in gone for seq in unit.seqs if seq in index.entries or seq in old]
-    due = old.union(*(slot.seqs for slot in run if isinstance(slot, Unit)))
-    passages = _passages(view, index, seqs, due, max(MOST, target.budget.usable // PER))
-    beside = standing(view, target, folded)
+    quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
+    hidden = _hidden_units(view, target, index, run, quoted_before)
+    seqs = [seq for unit in hidden for seq in unit.seqs if seq in index.entries or seq in quoted_before]
+    first_choice = quoted_before.union(*(slot.seqs for slot in run if isinstance(slot, Unit)))
+    most = max(MOST, target.budget.usable // TOKENS_PER_PASSAGE)
+    passages = _passages(view, index, seqs, first_choice, most)
+    beside = visible(view, target, folded)
     units = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run)
-    titled = span(view, target, run), units, sum(slot.untrimmed_size.tokens for slot in run)
-    asked, tries = size, TRIES
+    title = range_reference(view, target, run), units, sum(slot.untrimmed_size.tokens for slot in run)
+    room, tries = size, TRIES
     while True:
-        chosen = _chosen(view, index, passages, gone, beside, asked, names)
+        chosen = _choose(view, index, passages, hidden, beside, room, names)
         if not chosen:
-            return texts.omission(*titled), ()
-        text = texts.digest(*titled) + "".join(_quote(view, target, index, seq, ones) for seq, ones in chosen.items())
+            return texts.omission(*title), ()
+        text = texts.digest(*title) + "".join(_quote(view, target, index, seq, ones) for seq, ones in chosen.items())
         counted, tries = target.counter.count(text), tries - 1
         if counted <= LARGER * size or not tries:
             return text, tuple(chosen)
-        asked *= size / counted
+        room *= size / counted
 
 
-def _gone(view: View, target: Target, index: Index, run: Sequence[Slot], old: AbstractSet[int]) -> list[Unit]:
-    """The units that a fold of these slots hides, as far back as the index reaches, and older ones that stand quoted in
-    them (`old`)."""
+def _hidden_units(
+    view: View, target: Target, index: Index, run: Sequence[Slot], quoted_before: AbstractSet[int]
+) -> list[Unit]:
+    """The units that a fold of these slots hides, as far back as the index reaches, and older ones that their folds
+    quote."""
     first = index.first(view)
     units = [unit for slot in run for unit in units_in(slot, first)]
-    older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in old}) if key < first]
-    return [unit for unit in (*older, *units) if not stays(view, target, unit)]
+    older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in quoted_before}) if key < first]
+    return [unit for unit in (*older, *units) if not stays_visible(view, target, unit)]
 
 
-def _passages(view: View, index: Index, seqs: Sequence[int], due: AbstractSet[int], most: int) -> list[Passage]:
-    """What may be quoted of these entries, in order: at most so much, the newest, but first of all what is `due`: what
-    goes only now and what was quoted before.
+def _passages(
+    view: View, index: Index, seqs: Sequence[int], first_choice: AbstractSet[int], most: int
+) -> list[Passage]:
+    """The passages of these entries that may be quoted, in order: at most `most`, of the newest entries, but before
+    these of the entries in `first_choice`: those that are folded only now, and those that were quoted before.
 
-    What was chosen of each part holds nearly what would be chosen of the whole (composable core-sets: Indyk et al.
-    2014), so that little is lost where there is too much to look at.
+    Little is lost where there are too many. What was chosen of each part contains nearly what would be chosen of the
+    whole (composable core-sets: Indyk et al. 2014).
     """
     found: list[tuple[Passage, ...]] = []
-    for seq in sorted(seqs, key=lambda seq: (seq in due, seq), reverse=True):
+    for seq in sorted(seqs, key=lambda seq: (seq in first_choice, seq), reverse=True):
         mine = index.at(view, seq).passages
         if mine and (len(mine) <= most or not found):
             most -= len(mine)
@@ -100,22 +107,22 @@ def _passages(view: View, index: Index, seqs: Sequence[int], due: AbstractSet[in
     return [one for mine in sorted(found) for one in mine]
 
 
-def _chosen(
+def _choose(
     view: View,
     index: Index,
     passages: Sequence[Passage],
-    gone: Sequence[Unit],
-    beside: Sequence[Standing],
+    hidden: Sequence[Unit],
+    beside: Sequence[Visible],
     size: float,
     names: float,
 ) -> dict[int, list[Passage]]:
     """The passages of a digest of so many tokens, by their entries, in order."""
-    choice, items = Choice(passages), [one.names for one in passages]
-    covered = set[str]().union(*(_covered(index, view, one) for one in beside))
+    choice, items = Choice(passages), [passage.names for passage in passages]
+    covered = set[str]().union(*(_covered_names(index, view, one) for one in beside))
     choice.cover(names * (size - HEADER), items, index.weight, covered=covered)
     left = size - HEADER - choice.spent
-    if left > SPARE * size:
-        _cover_words(view, index, choice, left, gone, beside)
+    if left > MIN_FOR_WORDS * size:
+        _cover_words(view, index, choice, left, hidden, beside)
     chosen: dict[int, list[Passage]] = {}
     for at in sorted(choice.taken):
         chosen.setdefault(passages[at].entry, []).append(passages[at])
@@ -127,71 +134,74 @@ def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
     return fold.quotes if isinstance(fold, Fold) else ()
 
 
-def standing(view: View, target: Target | None = None, folded: Sequence[Slot] = ()) -> list[Standing]:
-    """What stands in the window, once `folded` went and only what a fold leaves of it stays: units, folds, and the
-    texts of the head."""
+def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = ()) -> list[Visible]:
+    """What the window shows once the slots `folded` are folded, beside the text of that fold: units, other folds, and
+    the texts of the head."""
     inside = {slot.first for slot in folded}
-    found: list[Standing] = []
+    found: list[Visible] = []
     for slot in view.slots:
         if isinstance(slot, Folded) and slot.first not in inside:
             found.append(slot)
         shown = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
         found += [
-            unit for unit in shown if slot.first not in inside or (target is not None and stays(view, target, unit))
+            unit
+            for unit in shown
+            if slot.first not in inside or (target is not None and stays_visible(view, target, unit))
         ]
     return [*found, *(text for message in view.head.messages for text, _ in readable(message))]
 
 
-def names_shown(index: Index, view: View, one: Standing) -> frozenset[str]:
-    """The names in what stands, as it is shown: not what was cut out of it."""
+def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
+    """The names in what the window shows of this; not those in parts that were trimmed away."""
     if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
-    return frozenset[str]().union(*map(index.names, texts_shown(one)))
+    return frozenset[str]().union(*map(index.names, visible_texts(one)))
 
 
-def _covered(index: Index, view: View, one: Standing) -> frozenset[str]:
-    """Those of them that need no other place: what a call has changed since a fold quoted it is due again."""
-    names = names_shown(index, view, one)
+def _covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
+    """Those of its names that need no other passage. If a call has changed something since a fold quoted it, its name
+    needs one again."""
+    names = visible_names(index, view, one)
     return names - index.changed_since(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
 
 
-def texts_shown(one: Standing) -> list[str]:
-    """The texts of what stands, as it is shown, without our own names of entries."""
+def visible_texts(one: Visible) -> list[str]:
+    """The texts that the window shows of this, without the references that we put in front of quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
     return [texts.unmarked(one.text) if isinstance(one, Folded) else one]
 
 
 def _cover_words(
-    view: View, index: Index, choice: Choice, left: float, gone: Sequence[Unit], beside: Sequence[Standing]
+    view: View, index: Index, choice: Choice, left: float, hidden: Sequence[Unit], beside: Sequence[Visible]
 ) -> None:
-    """Choose on by words, where names have left room: short messages first, the user's before long replies."""
-    words = index.words.upto(view, index)
-    entries = dict.fromkeys(one.entry for one in choice.passages)
-    items = [spoken for seq in entries for spoken in words.at(view, index, seq)]
-    said = (item for one in beside for item in _words_shown(view, index, one))
-    times = Counter(chain(said, *(items[at] for at in choice.taken)))
-    verbosity = _verbosity(view, gone)
-    factors = {seq: _talkative(view.fetch(seq), verbosity) for seq in entries}
+    """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies."""
+    words = index.words.update(view, index)
+    entries = dict.fromkeys(passage.entry for passage in choice.passages)
+    items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
+    already = (word for one in beside for word in _visible_words(view, index, one))
+    times = Counter(chain(already, *(items[at] for at in choice.taken)))
+    verbosity = _verbosity(view, hidden)
+    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
     choice.cover(
         left,
         items,
-        lambda word: int(words.weight(word) * FADES ** times[word]),
-        again=FADES,
-        factors=[factors[one.entry] for one in choice.passages],
+        lambda word: int(words.weight(word) * REPEATED_WORD ** times[word]),
+        repeated=REPEATED_WORD,
+        factors=[factors[passage.entry] for passage in choice.passages],
     )
 
 
-def _words_shown(view: View, index: Index, one: Standing) -> AbstractSet[str]:
-    """The words in what stands, as it is shown."""
+def _visible_words(view: View, index: Index, one: Visible) -> AbstractSet[str]:
+    """The words in what the window shows of this."""
     words = index.words
     if isinstance(one, Unit) and not one.trims:
-        return set(chain(*(spoken for seq in one.seqs for spoken in words.at(view, index, seq))))
-    return set[str]().union(*map(words.shown, texts_shown(one)))
+        return set(chain(*(passage_words for seq in one.seqs for passage_words in words.at(view, index, seq))))
+    return set[str]().union(*map(words.of_text, visible_texts(one)))
 
 
 def _verbosity(view: View, units: Sequence[Unit]) -> float:
-    """How short the user's messages are beside the model's: 0.3 to 1."""
+    """How short the user's messages are compared with the model's: 0.3 to 1."""
     lengths: dict[type, list[int]] = {User: [], Assistant: []}
     for unit in units:
         entry = view.fetch(unit.seqs[0])
@@ -202,19 +212,20 @@ def _verbosity(view: View, units: Sequence[Unit]) -> float:
     return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
 
 
-def _talkative(entry: Entry, verbosity: float) -> float:
-    """What a passage counts for the length of its message and for whose it is."""
+def _length_factor(entry: Entry, verbosity: float) -> float:
+    """The worth of a passage by the length of its message and by whose it is."""
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
 
 
 def _quote(view: View, target: Target, index: Index, seq: int, passages: Sequence[Passage]) -> str:
-    """What is quoted of one entry, under its name; with the entry that has changed since what a tool showed there."""
+    """The quoted passages of one entry, behind its reference; of an outdated tool result, with the entry that changed
+    what it shows."""
     fact = view.fetch(seq).body
     assert isinstance(fact, Fact)
     pieces: list[str] = []
     for number, (text, _) in enumerate(readable(fact)):
-        spans = joined([wider(text, one.start, one.end) for one in passages if one.text == number])
-        pieces += [stretches(text, spans)] if spans else []
+        spans = joined(with_margins(text, one.start, one.end) for one in passages if one.text == number)
+        pieces += [quoted_spans(text, spans)] if spans else []
     turn = view.unit(view.unit_of[seq]).seqs[0]
     changed = index.changed(turn) if seq != turn else None
     role = role_of(fact) if changed is None else texts.changed(role_of(fact), target.reference(changed))

@@ -1,7 +1,7 @@
-"""The index of what stands where: passages, names and words of the entries of a log, each looked at once.
+"""The index of a log: the passages, names and words of its entries, each read once.
 
-It is kept beside the view, reaches back a bounded number of tokens, and is a function of the log alone: whoever builds
-it at the same point has the same.
+It reaches back a bounded number of tokens, and it is a function of the log alone: an index that is built anew at the
+same point is the same.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from transom.strategies.text.stubs import tool_words
 from transom.strategies.text.terms import words_in
 
 REACH = 256_000
-"""Tokens of a log that are indexed: what a choice may look at in the time that a cut has."""
+"""Tokens of a log that are indexed: as many as a compaction can choose from in the time it has."""
 
 FEWEST, MANY = 2, 16
-"""Windows full of tokens that are indexed whatever the reach: at least of large ones, at most of small ones."""
+"""At least and at most so many windows full of tokens are indexed: the least for large windows, the most for small."""
 
-STANDING = 64
-"""Texts that stand in a window whose names are kept: of folds, of the head, and what cuts have left of turns."""
+CACHED_TEXTS = 64
+"""Texts of the window whose names are cached: of folds, of the head, and of trimmed turns."""
 
 OLDER = 0.5
-"""How much from further back is remembered once it was looked at, as a share of the reach: digests quote some of it."""
+"""Older entries that digests quote are cached, up to this share of the reach."""
 
 OFTEN = 8
-"""Mentions beyond which a name counts no more."""
+"""Further mentions of a name do not raise its weight."""
 
 WHOLE = 1_000
-"""What a name counts that the user or the model said, once; and a word that stands once in the log."""
+"""The weight of a name that the user or the model mentioned once, and of a word that occurs once in the log."""
 
-SEEN = 0.3
-"""What a name counts that only tools have said, beside one of theirs."""
+FROM_TOOLS = 0.3
+"""The weight of a name that only tools mentioned, compared with one of the user's or the model's."""
 
-_SAID = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
-_SHOWN = tuple(round(SEEN * value) for value in _SAID)
+_TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
+_TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
 
 COMMON = 0.05
-"""The share of calls from which on a value is no sign of what a call is about."""
+"""A value in more than this share of the calls does not tell what a call is about."""
 
 CHANGING = frozenset(
     ("write", "edit", "update", "set", "create", "delete", "remove", "cancel", "move", "rename", "replace", "patch")
 )
-"""Words in the names of tools that change what they are given."""
+"""Words in the names of tools that change what they are called with."""
 
 
 class Indexed(NamedTuple):
-    """An entry's passages in order, the names of all of them, its tokens, and whether the user or the model spoke;
-    of a turn with calls, the values these are about, and those that they change."""
+    """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
+    user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change."""
 
     passages: tuple[Passage, ...] = ()
     names: frozenset[str] = frozenset()
     tokens: int = 0
-    own: bool = False
+    from_turn: bool = False
     about: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
 
@@ -73,46 +73,46 @@ NOTHING = Indexed()
 
 
 class Index:
-    """Of a log's entries up to `n`, as far back as `reach` tokens go."""
+    """The index of the entries before `n`, as far back as `reach` tokens go."""
 
     def __init__(self, reach: int, n: int = 0) -> None:
         self.n, self.reach = n, reach
         self.entries: dict[int, Indexed] = {}
-        self.words = Words()
+        self.words = WordIndex()
         self._tokens = 0
-        self._said: Counter[str] = Counter()
+        self._in_turns: Counter[str] = Counter()
         self._mentions: Counter[str] = Counter()
         self._about: Counter[str] = Counter()
         self._calls = 0
         self._changed: dict[str, int] = {}
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
-        self._names = lru_cache(STANDING)(_names)
+        self._names = lru_cache(CACHED_TEXTS)(_names_in)
 
     @staticmethod
     def of(view: View, usable: int, derived: Derived) -> Index:
-        """The index of a view's stored entries, made further where it stopped last time."""
+        """The index of a view's stored entries: the last one, continued."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         last = derived.of(_LastIndex)
         index = last.index
-        n = min(view.length, stored(view.log))  # a plan's own entries may never come to be
+        n = min(view.length, stored(view.log))  # a plan's own entries may never be stored
         if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
             index = last.index = Index(reach, _first(view, n, reach))
         while index.n < n:
             index.add(view.fetch(index.n))
         return index
 
-    def ready(self, view: View) -> None:
-        """Look at the words too, if they have been asked for before."""
-        if self.words.asked:
-            self.words.upto(view, self)
+    def prepare(self, view: View) -> None:
+        """Read the words too, if they were needed before."""
+        if self.words.is_used:
+            self.words.update(view, self)
 
     def at(self, view: View, seq: int) -> Indexed:
-        """What an entry holds, also if it lies further back than the index reaches."""
+        """What an entry holds, also if it is older than the index."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
-            found = self._looked_at(view.fetch(seq))
-            if seq >= self.n:  # planned only: it may never come to be
+            found = self._read(view.fetch(seq))
+            if seq >= self.n:  # only planned: it may never be stored
                 return found
             self._older[seq] = found
             self._older_tokens += found.tokens
@@ -125,20 +125,20 @@ class Index:
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def names(self, text: str) -> frozenset[str]:
-        """The names in a text that stands in the window: it is looked at once while it stands."""
+        """The names in a text of the window, cached."""
         return self._names(text)
 
     def weight(self, name: str) -> int:
-        """What a name counts, in thousandths: who said it, and how often it came up, by its square root."""
+        """The weight of a name, in thousandths: by who mentioned it, and by the square root of how often."""
         times = self._mentions.get(name, 1)
-        return (_SAID if name in self._said else _SHOWN)[min(OFTEN, times)]
+        return (_TURN_WEIGHTS if name in self._in_turns else _TOOL_WEIGHTS)[min(OFTEN, times)]
 
     def changed_since(self, seq: int) -> set[str]:
-        """What later calls have changed."""
+        """The values that calls after this entry have changed."""
         return {name for name, at in self._changed.items() if at > seq}
 
     def changed(self, turn: int) -> int | None:
-        """The last turn that changed what the calls of this one were about, if a later one did."""
+        """The last turn that changed what the calls of this turn were about, if a later turn did."""
         about = self.entries.get(turn, NOTHING).about
         later = max((self._changed.get(name, -1) for name in about if not self._common(name)), default=-1)
         return later if later > turn else None
@@ -148,7 +148,7 @@ class Index:
 
     def add(self, entry: Entry) -> None:
         """The next entry."""
-        mine = self._looked_at(entry)
+        mine = self._read(entry)
         self.n += 1
         if not mine.passages:
             return
@@ -168,24 +168,24 @@ class Index:
         self._calls += times * bool(one.about)
         _tally(self._about, one.about, times)
         _tally(self._mentions, one.names, times)
-        _tally(self._said, one.names if one.own else (), times)
+        _tally(self._in_turns, one.names if one.from_turn else (), times)
 
-    def _looked_at(self, entry: Entry) -> Indexed:
+    def _read(self, entry: Entry) -> Indexed:
         fact = entry.body
         if not isinstance(fact, Fact):
             return NOTHING
         passages: list[Passage] = []
-        own = isinstance(fact, (User, Assistant))
+        from_turn = isinstance(fact, (User, Assistant))
         for number, (text, position) in enumerate(readable(fact)):
-            rate, talk = entry.tokens[position] / max(1, len(text)), own and position <= len(fact.parts)
+            rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
-        about, changes = self._done(fact.calls) if isinstance(fact, Assistant) else (frozenset[str](), frozenset[str]())
-        return Indexed(tuple(passages), names, sum(entry.tokens), own, about, changes)
+        about, changes = self._subjects(fact.calls if isinstance(fact, Assistant) else ())
+        return Indexed(tuple(passages), names, sum(entry.tokens), from_turn, about, changes)
 
-    def _done(self, calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
-        """The values that calls are about (paths, ids: names that are an argument's whole value), and those of calls
-        that change things."""
+    def _subjects(self, calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
+        """The values that calls are about: names that are the whole value of an argument (paths, ids). And those of
+        calls that change things."""
         about, changes = set[str](), set[str]()
         for call in calls:
             values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
@@ -202,7 +202,7 @@ class _LastIndex:
 
 
 def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
-    """The passages of an entry's `number`-th text of so many tokens a character, with the names that begin in each."""
+    """The passages of an entry's `number`-th text, with the names that begin in each. `rate`: tokens a character."""
     spans = list(split(text, rate))
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
@@ -216,16 +216,16 @@ def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) ->
         yield Passage(entry, number, start, end, tokens, MARGIN * rate, names, at == 0, at == last)
 
 
-def _names(text: str) -> frozenset[str]:
+def _names_in(text: str) -> frozenset[str]:
     return frozenset(name for _, names in names_in(text) for name in names)
 
 
-def _said(text: str) -> frozenset[str]:
+def _words_in(text: str) -> frozenset[str]:
     return frozenset(words_in(text))
 
 
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
-    """Count up or down; what has come to nothing is forgotten."""
+    """Count up or down; forget what comes to zero."""
     for one in of:
         counts[one] += times
         if not counts[one]:
@@ -233,7 +233,7 @@ def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
 
 
 def _first(view: View, n: int, reach: int) -> int:
-    """The first entry that an index of so many tokens before the n-th entry holds."""
+    """The first entry of an index that reaches so many tokens back from entry `n`."""
     seq, tokens = n, 0
     while seq > 0 and tokens < reach:
         seq -= 1
@@ -243,58 +243,58 @@ def _first(view: View, n: int, reach: int) -> int:
     return seq
 
 
-class Spoken(NamedTuple):
-    """The words of each of an entry's passages, and those of them all that are capitalised within a sentence."""
+class EntryWords(NamedTuple):
+    """The words of each passage of an entry, and those of them that are capitalised within a sentence."""
 
     words: tuple[tuple[str, ...], ...] = ()
     proper: frozenset[str] = frozenset()
 
 
-class Words:
-    """The words of an index's passages, looked at when somebody first asks: names are enough where there are any."""
+class WordIndex:
+    """The words of an index's passages. Nothing is read before the first use: names are enough where there are any."""
 
     def __init__(self) -> None:
-        self._of: dict[int, Spoken] = {}
-        self.shown = lru_cache(STANDING)(_said)
-        """The words in a text that stands in the window: it is looked at once while it stands."""
+        self._of: dict[int, EntryWords] = {}
+        self.of_text = lru_cache(CACHED_TEXTS)(_words_in)
+        """The words in a text of the window, cached."""
         self._found_in: Counter[str] = Counter()
         self._proper: Counter[str] = Counter()
 
     @property
-    def asked(self) -> bool:
-        """Whether anybody has wanted words yet."""
+    def is_used(self) -> bool:
+        """Whether the words were needed yet."""
         return bool(self._of)
 
-    def upto(self, view: View, index: Index) -> Words:
-        """The words of all that is indexed."""
+    def update(self, view: View, index: Index) -> WordIndex:
+        """Itself, with the words of all entries that are indexed."""
         new = list(takewhile(lambda seq: seq not in self._of, reversed(index.entries)))
         for seq in reversed(new):
-            self._of[seq] = mine = self._spoken(view, seq, index.entries[seq])
+            self._of[seq] = mine = self._read(view, seq, index.entries[seq])
             self._count(mine, 1)
         return self
 
     def at(self, view: View, index: Index, seq: int) -> tuple[tuple[str, ...], ...]:
-        """The words of each of an entry's passages."""
-        return (self._of.get(seq) or self._spoken(view, seq, index.at(view, seq))).words
+        """The words of each passage of an entry."""
+        return (self._of.get(seq) or self._read(view, seq, index.at(view, seq))).words
 
     def forget(self, seq: int) -> None:
-        """An entry that is indexed no more."""
-        self._count(self._of.pop(seq, Spoken()), -1)
+        """Forget an entry that is no longer indexed."""
+        self._count(self._of.pop(seq, EntryWords()), -1)
 
     def weight(self, word: str) -> float:
-        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); half as much again if it is a proper name; common ones
-        are worth nothing."""
+        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); half as much again if it is a proper name; 0 if it is
+        common."""
         messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
         if found > max(3, 0.1 * messages):
             return 0.0
         return WHOLE * log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
 
-    def _count(self, one: Spoken, times: int) -> None:
+    def _count(self, one: EntryWords, times: int) -> None:
         _tally(self._found_in, {word for words in one.words for word in words}, times)
         _tally(self._proper, one.proper, times)
 
-    def _spoken(self, view: View, seq: int, indexed: Indexed) -> Spoken:
+    def _read(self, view: View, seq: int, indexed: Indexed) -> EntryWords:
         sources = readable(cast("Fact", view.fetch(seq).body))
         found = [words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
         proper = frozenset(word for words in found for word, capital in words.items() if capital)
-        return Spoken(tuple(tuple(words) for words in found), proper)
+        return EntryWords(tuple(tuple(words) for words in found), proper)

@@ -1,4 +1,4 @@
-"""Passages: the pieces of original text that a digest is made of."""
+"""Passages: the pieces of original text of which a digest is made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Text, addressed_parts, own_text
 from transom.texts import gap
 
@@ -22,21 +23,19 @@ SNAP = 32
 """Characters by which a margin may grow to end at a blank."""
 
 MOST = 200_000
-"""Characters of a text that are looked at: half of them from its start, half from its end."""
+"""Characters of a text that are split into passages: half of them from its start, half from its end."""
 
 DENSE = 0.3
-"""What a character of a script with about a token a character counts of one of the others."""
+"""In scripts with about one token a character, so much of the usual number of characters makes a passage."""
 
 _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
-Span = tuple[int, int]
-
 
 class Passage(NamedTuple):
-    """A stretch of one text of an entry: which text, from where to where, its tokens, the names that begin there.
+    """A span of one text of an entry: the number of the text, start, end, tokens, and the names that begin in it.
 
-    Its neighbours in the text stand beside it, unless it is the `first` or the `last` of it; `margin` is the tokens of
-    what is shown of each of them.
+    The passages next to it are its neighbours in the list, unless it is the `first` or the `last` of its text. `margin`
+    is the tokens of the margin that is quoted of each neighbour.
     """
 
     entry: int
@@ -53,7 +52,7 @@ class Passage(NamedTuple):
 def readable(fact: Fact) -> list[tuple[str, int]]:
     """The texts of a fact as a person would read them, with the position of each in its entry's token counts.
 
-    Reasoning is none of them, nor is a word of the frame, which is said again when it is folded.
+    Not its reasoning, and not announced state: that is announced again when a fold hides it.
     """
     if isinstance(fact, Note) and fact.key:
         return []
@@ -69,12 +68,12 @@ def readable(fact: Fact) -> list[tuple[str, int]]:
 
 
 def call_text(call: Call) -> str:
-    """A call with its arguments decoded, so that they read as they were meant: a line for each value."""
+    """A call with its arguments decoded: a line for each value, without the escapes of JSON."""
     return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
 
 
 def arguments(call: Call) -> Iterator[tuple[str, str]]:
-    """The values in a call's arguments, each under the nearest key; what is no JSON is one value."""
+    """The values in a call's arguments, each with the nearest key; text that is not JSON is one value."""
     try:
         stack: list[tuple[str, object]] = [("", json.loads(call.args))]
     except (ValueError, RecursionError):
@@ -91,8 +90,8 @@ def arguments(call: Call) -> Iterator[tuple[str, str]]:
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:
-    """Spans of a text of so many tokens a character that together are all of it: lines joined, long ones cut at the end
-    of a sentence, at a blank or a comma."""
+    """The spans into which a text is split; together they are the whole text. Short lines are joined; long ones end at
+    the end of a sentence, at a blank or at a comma. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
     if 0 < stop <= WHOLE * scale:
@@ -119,8 +118,8 @@ def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
         at = end
 
 
-def wider(text: str, start: int, end: int) -> Span:
-    """A span with its margins, each to the next blank if there is one near."""
+def with_margins(text: str, start: int, end: int) -> Span:
+    """A span with its margins, each up to the next blank if that is near."""
     start, end = max(0, start - MARGIN), min(len(text), end + MARGIN)
     before, behind = text[max(0, start - SNAP - 1) : start], text[end : end + SNAP + 1]
     if before and not before[-1].isspace() and len(word := before.rsplit(None, 1)[-1]) <= SNAP:
@@ -130,18 +129,7 @@ def wider(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-def joined(spans: list[Span]) -> list[Span]:
-    """Spans in order, those that touch as one."""
-    whole: list[Span] = []
-    for start, end in sorted(spans):
-        if whole and start <= whole[-1][1]:
-            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
-        else:
-            whole.append((start, end))
-    return whole
-
-
-def stretches(text: str, spans: list[Span]) -> str:
-    """These spans of a text, a mark in each gap, also in front and behind."""
+def quoted_spans(text: str, spans: list[Span]) -> str:
+    """These spans of a text, with a mark in each gap, also at the front and at the end."""
     inner = gap("").join(text[start:end].strip("\n") for start, end in spans)
     return ("…" if spans[0][0] > 0 else "") + inner + ("…" if spans[-1][1] < len(text) else "")

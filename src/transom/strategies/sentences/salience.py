@@ -1,7 +1,7 @@
-"""What in a conversation is worth keeping, and why: scores for sentences and whole units that can be explained.
+"""How much sentences and units matter, and why: scores that can be explained.
 
-The signals are about how people talk, under whatever headings: what is required, wished, decided, changed or open, and
-the values that cannot be guessed. What a tool printed asks for nothing: its sentences have no score of their own.
+The signals are about how people write: what is required, wished, decided, changed or open, and values that cannot be
+guessed. The output of a tool asks for nothing, so its sentences have no score.
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, Us
 from transom.strategies.text.identifiers import names_in
 
 MOST, SHORT = 400, 160
-"""Characters of the longest sentence (a longer one is material), and of a text whose sentences lean on each other."""
+"""Characters of the longest sentence (a longer one is material), and of a text that is one statement as a whole."""
 
-VALUE, FURTHER, SHARED, LARGE = 2.0, 0.5, 2.0, 1_000
-"""What a kind of values weighs; what each further reason counts beside the one before; what a name that the recent
-turns use adds to a unit; tokens of results from which on a unit is mostly material, so that its score falls."""
+VALUE = 2.0
+"""The weight of each kind of values in a sentence."""
+
+FURTHER = 0.5
+"""The weight of each further reason, compared with the one before."""
+
+SHARED = 2.0
+"""What each name that the recent turns use adds to the score of a unit."""
+
+LARGE = 1_000
+"""A unit with more tokens of results is mostly material, so its score falls."""
 
 _COUNT = r"(?:\d[\d,.]*|(?:one|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty)(?: (?:hundred|thousand))?)"
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -42,7 +50,8 @@ KINDS = {
         ("name", r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{4,}|\w+_\w+"),
     )
 }
-"""Kinds of values; what one kind has taken is not another's. A correction puts a value of one kind in its place."""
+"""Kinds of values, in order: a text that one kind matches is not matched again by the next. A correction gives another
+value of the same kind."""
 
 _REQUIRED = (
     r"\b(?:must|should|shall|needs?|ha(?:ve|s) to|requires?d?|never|always|do not|don't|cannot|only(?! an?\b)|"
@@ -85,17 +94,17 @@ SIGNALS = tuple(
         ("code", 1.0, r"`[^`]+`"),
     )
 )
-"""The signals of a sentence: a word that names each, its weight, and how it is recognised."""
+"""The signals of a sentence: the name of each, its weight, and its pattern."""
 
 _PASSING = re.compile(r"(?i)(?:I'm |we're )?[a-z]+ing\b|(?:ok|okay|noted|acknowledged|done|sure|thanks)\b")
-"""How a sentence begins that tells what is being done, or only that it was heard: true for the moment."""
+"""The beginning of a sentence that is true for the moment only: what is being done, or that something was heard."""
 
 _ENDS = re.compile(r"(?<=[.!?;])\s+(?=[\"'(\[]?[A-Z\d])|(?<=[。！？；])|\n+")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 
 
 class Statement(Struct, frozen=True):
-    """A sentence, how much it matters, the words that say why, and its values with their kinds."""
+    """A sentence, how much it matters, the names of the reasons, and its values with their kinds."""
 
     text: str
     value: float
@@ -105,7 +114,7 @@ class Statement(Struct, frozen=True):
 
 @lru_cache(maxsize=1 << 14)
 def statements(text: str) -> tuple[Statement, ...]:
-    """The sentences of a text that are short enough to be quoted, each scored."""
+    """The sentences of a text that are short enough to be quoted, with their scores."""
     whole = text.strip()
     pieces = [whole] if len(whole) <= SHORT and "\n" not in whole else _ENDS.split(whole)
     pieces = (_BULLET.sub("", piece.strip()) for piece in pieces)
@@ -113,7 +122,7 @@ def statements(text: str) -> tuple[Statement, ...]:
 
 
 def _statement(text: str) -> Statement:
-    """Reasons add up less and less: a sentence is not worth two because it says one thing in many ways."""
+    """Each further reason adds less: a sentence that says one thing in many ways is still one sentence."""
     values = frozenset(_values(text))
     reasons = [(weight, word) for word, weight, pattern in SIGNALS if pattern.search(text)]
     reasons += [(VALUE, kind) for kind in KINDS if any(kind == one for one, _ in values)]
@@ -131,8 +140,8 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
         text = pattern.sub(" ", text)
 
 
-def spoken(fact: object) -> str:
-    """What the user, the model or another agent says in a fact; a tool's output says nothing, nor does a note."""
+def authored_text(fact: object) -> str:
+    """The text of a fact that the user, the model or another agent wrote; empty for tool results and notes."""
     if isinstance(fact, (User, Instruction, Assistant)):
         return "\n".join(part.text for part in fact.parts if isinstance(part, Text))
     return fact.text if isinstance(fact, Handoff) else ""
@@ -141,23 +150,23 @@ def spoken(fact: object) -> str:
 def unit_score(
     entries: tuple[Entry, ...], recent: frozenset[str] = frozenset(), *, age: float = 0.0
 ) -> tuple[float, tuple[str, ...]]:
-    """How much a unit matters and why: its statements, the names it shares with the `recent` turns, how new it is
-    (`age` 0 the newest, 1 the oldest), all of it less where it is mostly a tool's output."""
-    told = statements(spoken(entries[0].body))
-    value, reasons = sum(one.value for one in told), dict.fromkeys(word for one in told for word in one.reasons)
-    if shared := len(recent & names(entries)):
+    """How much a unit matters, and why: by its statements, by the names it shares with the `recent` turns, and by its
+    `age` (0 the newest, 1 the oldest); less if it is mostly a tool's output."""
+    found = statements(authored_text(entries[0].body))
+    value, reasons = sum(one.value for one in found), dict.fromkeys(word for one in found for word in one.reasons)
+    if shared := len(recent & names_of_unit(entries)):
         value, reasons["shared"] = value + SHARED * min(3, shared), None
     if (results := sum(sum(entry.tokens) for entry in entries[1:])) > LARGE:
         value, reasons["large"] = value * LARGE / results, None
     return value * (1.5 - age), tuple(reasons)
 
 
-def names(entries: tuple[Entry, ...]) -> frozenset[str]:
-    """The names in a unit's entries: in what was said, in calls and in results."""
+def names_of_unit(entries: tuple[Entry, ...]) -> frozenset[str]:
+    """The names in a unit's texts, calls and results."""
     facts = [entry.body for entry in entries if isinstance(entry.body, Fact)]
-    said = [part.text for fact in facts for part in fact.parts if isinstance(part, Text)]
-    said += [call.args for fact in facts if isinstance(fact, Assistant) for call in fact.calls]
-    return frozenset[str]().union(*map(_names, said))
+    found = [part.text for fact in facts for part in fact.parts if isinstance(part, Text)]
+    found += [call.args for fact in facts if isinstance(fact, Assistant) for call in fact.calls]
+    return frozenset[str]().union(*map(_names, found))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,8 +1,8 @@
-"""Names: what a later step may need to the letter, and cannot guess. Paths, identifiers, ids, numbers, addresses.
+"""Names: what a later step may need to the letter and cannot guess: paths, identifiers, ids, numbers, addresses.
 
-A run of name characters is a name if it carries a digit, an underscore, an inner dot, slash, at sign or capital: plain
-words are none. The parts of a compound name that are names themselves count too, and so does what stands in quotes; in
-talk only if it is one word or reads like code: a dialogue in quotes is prose.
+A run of name characters is a name if it contains a digit, an underscore, or an inner dot, slash, at sign or capital;
+plain words are not names. Parts of a compound name count too if they are names themselves. So does what is in quotes;
+in somebody's own words only if it is one word or looks like code, since a dialogue in quotes is prose.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 LEAST, MOST = 4, 200
-"""Characters of the shortest name and of the longest: what is longer is data."""
+"""Characters of the shortest and the longest name; anything longer is data."""
 
 _RUN = re.compile(r"https?://[^\s\"'<>)\]}]+|[A-Za-z0-9_~./@$#-]{4,}", re.ASCII)
 _MARK = re.compile(r"[0-9_]|[^./@~][./@][^./@]|[a-z0-9][A-Z]|[A-Z]{2}[a-z]", re.ASCII)
@@ -20,13 +20,13 @@ _PART = re.compile(r"[^/@.:?&=#~$-]+")
 _QUOTED = re.compile(
     r"""["'`](?<![A-Za-z0-9].)(?:(?<=")([^"\n]{4,80})"|(?<=')([^'\n]{4,80})'|(?<=`)([^`\n]{4,80})`)(?![A-Za-z0-9])"""
 )
-"""The quote stands in front, which is what makes the search fast, and is looked back at."""
+"""The pattern begins with the quote, which makes the search fast; the text before it is checked by looking back."""
 _CODE = re.compile(r"[0-9%{}<>=_:/\\$]")
 _OUTER = "./-#~@$"
 
 
 def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The names of a text, with where each run of them begins. `talk`: somebody's own words."""
+    """The names of a text, with the position where each run of them begins. `talk`: somebody wrote it in own words."""
     for match in _RUN.finditer(text):
         run = match.group()
         if len(run) <= MOST and (found := names_of(run)):

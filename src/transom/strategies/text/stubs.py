@@ -1,4 +1,4 @@
-"""Stubs that tell: how it ended, the lines that matter, and with the room they leave the start and the end."""
+"""Stubs of tool results: a marker with the outcome, the lines that matter, and the start and end if there is room."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.digest.passages import joined
-from transom.strategies.text.truncation import Counts, Form, Spot, halves, shorten
+from transom.strategies.text.parts import TextPart
+from transom.strategies.text.spans import joined
+from transom.strategies.text.truncation import Counter, Shortened, halves, shorten
 
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
-ENDS = 1_000  # characters at either end of a result in which it says how it ended
+ENDS = 1_000  # characters at either end of a result that name its outcome
 SHARE = 2 / 3  # of a stub's room, for lines that matter
 LINE = 160  # characters kept of a long line
 
-# literals, and in each case: this one runs over every character of a result, the others over the lines it finds
+# Literals, in both cases of letters: this pattern runs over every character of a result, the next ones only over the
+# lines that it finds.
 _HINT = re.compile("rror|RROR|fail|Fail|FAIL|xcept|atal|FATAL|panic|denied|not f|No such|annot|passed|arn|WARN|Ran ")
 _MATTERS = re.compile(
     r"(?i)(?:error|fail(?:ed|ure)?|xception|fatal|panic|denied|not found|such|annot|passed|warn(ing)?|ran)s?\b(?!\()"
@@ -40,13 +42,15 @@ _FAILS = re.compile(
 
 
 def tool_words(name: str) -> set[str]:
-    """The words of a tool's name: read_file, readFile and fs.Read-File all read."""
+    """The words of a tool's name: "read_file", "readFile" and "fs.Read-File" all contain "read"."""
     return {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
 def ending(result: ToolResult) -> tuple[int | None, bool]:
-    """The exit code that a result names near its start or its end, and whether the tool failed: it says so, the exit
-    code does, or the text begins like an error."""
+    """The exit code that a result names near its start or its end, if any, and whether the tool failed.
+
+    It failed if the caller says so, if the exit code does, or if the text begins like an error.
+    """
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     found = _EXIT.search(text[:ENDS]) or _EXIT.search(text, max(0, len(text) - ENDS))
     if found is not None:
@@ -55,43 +59,46 @@ def ending(result: ToolResult) -> tuple[int | None, bool]:
 
 
 def outcome(result: ToolResult) -> str:
-    """How a tool's work ended, in a word or two; empty if nothing tells."""
+    """The outcome of a call in a word or two; empty if it is not known."""
     code, failed = ending(result)
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
 
-def stubbed(view: View, unit: Unit, target: Target, spot: Spot, preview: int, why: str) -> Trim:
-    """The trim that shows a stub in place of a result's text: a marker, and `preview` tokens of what tells most.
+def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, why: str) -> Trim:
+    """The trim that replaces a result's text by a stub: a marker, and `preview` tokens of its most telling lines.
 
-    Of a file, or where all went well, "error" is a word like others: of a success only the summaries tell.
+    In a file "error" is a word like others; of a success only the summaries are telling.
     """
-    ref, call = target.reference(spot.entry), view.call_of(unit, spot.entry)
-    result = view.entries_of(unit)[unit.seqs.index(spot.entry)].body
+    reference, call = target.reference(part.entry), view.call_of(unit, part.entry)
+    result = view.entries_of(unit)[unit.seqs.index(part.entry)].body
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
-    marker = texts.stub(ref, name, spot.tokens, spot.text.count("\n") + 1, outcome(result))
-    cap = preview + target.counter.count(marker)
+    marker = texts.stub(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result))
+    most = preview + target.counter.count(marker)
     ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
-    keep, note = told(spot, cap, target.counter, marker, texts.bare(ref), chain(*_lines(spot.text)[:ranks]))
-    return Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)
+    lines = chain(*_lines(part.text)[:ranks])
+    keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare(reference), lines)
+    return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)
 
 
-def told(spot: Spot, cap: int, counter: Counts, note: str, bare: str, lines: Iterable[Span]) -> Form:
-    """The form of a text that shows those of `lines` that fit into `SHARE` of the room, in order of rank, and with the
-    rest its ends: at most `cap` tokens, marker included."""
-    text, room = spot.text, cap - counter.count(note)
+def shorten_to_lines(
+    part: TextPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
+) -> Shortened:
+    """A text in at most `most` tokens, marker included: those of `lines` that fit into the share `SHARE` of the room,
+    in order of rank, and the ends of the text in the rest."""
+    text, room = part.text, most - counter.count(note)
     left, chosen = SHARE * room, list[Span]()
     for a, b in lines:
         left -= counter.count(text[a:b])
         if left < 0:
             break
         chosen.append((a, b))
-    keep = len(text) * max(0, room - sum(counter.count(text[a:b]) for a, b in chosen)) / max(1, spot.tokens)
+    keep = len(text) * max(0, room - sum(counter.count(text[a:b]) for a, b in chosen)) / max(1, part.tokens)
     for share in (1.0, 0.85, 0.7, 0.5, 0.25, 0.0) if chosen else ():
         spans = joined([*chosen, *halves(text, int(keep * share))])
-        if counter.count(trimmed_text(text, spans, note)) <= cap:
+        if counter.count(trimmed_text(text, spans, note)) <= most:
             return tuple(spans), note
-    return shorten(spot, cap, counter, lambda _: note, bare)
+    return shorten(part, most, counter, lambda _: note, bare)
 
 
 def _lines(text: str) -> tuple[list[Span], ...]:
@@ -109,7 +116,7 @@ def _lines(text: str) -> tuple[list[Span], ...]:
 
 
 def _line(text: str, at: int) -> Span:
-    """The line around a place, with its end; of a long one what stands around that place."""
+    """The line around a position, with its line end; of a long line only what is near the position."""
     start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
     start = max(start, at - LINE // 2)
     return start, min(end, start + LINE)

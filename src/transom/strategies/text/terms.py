@@ -1,4 +1,4 @@
-"""Words: what a digest of prose is chosen by, where there are no names. Rare ones tell most."""
+"""Words: a digest of prose is chosen by them, where there are no names. Rare words tell the most."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PROPER = re.compile(r"""[A-Z](?:(?<=[^ .!?:\n"'A-Za-z].)|(?<=[^ .!?:\n"'] .))[A
 def words_in(text: str) -> dict[str, bool]:
     """The words of a text in order of appearance, and whether each is capitalised within a sentence anywhere in it.
 
-    Runs of three letters or more, lower case and without the commonest endings; numbers; and of scripts that put no
-    blanks between words (Chinese, Japanese, Korean) every two letters that stand together.
+    Words are runs of three letters or more, in lower case and without the commonest endings, and numbers; in scripts
+    without blanks between words (Chinese, Japanese, Korean) every two adjacent letters.
     """
     if text.isascii():  # nearly always, and much faster
         found = dict.fromkeys(map(stem, dict.fromkeys(_PLAIN.findall(text.lower()))), False)

@@ -1,61 +1,34 @@
-"""Shortening a text to a number of tokens: a half from the start, a half from the end, a marker between."""
+"""Shortens a text to a number of tokens: one half from its start, one half from its end, a marker between."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from msgspec import Struct
-
 from transom import texts
 from transom.core.edit import Span, Trim
-from transom.core.message import Address, Text, ToolResult, addressed_parts
 from transom.core.policy import Target
 from transom.core.tokens import Size, text_bytes, trimmed_text
-from transom.core.unit import Unit
-from transom.core.view import View
+from transom.strategies.text.parts import TextPart
 
 SNAP = 0.15
-"""A cut moves to a line end if one lies within this share of its half."""
+"""A half ends at the end of a line, if there is one within this share of the half."""
 
 WORD = 32
-"""Else it moves to a blank if one lies within so many characters: half a number is another number."""
+"""Otherwise it ends at a blank, if there is one within so many characters: half a number is another number."""
 
-Form = tuple[tuple[Span, ...], str]
-"""What a trim shows: the spans kept and the note in the gap."""
-
-
-class Spot(Struct, frozen=True):
-    """A text of the view that could be shortened: `tokens` whole, `shown` as it stands now."""
-
-    entry: int
-    part: Address
-    text: str
-    tokens: int
-    shown: int
+Shortened = tuple[tuple[Span, ...], str]
+"""What a trim leaves of a text: the spans that stay, and the note in their gap."""
 
 
-def text_spots(view: View, unit: Unit, *, of_results: bool) -> Iterator[Spot]:
-    """The texts of a unit's results, or of its head."""
-    best = unit.effective_trims() if unit.trims else {}
-    for entry in view.entries_of(unit):
-        if isinstance(entry.body, ToolResult) != of_results:
-            continue
-        for position, (address, part) in enumerate(addressed_parts(entry.body), start=1):  # type: ignore[arg-type]
-            if isinstance(part, Text):
-                cut = best.get((entry.seq, address))
-                tokens = entry.tokens[position]
-                yield Spot(entry.seq, address, part.text, tokens, tokens if cut is None else cut.tokens)
+class Counter(Protocol):
+    """Counts a text, in the unit of `TextPart.tokens`."""
 
-
-def is_read_back(view: View, unit: Unit, seq: int) -> bool:
-    """Whether a result of a unit comes from a tool that reads the log back."""
-    call = view.call_of(unit, seq)
-    return call is not None and call.name in texts.READ_BACK
+    def count(self, text: str, /) -> int: ...
 
 
 def halves(text: str, keep: int) -> tuple[Span, ...]:
-    """Spans of at most `keep` characters in all, at line ends where they are near, or between words."""
+    """The first and the last span, of at most `keep` characters in all, up to ends of lines or words where near."""
     first = keep // 2
     last = len(text) - (keep - first)
     slack = int(first * SNAP)
@@ -67,26 +40,23 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
     return tuple((a, b) for a, b in spans if a < b)
 
 
-class Counts(Protocol):
-    """Whatever says how large a text is, in the unit of a `Spot`'s `tokens`."""
+def shorten(part: TextPart, most: int, counter: Counter, marker: Callable[[int], str], bare: str) -> Shortened:
+    """A text in at most `most` tokens, marker included; only `bare` if nothing more fits.
 
-    def count(self, text: str, /) -> int: ...
-
-
-def shorten(spot: Spot, cap: int, counter: Counts, marker: Callable[[int], str], bare: str) -> Form:
-    """The form of a text that shows at most `cap` tokens, marker included; only `bare` if nothing more fits."""
-    note = marker(spot.tokens - cap)
-    room = cap - counter.count(note)
-    keep = int(len(spot.text) * room / max(1, spot.tokens))
+    `marker` makes the marker from the number of removed tokens.
+    """
+    note = marker(part.tokens - most)
+    room = most - counter.count(note)
+    keep = int(len(part.text) * room / max(1, part.tokens))
     for _ in range(8):
         if room <= 0 or keep < 8:
             break
-        spans = halves(spot.text, keep)
-        shown = counter.count(trimmed_text(spot.text, spans, note))
-        if shown <= cap:
-            true = marker(spot.tokens - shown + cap - room)
-            return spans, true if len(true) == len(note) else note
-        keep = int(keep * min(0.95, 0.98 * room / max(1, shown - (cap - room))))
+        spans = halves(part.text, keep)
+        size = counter.count(trimmed_text(part.text, spans, note))
+        if size <= most:
+            exact = marker(part.tokens - size + most - room)
+            return spans, exact if len(exact) == len(note) else note
+        keep = int(keep * min(0.95, 0.98 * room / max(1, size - (most - room))))
     return (), bare
 
 
@@ -100,18 +70,24 @@ def level(weights: Sequence[int], total: int) -> float:
     return float("inf")
 
 
-def shrink(target: Target, used: Size, goal: Size, spots: Sequence[Spot], why: str, least: int = 0) -> Iterator[Trim]:
-    """Trims that level the longest of `spots` until `used` would be within `goal`, none below `least` tokens."""
+def shrink(
+    target: Target, used: Size, goal: Size, parts: Sequence[TextPart], why: str, least: int = 0
+) -> Iterator[Trim]:
+    """Trims that level the longest of these texts until `used` would be within `goal`, none below `least` tokens."""
     over, over_bytes = used.tokens - goal.tokens, used.bytes - goal.bytes
-    sizes = [text_bytes(spot.text) * spot.shown // max(1, spot.tokens) for spot in spots]
-    cap = level([spot.shown for spot in spots], sum(spot.shown for spot in spots) - max(0, over))
-    cap_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
-    for spot, size in zip(spots, sizes, strict=True):
-        share = min(1.0, cap / max(1, spot.shown), cap_bytes / max(1, size))
-        tokens = max(least, int(spot.shown * share))
-        if share < 1.0 and tokens < spot.shown:
-            ref = target.reference(spot.entry)
+    sizes = [text_bytes(part.text) * part.shown_tokens // max(1, part.tokens) for part in parts]
+    most = level([part.shown_tokens for part in parts], sum(part.shown_tokens for part in parts) - max(0, over))
+    most_bytes = level(sizes, sum(sizes) - max(0, over_bytes))
+    for part, size in zip(parts, sizes, strict=True):
+        share = min(1.0, most / max(1, part.shown_tokens), most_bytes / max(1, size))
+        tokens = max(least, int(part.shown_tokens * share))
+        if share < 1.0 and tokens < part.shown_tokens:
+            reference = target.reference(part.entry)
             keep, note = shorten(
-                spot, tokens, target.counter, lambda gone, ref=ref: texts.excerpt(ref, gone), texts.bare(ref)
+                part,
+                tokens,
+                target.counter,
+                lambda removed, reference=reference: texts.excerpt(reference, removed),
+                texts.bare(reference),
             )
-            yield Trim(entry=spot.entry, part=spot.part, keep=keep, note=note, why=why)
+            yield Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)

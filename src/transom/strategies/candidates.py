@@ -1,0 +1,198 @@
+"""The questions that strategies ask before they propose an edit. Each has one definition, here.
+
+Which units may be folded, which may be trimmed? Which results are large? How many slots fit into some room? Is what an
+edit saves worth a break of the cached prefix?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import reduce
+from math import inf
+
+from transom.core.budget import UNLIMITED
+from transom.core.edit import Pin
+from transom.core.message import Note
+from transom.core.policy import Target
+from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
+from transom.core.unit import Folded, Slot, Unit
+from transom.core.view import View
+from transom.strategies.text.parts import TextPart
+
+MIN_ROOM = 0.25
+"""The least share of the limit that counts as room for the conversation, however large the required units are."""
+
+STUB_MARKER = 40
+"""Tokens of a stub's marker, about."""
+
+# ---- folds
+
+
+def is_user_pinned(view: View, unit: Unit) -> bool:
+    """Whether a person pinned this unit. Pins that a plan placed go with the plan's folds."""
+    pins = (view.fetch(seq).body for seq in unit.pins)
+    return any(isinstance(pin, Pin) and not pin.implied for pin in pins)
+
+
+def stays_visible(view: View, target: Target, unit: Unit) -> bool:
+    """Whether a fold over this unit leaves it visible: it is protected, or a person pinned it."""
+    return unit.key in target.protected or is_user_pinned(view, unit)
+
+
+def slots_before_newest(view: View, target: Target) -> int:
+    """How many slots precede the newest unit and every open one; 0 if there are only notes."""
+    return max(0, min(map(view.slot_index, (target.newest_unit, *view.open_units))))
+
+
+def leading_slots(view: View, target: Target) -> int:
+    """How many slots at the front no fold may take: the first task, where it leads the conversation."""
+    stop = slots_before_newest(view, target)
+    return next((at for at in range(stop) if view.slots[at].first not in target.required), stop)
+
+
+def foldable_runs(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
+    """The runs of adjacent slots that a fold may take.
+
+    What a person took back is left alone, so it ends a run; where the window does not fit, it is taken too.
+    """
+    found: list[list[Slot]] = [[]]
+    for slot in slots:
+        if not target.hard and view.user_restored(slot):
+            found.append([])
+        else:
+            found[-1].append(slot)
+    return [run for run in found if run]
+
+
+def hides_a_unit(view: View, target: Target, slots: Iterable[Slot]) -> bool:
+    """Whether a fold over these slots would hide a unit that is visible now. A fold over nothing but older folds and
+    units that stay is not worth an entry."""
+    return any(isinstance(slot, Unit) and not stays_visible(view, target, slot) for slot in slots)
+
+
+def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
+    """The size that a fold over these slots frees, before its own text: all but the units that stay visible."""
+    return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
+
+
+def fold_texts_size(target: Target, fold_texts: Sequence[str]) -> Size:
+    """The size of the texts of folds, each one message."""
+    tokens = sum(MESSAGE_TOKENS + target.counter.count(text) for text in fold_texts)
+    return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in fold_texts), 0, len(fold_texts))
+
+
+def _freed(view: View, target: Target, slot: Slot) -> Size:
+    visible = (slot,) if isinstance(slot, Unit) else slot.surfaced_units
+    return reduce(Size.minus, (unit.size for unit in visible if stays_visible(view, target, unit)), slot.size)
+
+
+# ---- trims
+
+
+def may_trim(
+    view: View,
+    target: Target,
+    unit: Unit,
+    *,
+    newest: bool = False,
+    protected: Container[int] | None = None,
+    implied_pins: bool = True,
+) -> bool:
+    """Whether a strategy may shorten a unit while the window fits.
+
+    Not the newest unit, which the model needs now; no open unit; none that a person took back; no protected and no
+    pinned one. Strategies that differ say why: `newest` allows the newest unit, `protected` replaces
+    `target.protected`, and without `implied_pins` the pins that plans place do not count.
+    """
+    if (unit.key == target.newest_unit and not newest) or unit.open_calls or view.user_restored(unit):
+        return False
+    if unit.key in (target.protected if protected is None else protected):
+        return False
+    return not (unit.pins if implied_pins else is_user_pinned(view, unit))
+
+
+def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Unit]:
+    """The units with results, of more than `over` tokens, that no request has carried and no edit has touched.
+
+    The newest unit is one of them: on arrival everything is new, and a trim costs nothing.
+    """
+    for slot in view.slots[max(0, view.shared_slots) :]:
+        if not isinstance(slot, Unit) or len(slot.seqs) == 1 or slot.size.tokens <= over or slot.trims:
+            continue
+        if may_trim(view, target, slot, newest=True):
+            yield slot
+
+
+def is_large(part: TextPart, preview: int) -> bool:
+    """Whether a text is worth a stub with a preview of so many tokens: it is more than twice as long as its stub."""
+    return part.shown_tokens > 2 * stub_size(preview)
+
+
+def stub_size(preview: int) -> int:
+    """Tokens of a stub with a preview of so many tokens, about."""
+    return preview + STUB_MARKER
+
+
+# ---- room
+
+
+def free_room(limit: float, fixed: float) -> float:
+    """The tokens that a conversation has beside its `fixed` part: head, first task, newest user message, due notes.
+
+    The docstrings of strategies call it F: most of their shares are shares of it.
+    """
+    return max(MIN_ROOM * limit, limit - fixed)
+
+
+def how_many_fit(
+    slots: Iterable[Slot],
+    tokens: float = inf,
+    *,
+    units: int = UNLIMITED,
+    messages: int = UNLIMITED,
+    folds: bool = False,
+    notes: bool = False,
+) -> int:
+    """How many of these slots, from the first on, come to at most so many `tokens`, `units` and `messages`.
+
+    It stops at the first fold, unless `folds` counts them like units. Notes take no room, since a plan adds them at
+    the end and its next run must find the same slots (law 8); `notes` counts them all the same, where tokens are
+    shared out and not slots.
+    """
+    count = 0
+    for slot in slots:
+        if isinstance(slot, Folded) and not folds:
+            break
+        if notes or not (isinstance(slot, Unit) and isinstance(slot.head, Note)):
+            tokens, units, messages = tokens - slot.size.tokens, units - 1, messages - slot.size.messages
+        if min(tokens, units, messages) < 0:
+            break
+        count += 1
+    return count
+
+
+# ---- worth
+
+
+def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> bool:
+    """Whether folds that save so much are worth a break of the cached prefix: they lower the pressure by `least`, or
+    the window does not fit without them."""
+    return target.hard or target.pressure(view) - target.pressure(view, saved) >= least
+
+
+def is_thrifty(view: View, target: Target, saved: Size) -> bool:
+    """Whether an edit with its final text saves what there is too much of (law 7).
+
+    The log refuses an edit that adds bytes. But a marker with fewer bytes than a few short messages may have more
+    tokens than these.
+    """
+    return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
+
+
+def is_worth_a_batch(target: Target, saved: Size, least: float) -> bool:
+    """Whether trims that save so much are worth a break: they save the share `least` of the limit, in tokens or bytes.
+
+    This is not the question for folds. A fold goes as deep as it has to, and is judged by how far the pressure falls;
+    a batch of trims has what it finds, and is judged by its own size.
+    """
+    return any(a >= least * b for a, b in ((saved.tokens, target.limit.tokens), (saved.bytes, target.limit.bytes)))

@@ -1,0 +1,98 @@
+"""What follows `KeyMessages` where it could not reach the goal: previews of results, outlines of long texts, and at the
+worst only the last rounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import reduce
+from itertools import islice
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.edit import Edit, Fold, Span, Trim
+from transom.core.message import Note, User
+from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies import last_resort
+from transom.strategies.candidates import fold_texts_size, is_large, is_thrifty, may_trim
+from transom.strategies.text.parts import TextPart, result_texts, text_parts
+from transom.strategies.text.stubs import stub
+
+PREVIEW = 60
+"""Tokens of a preview."""
+
+OUTLINE = 200
+"""Texts of more tokens are outlined."""
+
+ROUNDS = 4
+"""The rounds that stay at the worst."""
+
+_POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
+
+
+def previews(view: View, target: Target) -> Iterator[Edit]:
+    """Replaces large results by stubs, also those of protected units: what is protected did not leave enough room."""
+    for slot in view.slots:
+        if isinstance(slot, Unit) and may_trim(view, target, slot, protected=()):
+            large = (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW))
+            yield from (stub(view, slot, target, part, PREVIEW, "preview") for part in large)
+
+
+def outlines(view: View, target: Target) -> Iterator[Edit]:
+    """Shortens long texts to their first paragraph and their points, the newest unit's and protected ones included.
+
+    Required units and those that a person pinned are outlined only if the window does not fit without.
+    """
+    for unit in view.visible_units():
+        if target.hard:
+            free = not view.user_restored(unit)
+        else:
+            free = may_trim(view, target, unit, newest=True, protected=target.required, implied_pins=False)
+        if free:
+            long = (part for part in text_parts(view, unit, of_results=False) if part.shown_tokens > OUTLINE)
+            yield from (_outline(target, part) for part in long)
+
+
+def last_rounds(view: View, target: Target) -> Iterator[Edit]:
+    """Everything before the last rounds becomes one slot with excerpts of what must stay.
+
+    A round begins with a user message; if there are too few of these, with any unit.
+    """
+    units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.head, Note)]
+    starts = [unit.key for unit in units if isinstance(unit.head, User)]
+    if len(starts) <= ROUNDS:
+        starts = [unit.key for unit in units]
+    if len(starts) <= ROUNDS:
+        return
+    shorter_and_shorter = last_resort.before_newest(view, replace(target, newest_unit=starts[-ROUNDS]))
+    if target.hard:
+        yield from shorter_and_shorter
+    elif not any(map(view.user_restored, view.slots)):
+        yield from (
+            fold for fold in islice(shorter_and_shorter, 1) if is_thrifty(view, target, _saved(view, target, fold))
+        )
+
+
+def _saved(view: View, target: Target, fold: Fold) -> Size:
+    """What a fold saves whose text carries all that would surface."""
+    slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
+    return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_texts_size(target, [fold.text]))
+
+
+def _outline(target: Target, part: TextPart) -> Trim:
+    """The first paragraph of a text, and every line after it that is a bullet, a numbered point or a heading."""
+    keep: list[Span] = []
+    at, opening = 0, True
+    for line in part.text.splitlines(keepends=True):
+        opening = opening and bool(line.strip() or not at)
+        if opening or _POINT.match(line):
+            start = keep.pop()[0] if keep and keep[-1][1] == at else at
+            keep.append((start, at + len(line)))
+        at += len(line)
+    removed = part.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
+    note = texts.excerpt(target.reference(part.entry), removed)
+    return Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note, why="outline")
