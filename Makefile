@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies clean
+.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies reference clean
 
 setup: .venv/.made
 
@@ -53,6 +53,9 @@ bench: setup  ## what a turn costs, and opening a long log
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md
 	$(RUN) python benchmarks/policies.py $(DATA)
+
+reference: setup  ## docs/reference, from the docstrings and the commands
+	$(RUN) python -m scripts.reference
 
 clean:
 	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -49,12 +49,16 @@ TOOL_BYTES = 40
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of one text. `name` says which tokenizer: counts stored under it are never made again."""
+    """Counts the tokens of a text. Pure: the same text always gives the same number."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Which tokenizer this is. Counts are stored under this name; another name counts a log again."""
+        ...
 
-    def count(self, text: str) -> int: ...
+    def count(self, text: str) -> int:
+        """The tokens of one text, 0 or more. A text may hold anything that a model or a tool wrote."""
+        ...
 
 
 class Size(Struct, frozen=True, gc=False, array_like=True):

@@ -35,9 +35,13 @@ class SessionProtocol(Protocol):
     """What a manager may ask of a session: who it is, and the values of one of its slices, oldest first."""
 
     @property
-    def session_id(self) -> UUID | None: ...
+    def session_id(self) -> UUID | None:
+        """The id of the session, if it has one."""
+        ...
 
-    def select_all(self, kind: type[T], /) -> tuple[T, ...]: ...
+    def select_all(self, kind: type[T], /) -> tuple[T, ...]:
+        """The values of one slice, oldest first."""
+        ...
 
 
 class Publisher(Protocol):
@@ -47,14 +51,15 @@ class Publisher(Protocol):
 
 
 class HistoryManager(Protocol):
-    """Curates what the provider sees of a conversation.
+    """Curates what the provider sees of a conversation."""
 
-    `curate` gets the whole list, the system message first, and returns a new one: a part of it, a transformation, or
-    the same. It returns at least the system message if there is one, keeps calls and results together, does not change
-    its input, and gives the same for the same input.
-    """
+    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
+        """A new list from the whole one, the system message first: a part of it, a transformation, or the same.
 
-    def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]: ...
+        It returns at least the system message if there is one, keeps calls and results together, does not change its
+        input, and gives the same for the same input.
+        """
+        ...
 
 
 class CurationContext(Struct, frozen=True):

@@ -12,15 +12,16 @@ from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 
+__all__ = ["POLICIES", "policy_named"]
+
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
 POLICIES = {**dict.fromkeys(("default", "sliding", "passthrough"), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
-"""The module where each stands, under its name in capitals."""
+"""The names of the policies, each with the module that has it, under its name in capitals."""
 
 
 def policy_named(name: object) -> Policy:
-    """The policy by that name, or the policy itself. Raises InvalidSetting, with the names there are, or for what in a
-    policy is none."""
+    """The policy of this name; a policy is checked and returned. Raises InvalidSetting."""
     if isinstance(name, Policy):
         return _checked(name)
     if not isinstance(name, str) or name not in POLICIES:
@@ -29,7 +30,7 @@ def policy_named(name: object) -> Policy:
 
 
 def _checked(policy: Policy) -> Policy:
-    """A policy of somebody's own, its fields looked at before anything is made of them."""
+    """A policy of the caller, after a check of its fields."""
     fields: dict[str, Any] = asdict(policy)
     for name in ("keepers", "arrival", "pressure", "hard"):
         steps = fields[name]

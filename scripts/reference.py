@@ -1,0 +1,253 @@
+"""Write docs/reference from the code: every public name with its signature and docstring, every command with its help.
+
+    python -m scripts.reference
+
+A test compares the files with the code. When it fails, `make reference` writes them anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import typer
+
+from transom.cli import app as command_line
+from transom.cli import commands
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+
+MODULES = {
+    "transom": "Conversations, windows, budgets, errors.",
+    "transom.policies": "The policies by name.",
+    "transom.strategies": "What a policy is made of.",
+    "transom.stores": "Where logs are stored.",
+    "transom.readback": "Reading back what windows leave out.",
+    "transom.importers": "Recorded conversations from files.",
+    "transom.history": "The bridge for code that works on lists of messages.",
+    "transom.testing": "Builders, fakes and test suites for code of your own.",
+}
+"""The modules whose `__all__` is public, and what each is for."""
+
+COMMANDS = "command-line"
+SHORT = 90
+"""Characters up to which a signature stays on one line."""
+
+assert commands, "importing the commands adds them to the command line"
+
+
+def pages() -> dict[str, str]:
+    """Each file of docs/reference by its name."""
+    found = {f"{module}.md": module_page(import_module(module), about) for module, about in MODULES.items()}
+    found[f"{COMMANDS}.md"] = commands_page()
+    found["README.md"] = index_page()
+    return found
+
+
+def index_page() -> str:
+    """The list of pages, with every name."""
+    rows = []
+    for module, about in MODULES.items():
+        names = ", ".join(f"`{name}`" for name in public_names(import_module(module)))
+        rows.append(f"| [{module}]({module}.md) | {about} {names} |")
+    listed = ", ".join(f"`{name}`" for name in command_group().commands)
+    rows.append(f"| [Command line]({COMMANDS}.md) | {listed} |")
+    head = "# Reference\n\nWritten by `make reference` from the docstrings and commands."
+    return "\n".join([head, "", "| page | what it has |", "|---|---|", *rows, ""])
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The names that a module exports, in alphabetical order."""
+    return sorted(getattr(module, "__all__", ()), key=str.lower)
+
+
+def module_page(module: ModuleType, about: str) -> str:
+    """One module: each public name with its signature, its docstring and its members."""
+    out = [f"# {module.__name__}", about]
+    for name in public_names(module):
+        out += section(name, getattr(module, name), module)
+    return "\n\n".join(out) + "\n"
+
+
+def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
+    """One public name."""
+    yield f"## {name}"
+    if inspect.isclass(value):
+        yield code(f"class {name}{signature(value)}")
+        yield doc(value)
+        for member, found in members(value):
+            yield from member_section(member, found, doc(found) or protocol_doc(module, member))
+    elif callable(value):
+        yield code(f"{name}{signature(value)}")
+        yield doc(value)
+    else:
+        yield f"A value of type `{type(value).__name__}`."
+        yield comment_behind(module, name)
+
+
+def member_section(name: str, value: Any, text: str) -> Iterator[str]:
+    """One method or property of a class."""
+    yield f"### {name}"
+    if isinstance(value, property):
+        yield code(
+            f"{name}: {annotation_text(inspect.signature(value.fget).return_annotation)}" if value.fget else name
+        )
+    else:
+        yield code(f"{name}{signature(getattr(value, '__func__', value))}")
+    yield text
+
+
+def protocol_doc(module: ModuleType, member: str) -> str:
+    """Where a protocol explains a method that this module implements without a docstring of its own."""
+    for place in (module, *map(import_module, MODULES)):
+        for name in public_names(place):
+            value = getattr(place, name)
+            found = vars(value).get(member) if getattr(value, "_is_protocol", False) else None
+            if found is not None and doc(found):
+                page = "" if place is module else f"{place.__name__}.md"
+                return f"See [{name}.{member}]({page}#{name.lower()})."
+    return ""
+
+
+def members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties that the classes of this project define, in order of definition."""
+    seen: set[str] = set()
+    for base in kind.__mro__:
+        if not base.__module__.startswith("transom"):
+            continue
+        for name, value in vars(base).items():
+            is_member = isinstance(value, (property, classmethod, staticmethod)) or inspect.isfunction(value)
+            if not name.startswith("_") and is_member and name not in seen:
+                seen.add(name)
+                yield name, value
+
+
+def signature(value: Any) -> str:
+    """The signature, one parameter a line if it is long. Protocols and exceptions without one have none."""
+    if inspect.isclass(value) and (Protocol in value.__mro__ or not has_constructor(value)):
+        return ""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    parameters = [one for one in found.parameters.values() if one.name not in {"self", "cls"}]
+    words = [parameter_text(one) for one in parameters]
+    kinds = [one.kind for one in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        words.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    back = (
+        "" if inspect.isclass(value) or found.return_annotation is inspect.Signature.empty else found.return_annotation
+    )
+    arrow = f" -> {annotation_text(back)}" if back != "" else ""
+    line = f"({', '.join(words)}){arrow}"
+    return line if len(line) <= SHORT else "(\n" + "".join(f"    {word},\n" for word in words) + f"){arrow}"
+
+
+def parameter_text(parameter: inspect.Parameter) -> str:
+    """A parameter as it is written: `name: type = default`. A default without a short form is `…`."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    empty = inspect.Parameter.empty
+    note = "" if parameter.annotation is empty else f": {annotation_text(parameter.annotation)}"
+    if parameter.default is empty:
+        return f"{stars}{parameter.name}{note}"
+    default = repr(parameter.default)
+    default = default if re.fullmatch(r"[\w.'\"\-()\[\]{}, :/=]{1,40}", default) else "…"
+    return f"{stars}{parameter.name}{note}{' = ' if note else '='}{default}"
+
+
+def annotation_text(annotation: Any) -> str:
+    """An annotation without the modules of its names."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b(?:transom|typing|collections)(?:\.\w+)*\.(?=\w)", "", text)
+
+
+def has_constructor(kind: type) -> bool:
+    """Whether a class of this project says how it is made."""
+    return any(
+        base.__module__.startswith("transom") and ("__init__" in vars(base) or hasattr(base, "__struct_fields__"))
+        for base in kind.__mro__
+    )
+
+
+def doc(value: Any) -> str:
+    """The docstring as Markdown."""
+    return inspect.getdoc(value) or ""
+
+
+def comment_behind(module: ModuleType, name: str) -> str:
+    """The string behind the assignment of a constant, in the module or in the one that it comes from."""
+    for source in (module, *(one for one in vars(module).values() if inspect.ismodule(one))):
+        text = inspect.getsource(source)
+        if found := re.search(rf'^{name}\b[^\n]*=(?:.|\n)*?^"""((?:.|\n)*?)"""', text, re.MULTILINE):
+            return inspect.cleandoc(found[1])
+    return ""
+
+
+def code(text: str) -> str:
+    """A block of Python."""
+    return f"```python\n{text}\n```"
+
+
+def command_group() -> Any:
+    """The command line, as its library knows it."""
+    return typer.main.get_command(command_line.app)
+
+
+def commands_page() -> str:
+    """Every command with its arguments and options."""
+    group = command_group()
+    out = ["# Command line", paragraphs(group.help)]
+    for name, command in group.commands.items():
+        out += [f"## transom {name}", paragraphs(command.help)]
+        rows = [row for parameter in command.params if (row := option_row(parameter))]
+        out.append("| option | meaning |\n|---|---|\n" + "\n".join(rows))
+        if command.epilog:
+            out.append(epilog(command.epilog))
+    return "\n\n".join(out) + "\n"
+
+
+def option_row(parameter: Any) -> str:
+    """One argument or option; nothing for --help."""
+    if "--help" in parameter.opts:
+        return ""
+    named = parameter.param_type_name == "option"
+    value = "" if getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
+    title = f"`{', '.join(parameter.opts)}{value}`" if named else f"`{parameter.metavar}`"
+    rule = " Required." if parameter.required else ""
+    if not parameter.required and parameter.default not in {None, False, ""}:
+        rule = f" Default: {parameter.default}."
+    text = " ".join((parameter.help or "").split()).replace("|", "\\|")
+    return f"| {title} | {text if text.endswith('.') else text + '.'}{rule} |"
+
+
+def paragraphs(text: str) -> str:
+    """A help text as Markdown: one line a paragraph."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def epilog(text: str) -> str:
+    """The end of a help text: tables keep their lines."""
+    parts = (part for part in text.split("\n\n") if part.strip())
+    return "\n\n".join(
+        f"```text\n{part[2:]}\n```" if part.startswith("\b") else " ".join(part.split()) for part in parts
+    )
+
+
+def main() -> None:
+    """Write the files; remove those that are no longer there."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    written = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, text in written.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

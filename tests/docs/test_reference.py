@@ -1,0 +1,58 @@
+"""The reference names everything that is public, and everything public says what it does."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import pytest
+from scripts.reference import MODULES, command_group, doc, members, pages, protocol_doc, public_names
+
+import transom
+
+PAGES = pages()
+NAMES = [(module, name) for module in MODULES for name in public_names(import_module(module))]
+MEMBERS = [
+    (module, f"{name}.{member}")
+    for module, name in NAMES
+    if isinstance(getattr(import_module(module), name), type)
+    for member, _ in members(getattr(import_module(module), name))
+]
+
+
+def headings(page: str) -> set[str]:
+    return {line for line in PAGES[page].splitlines() if line.startswith("#")}
+
+
+def test_every_package_with_public_names_has_a_page() -> None:
+    found = [f"transom.{module.name}" for module in pkgutil.iter_modules(transom.__path__) if module.ispkg]
+    public = {name for name in found if hasattr(import_module(name), "__all__")}
+    assert public <= set(MODULES)
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_every_public_name_has_a_section(module: str, name: str) -> None:
+    assert f"## {name}" in headings(f"{module}.md")
+    value = getattr(import_module(module), name)
+    if callable(value):
+        assert doc(value).strip(), f"{module}.{name} has no docstring"
+
+
+@pytest.mark.parametrize(("module", "member"), MEMBERS)
+def test_every_method_has_a_section_and_a_docstring(module: str, member: str) -> None:
+    name, method = member.split(".")
+    assert f"### {method}" in headings(f"{module}.md")
+    package = import_module(module)
+    found = dict(members(getattr(package, name)))[method]
+    is_test = method.startswith("test_")
+    assert doc(found) or protocol_doc(package, method) or is_test, f"{module}.{member} has no docstring"
+
+
+@pytest.mark.parametrize("name", command_group().commands)
+def test_every_command_has_its_options(name: str) -> None:
+    page = PAGES["command-line.md"]
+    text = page[page.index(f"## transom {name}\n") :].split("\n## ")[0]
+    for parameter in command_group().commands[name].params:
+        if "--help" not in parameter.opts:
+            assert f"`{', '.join(parameter.opts)}" in text or f"`{parameter.metavar}`" in text, parameter.opts
+            assert parameter.help, f"{name} {parameter.opts} has no help"
