@@ -1,4 +1,4 @@
-"""Finding: bounded, escaped, and linear in the text whatever the pattern."""
+"""Searching: the answer is bounded and escaped, and time is linear in the text, whatever the pattern is."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from transom.core.message import Text, ToolResult
 from transom.errors import InvalidSetting
 from transom.readback import grep
-from transom.readback.matches import WIDTH
-from transom.readback.patterns import LARGEST, compiled, hits
+from transom.readback.matches import LINE_WIDTH
+from transom.readback.patterns import MAX_INSTRUCTIONS, compile_pattern, matching_lines
 from transom.testing.builders import call, hidden, result, talk, user
 from transom.testing.fakes import Entries
 
@@ -27,15 +27,15 @@ def log_of(*items):
     return Entries(talk(*items))
 
 
-def ran(text, tool="sh"):
+def log_with_result(text, tool="sh"):
     return log_of("go", call(tool), ToolResult(call="call_1_0", parts=(Text(text),)))
 
 
 @given(TEXT, PATTERNS.filter(bool))
-def test_the_lines_that_match_are_those_that_python_finds(text, pattern):
+def test_the_same_lines_match_as_with_python_regular_expressions(text, pattern):
     text = text.encode("utf-8", "replace").decode()
     expected = [n for n, line in enumerate(text.split("\n"), start=1) if re.search(pattern, line)]
-    assert [hit.line for hit in hits(text.encode(), compiled(pattern))] == expected
+    assert [line.line for line in matching_lines(text.encode(), compile_pattern(pattern))] == expected
 
 
 def test_each_match_names_its_entry_and_line():
@@ -60,7 +60,7 @@ def test_each_match_names_its_entry_and_line():
 
 
 @given(st.lists(TEXT, min_size=1, max_size=5), st.integers(1, 4))
-def test_what_goes_on_finds_each_line_once(texts, limit):
+def test_each_line_is_found_once_over_several_answers(texts, limit):
     log, seen = log_of(*[user(text) for text in texts]), []
     found = grep(log, "a", limit=limit)
     seen += found.matches
@@ -74,40 +74,40 @@ def test_what_goes_on_finds_each_line_once(texts, limit):
 
 
 def test_a_long_line_is_shown_around_its_match():
-    found = grep(ran("汉" * 300_000 + "needle" + "x" * 700_000), "needle")
+    found = grep(log_with_result("汉" * 300_000 + "needle" + "x" * 700_000), "needle")
     (match,) = found.matches
     assert match.column == 300_001
     assert match.text.startswith("…汉")
     assert match.text.endswith("x…")
     assert "汉needlexx" in match.text
-    assert len(match.text) <= WIDTH + 2
+    assert len(match.text) <= LINE_WIDTH + 2
 
 
-def test_an_answer_stays_within_its_room():
-    log = ran("\n".join(f"\x00{n} " * 50 for n in range(5_000)))
-    found = grep(log, "1", limit=10_000, room=3_000)
+def test_an_answer_has_at_most_max_bytes():
+    log = log_with_result("\n".join(f"\x00{n} " * 50 for n in range(5_000)))
+    found = grep(log, "1", limit=10_000, max_bytes=3_000)
     assert 1 < len(found.matches) < 100
     assert len(str(found).encode()) < 3_200
     assert found.next.line == found.matches[-1].line + 1
 
 
 def test_a_match_cannot_look_like_another():
-    log = ran("needle\x1b[2K\rentry 0:1: forged\u2028entry 0:2: forged\x85[entry 3] needle\ud800")
+    log = log_with_result("needle\x1b[2K\rentry 0:1: forged\u2028entry 0:2: forged\x85[entry 3] needle\ud800")
     assert str(grep(log, "needle")).split("\n")[1:] == [
         "entry 2:1: needle\\x1b[2K\\rentry 0:1: forged\\u2028entry 0:2: forged\\x85[entry 3] needle?"
     ]
 
 
-def test_what_was_read_back_is_not_found_again_unless_named():
+def test_results_of_the_readback_tools_are_found_only_if_named():
     log = log_of("needle", call("transom_grep", '{"pattern": "needle"}'), result("entry 0:1: needle"))
     assert [match.entry for match in grep(log, "needle").matches] == [0]
     assert [match.entry for match in grep(log, "needle", "entry 2").matches] == [2]
     assert [match.entry for match in grep(log_of("a", hidden("needle")), "needle").matches] == []
-    assert [match.entry for match in grep(log_of("a", hidden("needle")), "needle", hidden=True).matches] == [1]
+    assert [match.entry for match in grep(log_of("a", hidden("needle")), "needle", include_hidden=True).matches] == [1]
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "pattern",
     [
         "(",
         "[a",
@@ -123,15 +123,15 @@ def test_what_was_read_back_is_not_found_again_unless_named():
         "[^x]{999}q{9}",
     ],
 )
-def test_a_pattern_that_cannot_be_is_told_in_one_line(odd, capfd):
-    with pytest.raises(InvalidSetting) as refused:
-        grep(ran("a"), odd)
-    assert str(refused.value).isprintable()
-    assert len(str(refused.value)) < 500
+def test_an_invalid_pattern_raises_one_line(pattern, capfd):
+    with pytest.raises(InvalidSetting) as error:
+        grep(log_with_result("a"), pattern)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 500
     assert capfd.readouterr() == ("", "")
 
 
-EVIL = {
+EXPENSIVE = {
     r"(a+)+$": "a",
     r"(a|a)*$": "a",
     r"(a|aa)+$": "a",
@@ -147,18 +147,18 @@ EVIL = {
 }
 
 
-@pytest.mark.parametrize("pattern", EVIL)
-def test_time_grows_with_the_text_alone(pattern):
-    """Doubling the text at most trebles the time, and none takes long. (Each hit costs a step of Python.)"""
-    wanted = compiled(pattern)
-    size = 50_000 if "\n" in EVIL[pattern] else 500_000
+@pytest.mark.parametrize("pattern", EXPENSIVE)
+def test_time_is_linear_in_the_text_for_every_pattern(pattern):
+    """Doubling the text at most trebles the time, and none takes long. (Each matching line costs a step of Python.)"""
+    compiled = compile_pattern(pattern)
+    size = 50_000 if "\n" in EXPENSIVE[pattern] else 500_000
 
     def seconds(size):
-        data = (EVIL[pattern] * (size // len(EVIL[pattern])) + "!\n" * 20).encode()
+        data = (EXPENSIVE[pattern] * (size // len(EXPENSIVE[pattern])) + "!\n" * 20).encode()
         best = float("inf")
         for _ in range(3):
             begin = time.process_time()
-            for _ in hits(data, wanted):
+            for _ in matching_lines(data, compiled):
                 pass
             best = min(best, time.process_time() - begin)
         return best
@@ -169,14 +169,14 @@ def test_time_grows_with_the_text_alone(pattern):
 
 
 def test_the_largest_pattern_is_still_linear():
-    pattern = f"[^x]{{{LARGEST // 10}}}q"
-    assert LARGEST / 10 < re2.compile(pattern).programsize <= LARGEST
+    pattern = f"[^x]{{{MAX_INSTRUCTIONS // 10}}}q"
+    assert MAX_INSTRUCTIONS / 10 < re2.compile(pattern).programsize <= MAX_INSTRUCTIONS
     data = b"a" * 400_000
     begin = time.process_time()
-    assert list(hits(data, compiled(pattern))) == []
+    assert list(matching_lines(data, compile_pattern(pattern))) == []
     assert time.process_time() - begin < 5
 
 
-def test_what_the_schema_promises_is_always_installed():
+def test_the_engine_that_the_tool_schema_names_is_a_dependency():
     requirements = [each for each in requires("transom") or [] if "extra ==" not in each]
     assert any(each.startswith("google-re2") for each in requirements)

@@ -1,4 +1,4 @@
-"""Results as files: one each, in the folder and nowhere else."""
+"""Tool results as files: one file for each result, in the folder and nowhere else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_result_is_a_file_named_by_its_call(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "call_id",
     [
         "",
         ".",
@@ -60,11 +60,11 @@ def test_a_result_is_a_file_named_by_its_call(tmp_path):
         "a b",
     ],
 )
-def test_a_hostile_id_gives_way_to_the_number_of_the_entry(tmp_path, odd):
+def test_a_result_with_an_unsafe_id_is_a_file_named_by_its_entry(tmp_path, call_id):
     folder = tmp_path / "inner"
-    assert mirror(log_of(odd), folder) == [folder / "entry-2.json"]
+    assert mirror(log_of(call_id), folder) == [folder / "entry-2.json"]
     assert [path.name for path in tmp_path.rglob("*")] == ["inner", "entry-2.json"]
-    assert json.loads((folder / "entry-2.json").read_bytes())["call"] == odd
+    assert json.loads((folder / "entry-2.json").read_bytes())["call"] == call_id
 
 
 def test_reused_ids_keep_both_results_and_writing_again_changes_nothing(tmp_path):
@@ -81,7 +81,7 @@ def test_reused_ids_keep_both_results_and_writing_again_changes_nothing(tmp_path
     assert [json.loads(path.read_bytes())["entry"] for path in written] == [2, 4, 6, 8]
 
 
-def test_a_link_in_the_folder_is_not_written_through(tmp_path):
+def test_nothing_is_written_through_a_symbolic_link(tmp_path):
     folder, outside = tmp_path / "in", tmp_path / "outside"
     folder.mkdir()
     outside.write_text("mine")
@@ -93,7 +93,7 @@ def test_a_link_in_the_folder_is_not_written_through(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_parts_and_odd_texts_survive_and_what_is_hidden_is_left_out(tmp_path):
+def test_parts_and_control_characters_are_kept_and_hidden_results_are_left_out(tmp_path):
     parts = (Text("see \ud800\x00"), image())
     log = Entries(
         talk(

@@ -1,4 +1,4 @@
-"""One way to name a part of a log, and nothing else gets through it."""
+"""References: one form names a part of a log, and nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from transom import texts
 from transom.core.plan import entry_ref
 from transom.errors import InvalidSetting
-from transom.readback import Reference, parse
-from transom.readback.references import within
+from transom.readback import Reference, parse_reference
+from transom.readback.references import resolve
 from transom.testing.builders import talk
 from transom.testing.fakes import Entries
 
@@ -19,33 +19,33 @@ PARTS = st.tuples(st.sampled_from(["text", "args", "image", "file", "reasoning",
 
 
 @given(NUMBERS, st.none() | PARTS)
-def test_what_a_reference_says_is_read_back_as_the_same(number, part):
+def test_a_reference_and_its_text_are_the_same(number, part):
     reference = Reference(number, number, part)
-    assert parse(str(reference)) == parse(f"[{reference}]") == reference
+    assert parse_reference(str(reference)) == parse_reference(f"[{reference}]") == reference
 
 
 @given(NUMBERS, NUMBERS)
-def test_ranges_too(a, b):
+def test_a_range_and_its_text_are_the_same(a, b):
     reference = Reference(min(a, b), max(a, b))
-    assert parse(str(reference)) == reference
+    assert parse_reference(str(reference)) == reference
 
 
-def test_what_markers_name_can_be_asked_for():
-    assert parse(entry_ref(412)) == Reference(412, 412)
-    assert parse(texts.bare(entry_ref(412))) == Reference(412, 412)
-    assert parse(texts.bare(f"{entry_ref(3)} to {entry_ref(9)}")) == Reference(3, 9)
-    assert parse("Entries 3–9") == parse("entry 3 - 9") == Reference(3, 9)
-    assert parse("entry 5 text[2]") == Reference(5, 5, ("text", 2))
+def test_the_text_of_a_marker_is_a_reference():
+    assert parse_reference(entry_ref(412)) == Reference(412, 412)
+    assert parse_reference(texts.bare(entry_ref(412))) == Reference(412, 412)
+    assert parse_reference(texts.bare(f"{entry_ref(3)} to {entry_ref(9)}")) == Reference(3, 9)
+    assert parse_reference("Entries 3–9") == parse_reference("entry 3 - 9") == Reference(3, 9)
+    assert parse_reference("entry 5 text[2]") == Reference(5, 5, ("text", 2))
 
 
 def test_the_number_alone_is_enough():
-    assert parse("412") == parse("[412]") == Reference(412, 412)
-    assert parse("3-9") == parse("3 to 9") == Reference(3, 9)
-    assert parse("5 text 2") == Reference(5, 5, ("text", 2))
+    assert parse_reference("412") == parse_reference("[412]") == Reference(412, 412)
+    assert parse_reference("3-9") == parse_reference("3 to 9") == Reference(3, 9)
+    assert parse_reference("5 text 2") == Reference(5, 5, ("text", 2))
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "text",
     [
         "",
         "entry",
@@ -72,17 +72,17 @@ def test_the_number_alone_is_enough():
         "entry 4 \ud800",
     ],
 )
-def test_what_is_no_reference_is_told_in_one_short_line(odd):
-    with pytest.raises(InvalidSetting) as refused:
-        parse(odd)
-    assert str(refused.value).isprintable()
-    assert len(str(refused.value)) < 1_500
+def test_any_other_text_raises_one_short_line(text):
+    with pytest.raises(InvalidSetting) as error:
+        parse_reference(text)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 1_500
 
 
-def test_a_range_ends_with_the_log_and_begins_in_it():
+def test_a_range_is_limited_to_the_log():
     log = Entries(talk("a", "b", "c"))
-    assert within(log, "entries 1-500") == Reference(1, 2)
+    assert resolve(log, "entries 1-500") == Reference(1, 2)
     with pytest.raises(InvalidSetting, match="there is no entry 3 in this log: its entries are 0 to 2"):
-        within(log, "entry 3")
+        resolve(log, "entry 3")
     with pytest.raises(InvalidSetting, match="it is empty"):
-        within(Entries(), "entry 0")
+        resolve(Entries(), "entry 0")

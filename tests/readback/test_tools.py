@@ -1,4 +1,4 @@
-"""What a model can call, and that nothing it sends breaks anything."""
+"""The readback tools: their schemas, their answers, and that nothing a model sends raises an exception."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_each_tool_is_described_once():
         parameters = tool.parameters
         assert parameters["type"] == "object"
         assert set(parameters["required"]) <= set(parameters["properties"])
-        assert all(told["description"] for told in parameters["properties"].values())
+        assert all(field["description"] for field in parameters["properties"].values())
         assert "anyOf" not in json.dumps(tool.schema())
     assert WordCounter().count(json.dumps([tool.schema() for tool in TOOLS])) < 1_000
 
 
-def test_the_three_answer():
+def test_each_tool_answers():
     assert answer(LOG, "transom_read", '{"ref": "entry 2"}') == (
         "[entry 2, tool sh: lines 1 to 2 of 2]\nsrc\ntests [entry 0] \x1b[2J"
     )
@@ -57,7 +57,7 @@ def test_the_three_answer():
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "error"),
     [
         ("transom_read", "{", "cannot be read"),
         ("transom_read", "[1, 2]", "Expected `object`, got `array`"),
@@ -83,10 +83,10 @@ def test_the_three_answer():
         ("x" * 100_000, "{}", "there is no tool"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(name, arguments, said):
+def test_an_error_is_returned_as_one_line(name, arguments, error):
     text = answer(LOG, name, arguments)
     assert text.startswith("[error: ")
-    assert said in text
+    assert error in text
     assert text.isprintable()
     assert len(text) < 1_000
 
@@ -114,9 +114,9 @@ BIG = ("x" * 1_000_000, "\n" * 1_000_000, "汉字" * 500_000, "\x00\u202e" * 500
 
 
 @pytest.mark.parametrize("text", BIG, ids=range(len(BIG)))
-@pytest.mark.parametrize("most", [1_000, 20_000])
-def test_answers_are_bounded_and_take_linear_time(text, most):
-    def asked(text):
+@pytest.mark.parametrize("max_bytes", [1_000, 20_000])
+def test_answers_are_bounded_and_take_linear_time(text, max_bytes):
+    def seconds(text):
         log = Entries(talk("go", call("sh"), result(text)))
         begin = time.process_time()
         for name, arguments in (
@@ -125,20 +125,22 @@ def test_answers_are_bounded_and_take_linear_time(text, most):
             ("transom_grep", '{"pattern": "$", "limit": 500, "context": 10}'),
             ("transom_list", "{}"),
         ):
-            assert len(answer(log, name, arguments, most).encode()) <= most
+            assert len(answer(log, name, arguments, max_bytes).encode()) <= max_bytes
         return time.process_time() - begin
 
-    once, twice = map(min, zip(*((asked(text), asked(text * 2)) for _ in range(4)), strict=True))  # in the same minutes
+    once, twice = map(
+        min, zip(*((seconds(text), seconds(text * 2)) for _ in range(4)), strict=True)
+    )  # both at the same time, so that a busy machine slows both
     assert twice <= 3 * max(once, 0.03)
     assert twice < 2
 
 
-def test_an_answer_shrinks_with_the_window():
+def test_the_bound_of_an_answer_follows_the_budget():
     assert bound(Budget(context=128_000)) == 20_000
     assert bound(Budget(context=8_000)) == 4_000
 
 
-def test_a_list_goes_on_where_it_stopped():
+def test_a_list_continues_where_it_stopped():
     log = Entries(talk(*[f"message {n}" for n in range(120)]))
     first, seen = 0, []
     while first is not None:
@@ -151,32 +153,32 @@ def test_a_list_goes_on_where_it_stopped():
 
 
 def test_a_model_that_follows_a_marker_gets_the_whole():
-    """A result is clipped, read back page by page, and none of the pages is clipped again."""
+    """A result is trimmed and then read back page by page. No page is trimmed again."""
     budget = Budget(context=8_000)
     conv = Conversation.open("memory:", "loop", budget=budget, counter=WordCounter(), clock=FakeClock())
     whole = "\n".join(f"row {n}: {'data ' * 6}" for n in range(600))
     conv.user("read it")
     conv.window(tools=list(TOOLS))
-    conv.observe(asks("a", "cat", {}))
+    conv.observe(assistant_call("a", "cat", {}))
     entry = conv.tool_result("a", whole)
-    shown = str(conv.window().openai())
-    assert f"whole in entry {entry}]" in shown
-    arguments, got = {"ref": f"entry {entry}", "lines": 10_000}, []
+    rendered = str(conv.window().openai())
+    assert f"whole in entry {entry}]" in rendered
+    arguments, texts = {"ref": f"entry {entry}", "lines": 10_000}, []
     for turn in range(50):
-        conv.observe(asks(f"c{turn}", "transom_read", arguments))
+        conv.observe(assistant_call(f"c{turn}", "transom_read", arguments))
         page = answer(conv.log, "transom_read", json.dumps(arguments), bound(budget))
         conv.tool_result(f"c{turn}", page)
         assert conv.window().openai()[-1]["content"] == page
         head, _, text = page.partition("\n")
-        got.append(text)
+        texts.append(text)
         if "next page" not in head:
             break
         start = head.rpartition("start ")[2].removesuffix("]")
         arguments = {"ref": f"entry {entry}", "start": int(start), "lines": 10_000}
-    assert "\n".join(got) == whole
+    assert "\n".join(texts) == whole
 
 
-def asks(label, name, arguments):
+def assistant_call(label, name, arguments):
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": label, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}

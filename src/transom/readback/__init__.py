@@ -1,10 +1,27 @@
-"""Reading back what the log holds and a window does not show: read, grep, list; as functions and as a model's tools."""
+"""Reading back what the log holds and a window does not: read, search and list, as functions and as tools of a model.
 
-from transom.readback.entry_list import list_entries
-from transom.readback.matches import Found, grep
+`read`, `grep` and `list_entries` take a log and return a bounded answer; `str(answer)` is its text. `TOOLS` are the
+same three as tools for a model, and `answer` answers a call of one of them.
+"""
+
+from transom.readback.entry_list import EntryList, list_entries
+from transom.readback.matches import GrepResult, grep
 from transom.readback.mirror import mirror
 from transom.readback.pages import Page, read
-from transom.readback.references import Reference, parse
+from transom.readback.references import Reference, parse_reference
 from transom.readback.tools import TOOLS, answer, bound
 
-__all__ = ["TOOLS", "Found", "Page", "Reference", "answer", "bound", "grep", "list_entries", "mirror", "parse", "read"]
+__all__ = [
+    "TOOLS",
+    "EntryList",
+    "GrepResult",
+    "Page",
+    "Reference",
+    "answer",
+    "bound",
+    "grep",
+    "list_entries",
+    "mirror",
+    "parse_reference",
+    "read",
+]

@@ -1,7 +1,8 @@
-"""What there is to read in an entry, as one text of lines.
+"""The text of an entry that can be read back.
 
-An entry of one text is that text, byte for byte. Where there are several parts each stands under a line that names it,
-in the words of a reference: `[text 0]`, `[args 1 of sh]`. Media have no text; their line says what they are.
+An entry with one text part is that text, byte for byte. An entry with several parts is a text in which each part
+follows a line that names it as a reference does: `[text 0]`, `[args 1 of sh]`. Media have no text: their line says what
+they are.
 """
 
 from __future__ import annotations
@@ -19,20 +20,23 @@ from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.references import Reference
 
-LOOK_BACK = 256
-"""Entries that are looked at for the call of a result; it stands just before it, or the result is a stray one."""
+CALL_SEARCH = 256
+"""How many entries before a result are searched for its call. Usually the call is the entry just before it."""
 
 
-class Piece(NamedTuple):
-    """One part to read: where it is, if it has an address, the line that names it, and its text (None: media)."""
+class ReadablePart(NamedTuple):
+    """One part of an entry: its address if it has one, the title that names it, and its text (None for media)."""
 
-    part: Address | None
+    address: Address | None
     title: str
     text: str | None
 
 
-class Source(NamedTuple):
-    """An entry that can be read: what it is, the tool whose answer it is, and the part that was asked for."""
+class ReadableEntry(NamedTuple):
+    """An entry with something to read. `role`: what it is; `tool`: for a result, the tool that it is from.
+
+    `reference` names the entry, or the one part of it that is to be read.
+    """
 
     entry: Entry
     role: str
@@ -40,70 +44,79 @@ class Source(NamedTuple):
     reference: Reference
 
     def text(self) -> str:
-        """All there is to read, lone surrogates replaced. Raises InvalidSetting if there is no such part."""
-        part = self.reference.part
-        found = [piece for piece in pieces(self.entry.body) if part in {None, piece.part}]
-        if not found:
-            there = ", ".join(f"{each.part[0]} {each.part[1]}" for each in pieces(self.entry.body) if each.part)
-            raise InvalidSetting(f"there is no {self.reference}: it has {there[:400] or 'no parts'}")
-        first = found[0]
-        if len(found) == 1 and first.text is not None and (part or not first.part or first.part[0] == "text"):
+        """The whole text, with lone surrogates replaced. Raises InvalidSetting if the entry has no such part."""
+        address = self.reference.part
+        parts = [part for part in readable_parts(self.entry.body) if address in {None, part.address}]
+        if not parts:
+            addresses = (part.address for part in readable_parts(self.entry.body))
+            names = ", ".join(f"{kind} {index}" for kind, index in filter(None, addresses))
+            raise InvalidSetting(f"there is no {self.reference}: it has {names[:400] or 'no parts'}")
+        first = parts[0]
+        is_bare = address is not None or first.address is None or first.address[0] == "text"
+        if len(parts) == 1 and first.text is not None and is_bare:
             return replace_surrogates(first.text)
-        lines = (f"[{piece.title}]" if piece.text is None else f"[{piece.title}]\n{piece.text}" for piece in found)
-        return replace_surrogates("\n".join(lines))
+        return replace_surrogates("\n".join(map(_under_its_title, parts)))
 
 
-def sources(log: Log, wanted: Reference, *, hidden: bool) -> Iterator[Source]:
-    """What can be read of a reference: facts, heads and folds; with `hidden` also what is kept for people alone."""
-    for seq in range(wanted.first, wanted.last + 1):
+def _under_its_title(part: ReadablePart) -> str:
+    return f"[{part.title}]" if part.text is None else f"[{part.title}]\n{part.text}"
+
+
+def readable_entries(log: Log, reference: Reference, *, include_hidden: bool) -> Iterator[ReadableEntry]:
+    """The entries of a reference that have something to read: facts, heads and folds.
+
+    `include_hidden`: also the entries that are kept out of context, and so are for people only.
+    """
+    for seq in range(reference.first, reference.last + 1):
         entry = log[seq]
         body = entry.body
-        if (hidden or not is_hidden(entry)) and any(pieces(body)):
+        if (include_hidden or not is_hidden(entry)) and any(readable_parts(body)):
             role = m.role_of(body) if isinstance(body, m.Fact) else type(body).__name__.lower()
-            yield Source(entry, role, tool_of(log, entry), Reference(seq, seq, wanted.part))
+            yield ReadableEntry(entry, role, tool_of(log, entry), Reference(seq, seq, reference.part))
 
 
 def is_hidden(entry: Entry) -> bool:
-    """Kept for people, never for the model."""
+    """Whether an entry is kept out of context: no model ever reads it."""
     return entry.meta is not None and not entry.meta.include_in_context
 
 
-def pieces(body: Body) -> Iterator[Piece]:
-    """The parts of an entry. Of edits only a fold's text is there to read, of traces nothing."""
+def readable_parts(body: Body) -> Iterator[ReadablePart]:
+    """The parts of an entry. Of the edits only a fold has one, its text; traces have none."""
     if isinstance(body, Fold):
-        yield Piece(None, "fold", body.text)
+        yield ReadablePart(None, "fold", body.text)
     elif isinstance(body, m.Head):
         for message in body.messages:
-            yield from (Piece(None, message.role, piece.text) for piece in pieces(message) if piece.text)
+            parts = readable_parts(message)
+            yield from (ReadablePart(None, message.role, part.text) for part in parts if part.text)
     elif isinstance(body, m.Fact):
         for address, part in m.addressed_parts(body):
-            yield _piece(address, part)
+            yield _readable_part(address, part)
         if own := m.own_text(body) or getattr(body, "text", ""):
-            yield Piece(None, m.role_of(body), own)
+            yield ReadablePart(None, m.role_of(body), own)
         for key in SENT_EXTRAS:
             for text in m.strings_in((body.extra or {}).get(key)):
-                yield Piece(None, key, text)
+                yield ReadablePart(None, key, text)
 
 
-def _piece(address: Address, part: m.Addressed) -> Piece:
+def _readable_part(address: Address, part: m.Addressed) -> ReadablePart:
     title = f"{address[0]} {address[1]}"
     if isinstance(part, (m.Text, m.Reasoning)):
-        return Piece(address, title, part.text)
+        return ReadablePart(address, title, part.text)
     if isinstance(part, m.Call):
-        return Piece(address, f"{title} of {escaped(part.name)[:80]}", part.args)
+        return ReadablePart(address, f"{title} of {escaped(part.name)[:80]}", part.args)
     if isinstance(part, m.Media):
-        return Piece(address, f"{title}: {part_bytes(part):,} bytes, not text", None)
-    return Piece(address, title, plain(part.raw).decode("utf-8"))
+        return ReadablePart(address, f"{title}: {part_bytes(part):,} bytes, not text", None)
+    return ReadablePart(address, title, plain(part.raw).decode("utf-8"))
 
 
 def tool_of(log: Log, entry: Entry) -> str:
-    """The tool that a result comes from, or nothing if its call is not to be found just before it."""
+    """The name of the tool that a result is from; empty if its call is not among the entries just before it."""
     result = entry.body
     if not isinstance(result, m.ToolResult):
         return ""
     if entry.meta is not None and entry.meta.tool_name:
         return entry.meta.tool_name
-    for seq in range(entry.seq - 1, max(-1, entry.seq - 1 - LOOK_BACK), -1):
+    for seq in range(entry.seq - 1, max(-1, entry.seq - 1 - CALL_SEARCH), -1):
         turn = log[seq].body
         for call in turn.calls if isinstance(turn, m.Assistant) else ():
             if call.id == result.call:
@@ -112,7 +125,8 @@ def tool_of(log: Log, entry: Entry) -> str:
 
 
 def escaped(text: str) -> str:
-    """A foreign text on one line: what cannot be seen, or would move or recolour what follows, is written out."""
+    """A text from outside on one line. Characters that are invisible, or that would move the cursor or change colours,
+    are written as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,4 +1,4 @@
-"""What a log holds, a line for each entry that can be read."""
+"""A list of the entries that can be read back, one line for each."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
-from transom.readback.content import Source, escaped, pieces, sources
-from transom.readback.pages import ROOM, fitting
-from transom.readback.references import Reference, within
+from transom.readback.content import ReadableEntry, escaped, readable_entries, readable_parts
+from transom.readback.pages import MAX_BYTES, take_fitting
+from transom.readback.references import Reference, resolve
 
-ENTRIES = 50
-WORDS = 80
-"""Characters of an entry's text that its line shows."""
+MAX_ENTRIES = 50
+TEXT_WIDTH = 80
+"""Characters of an entry's text in its line."""
 
 
-class Line(Struct, frozen=True):
-    """An entry: its number, what it is, the tool if it is a result, its tokens if counted, its first words."""
+class EntryLine(Struct, frozen=True):
+    """An entry in a list: its number, its role, the tool if it is a result, its tokens if they were counted, and the
+    beginning of its text."""
 
     entry: int
     role: str
@@ -30,11 +31,12 @@ class Line(Struct, frozen=True):
         return f"entry {self.entry}, {self.role}{tool}{tokens}: {self.text}"
 
 
-class Listing(Struct, frozen=True):
-    """The lines in order; `next` is the number of the entry where to go on, if there was no room for all."""
+class EntryList(Struct, frozen=True):
+    """The lines in order, and how many entries the log has. `next` is the number of the first entry that had no
+    room."""
 
     entries: int
-    lines: tuple[Line, ...]
+    lines: tuple[EntryLine, ...]
     next: int | None = None
 
     def __str__(self) -> str:
@@ -43,29 +45,42 @@ class Listing(Struct, frozen=True):
 
 
 def list_entries(
-    log: Log, first: int = 0, last: int | None = None, limit: int = ENTRIES, room: int = ROOM, *, hidden: bool = False
-) -> Listing:
-    """The entries from `first` to `last` that can be read, at most `limit`.
+    log: Log,
+    first: int = 0,
+    last: int | None = None,
+    limit: int = MAX_ENTRIES,
+    max_bytes: int = MAX_BYTES,
+    *,
+    include_hidden: bool = False,
+) -> EntryList:
+    """List the entries from `first` to `last` that can be read, at most `limit`.
 
     Raises InvalidSetting if there is no entry `first`.
     """
     if not len(log) and first == 0:
-        return Listing(0, ())
-    asked = within(log, Reference(first, len(log) if last is None else max(first, last)))
-    lines, more = fitting(map(_line, sources(log, asked, hidden=hidden)), limit, room)
-    return Listing(len(log), lines, None if more is None else more.entry)
+        return EntryList(0, ())
+    reference = resolve(log, Reference(first, len(log) if last is None else max(first, last)))
+    entries = readable_entries(log, reference, include_hidden=include_hidden)
+    lines, left_over = take_fitting(map(_line, entries), limit, max_bytes)
+    return EntryList(len(log), lines, None if left_over is None else left_over.entry)
 
 
-def _line(source: Source) -> Line:
-    """What an entry says, or else what it calls, on one line."""
-    turn, tokens = source.entry.body, source.entry.tokens
+def _line(readable: ReadableEntry) -> EntryLine:
+    """The text of an entry and the calls that it makes, on one line. Arguments and reasoning are left out."""
+    body, tokens = readable.entry.body, readable.entry.tokens
     texts = [
-        f"[{title}]" if text is None else text[: 4 * WORDS]
-        for part, title, text in pieces(turn)
-        if part is None or part[0] not in {"args", "reasoning"}
+        f"[{part.title}]" if part.text is None else part.text[: 4 * TEXT_WIDTH]
+        for part in readable_parts(body)
+        if part.address is None or part.address[0] not in {"args", "reasoning"}
     ]
-    if isinstance(turn, Assistant) and turn.calls:
-        texts.append("→ " + ", ".join(f"{call.name[:WORDS]}({call.args[: WORDS // 2]})" for call in turn.calls[:5]))
+    if isinstance(body, Assistant) and body.calls:
+        calls = (f"{call.name[:TEXT_WIDTH]}({call.args[: TEXT_WIDTH // 2]})" for call in body.calls[:5])
+        texts.append("→ " + ", ".join(calls))
     line = escaped(" ".join(" ".join(texts).split()))
-    shown = line if len(line) <= WORDS else line[: WORDS - 1] + "…"
-    return Line(source.entry.seq, source.role, escaped(source.tool)[:WORDS], sum(tokens) if tokens else None, shown)
+    return EntryLine(
+        entry=readable.entry.seq,
+        role=readable.role,
+        tool=escaped(readable.tool)[:TEXT_WIDTH],
+        tokens=sum(tokens) if tokens else None,
+        text=line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…",
+    )

@@ -1,7 +1,7 @@
-"""Looking for a pattern in a whole log, or in a part of it. What comes back is bounded, a line for each match.
+"""Search a whole log, or a part of it, for a pattern. The answer is bounded: one line for each match.
 
-Foreign text is escaped here: a match is shown to be found, and no content of it can look like the next match. What
-the read-back tools asked and answered is passed over unless it is named: it only repeats what stands elsewhere.
+Text from outside is escaped, so that no content of a match can look like the next match. Calls of the readback tools
+and their results are left out unless the reference names them: they only repeat what other entries hold.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant
-from transom.readback.content import Source, escaped, sources
-from transom.readback.pages import ROOM, Start, fitting, place
-from transom.readback.patterns import Pattern, compiled, hits
-from transom.readback.references import Reference, within
+from transom.readback.content import ReadableEntry, escaped, readable_entries
+from transom.readback.pages import MAX_BYTES, Start, line_offset, take_fitting
+from transom.readback.patterns import Pattern, compile_pattern, matching_lines
+from transom.readback.references import Reference, resolve
 from transom.texts import READ_BACK
 
-MATCHES = 50
-CONTEXT = 10
+MAX_MATCHES = 50
+MAX_CONTEXT = 10
 """The most lines before and after a match."""
-WIDTH = 500
-"""Characters of a line that are shown; of a longer one those around the match."""
+LINE_WIDTH = 500
+"""Characters of a line in the answer. Of a longer line the part around the match is taken."""
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A line that matches, escaped, with the lines around it; `column` is the character the match begins at."""
+    """A line that matches, escaped, with the lines around it. `column` is the character at which the match begins."""
 
     entry: int
     reference: str
@@ -38,13 +38,14 @@ class Match(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         lines = [*self.before, self.text, *self.after]
-        at = range(self.line - len(self.before), self.line + 1 + len(self.after))
-        marks = (": " if n == self.line else "-  " for n in at)
-        return "\n".join(f"{self.reference}:{n}{mark}{text}" for n, mark, text in zip(at, marks, lines, strict=True))
+        numbers = range(self.line - len(self.before), self.line + 1 + len(self.after))
+        marks = (": " if number == self.line else "-  " for number in numbers)
+        rows = zip(numbers, marks, lines, strict=True)
+        return "\n".join(f"{self.reference}:{number}{mark}{text}" for number, mark, text in rows)
 
 
-class Found(Struct, frozen=True):
-    """The matches in order; `next` is where to look on, if there was no room for all."""
+class GrepResult(Struct, frozen=True):
+    """The matches in order. `next` is where to continue, if there was no room for all."""
 
     reference: str
     matches: tuple[Match, ...]
@@ -54,9 +55,11 @@ class Found(Struct, frozen=True):
         where = f" in {self.reference}" if self.reference else ""
         more = f"; more: {self.next}" if self.next is not None else ""
         lines = "line" if len(self.matches) == 1 else "lines"
-        head = f"[{len(self.matches):,} matching {lines}{where}{more}]"
-        between = "\n--\n" if any(match.before or match.after for match in self.matches) else "\n"
-        return "\n".join([head, between.join(map(str, self.matches))]) if self.matches else head
+        header = f"[{len(self.matches):,} matching {lines}{where}{more}]"
+        if not self.matches:
+            return header
+        separator = "\n--\n" if any(match.before or match.after for match in self.matches) else "\n"
+        return f"{header}\n{separator.join(map(str, self.matches))}"
 
 
 def grep(
@@ -64,61 +67,65 @@ def grep(
     pattern: str,
     reference: Reference | str | None = None,
     start: int = 1,
-    limit: int = MATCHES,
+    limit: int = MAX_MATCHES,
     context: int = 0,
-    room: int = ROOM,
+    max_bytes: int = MAX_BYTES,
     *,
-    hidden: bool = False,
-) -> Found:
-    """The first `limit` lines of the whole log, or of what `reference` names, that match, in time linear in the text.
+    include_hidden: bool = False,
+) -> GrepResult:
+    """The first `limit` lines that match, in the whole log or in what `reference` names. Time is linear in the text.
 
-    `pattern` is in RE2's syntax and matches within a line; `start` is the line of the first entry to begin at;
-    `context` how many lines around each match to show. Raises InvalidSetting for a pattern that does not compile.
+    `pattern` has the syntax of RE2 and matches within a line. `start` is the line of the first entry to begin at.
+    `context` is the number of lines to return around each match. Raises InvalidSetting for a pattern that does not
+    compile.
     """
-    wanted = compiled(pattern)
+    compiled = compile_pattern(pattern)
     if not len(log) and reference is None:
-        return Found("", ())
-    where = within(log, reference or Reference(0, len(log) - 1))
+        return GrepResult("", ())
+    where = resolve(log, reference or Reference(0, len(log) - 1))
+    context = min(context, MAX_CONTEXT)
     found = (
         match
-        for source in sources(log, where, hidden=hidden)
-        if where.first == where.last or not _echoes(source)
-        for match in _matches(source, wanted, start if source.entry.seq == where.first else 1, min(context, CONTEXT))
+        for readable in readable_entries(log, where, include_hidden=include_hidden)
+        if where.first == where.last or not _is_readback(readable)
+        for match in _matches(readable, compiled, start if readable.entry.seq == where.first else 1, context)
     )
-    matches, more = fitting(found, limit, room)
-    go_on = None if more is None else Start(str(where.onwards(more.entry)), more.line)
-    return Found(str(where), matches, go_on)
+    matches, left_over = take_fitting(found, limit, max_bytes)
+    next_start = None if left_over is None else Start(str(where.starting_at(left_over.entry)), left_over.line)
+    return GrepResult(str(where), matches, next_start)
 
 
-def _echoes(source: Source) -> bool:
-    """Asks the read-back tools for something, or is what they answered."""
-    turn = source.entry.body
-    called = {call.name for call in turn.calls} if isinstance(turn, Assistant) else {source.tool}
-    return bool(called) and called <= READ_BACK
+def _is_readback(readable: ReadableEntry) -> bool:
+    """Whether an entry only calls readback tools, or is the result of one."""
+    turn = readable.entry.body
+    tools = {call.name for call in turn.calls} if isinstance(turn, Assistant) else {readable.tool}
+    return bool(tools) and tools <= READ_BACK
 
 
-def _matches(source: Source, pattern: Pattern, start: int, context: int) -> Iterator[Match]:
-    text = source.text()
-    data, begin = text.encode("utf-8"), len(text[: place(text, start, source.reference)].encode("utf-8"))
+def _matches(readable: ReadableEntry, pattern: Pattern, start: int, context: int) -> Iterator[Match]:
+    text = readable.text()
+    data = text.encode("utf-8")
+    begin = len(text[: line_offset(text, start, readable.reference)].encode("utf-8"))
     lines: list[bytes] = []
-    for hit in hits(data, pattern, start, begin):
+    for found in matching_lines(data, pattern, start, begin):
         lines = lines or data.split(b"\n")
-        line, at = lines[hit.line - 1], hit.at - hit.begin
+        line, offset = lines[found.line - 1], found.match_begin - found.begin
         yield Match(
-            entry=source.entry.seq,
-            reference=str(source.reference),
-            line=hit.line,
-            column=len(line[:at].decode("utf-8", "ignore")) + 1,
-            text=_shown(line, at),
-            before=tuple(map(_shown, lines[max(0, hit.line - 1 - context) : hit.line - 1])),
-            after=tuple(map(_shown, lines[hit.line : hit.line + context])),
+            entry=readable.entry.seq,
+            reference=str(readable.reference),
+            line=found.line,
+            column=len(line[:offset].decode("utf-8", "ignore")) + 1,
+            text=_shortened(line, offset),
+            before=tuple(map(_shortened, lines[max(0, found.line - 1 - context) : found.line - 1])),
+            after=tuple(map(_shortened, lines[found.line : found.line + context])),
         )
 
 
-def _shown(line: bytes, at: int = 0) -> str:
-    """A line, escaped; of a long one what stands around a place in it."""
-    left = line[max(0, at - 4 * WIDTH) : at].decode("utf-8", "ignore")
-    right = line[at : at + 4 * WIDTH].decode("utf-8", "ignore")[: WIDTH - min(len(left), WIDTH // 3)]
-    left = left[max(0, len(left) + len(right) - WIDTH) :]
-    cut = at > len(left.encode()), at + len(right.encode()) < len(line)
-    return "…" * cut[0] + escaped((left + right).removesuffix("\r")) + "…" * cut[1]
+def _shortened(line: bytes, offset: int = 0) -> str:
+    """A line, escaped. Of a long line only the part around `offset` is taken."""
+    left = line[max(0, offset - 4 * LINE_WIDTH) : offset].decode("utf-8", "ignore")
+    right = line[offset : offset + 4 * LINE_WIDTH].decode("utf-8", "ignore")
+    right = right[: LINE_WIDTH - min(len(left), LINE_WIDTH // 3)]
+    left = left[max(0, len(left) + len(right) - LINE_WIDTH) :]
+    cut_before, cut_after = offset > len(left.encode()), offset + len(right.encode()) < len(line)
+    return "…" * cut_before + escaped((left + right).removesuffix("\r")) + "…" * cut_after

@@ -1,8 +1,9 @@
-"""Reading a log back, a page at a time.
+"""Read entries of a log, one page at a time.
 
-A page is bounded in lines and in room: a character costs its UTF-8 bytes, so that no tokenizer makes more tokens of a
-page than it has room. What it shows is the text as it was, control characters and all: only so is it worth reading.
-Its first line, which no content can come before, says what it is, how much of it, and where the next page begins.
+A page is bounded in lines and in UTF-8 bytes. A text never has more tokens than bytes, so the bound holds for every
+tokenizer. The text of a page is exact, control characters included: a page is only useful if it is what was logged. The
+first line of a page comes before all content. It names the entry, how much of it the page has, and where the next page
+begins.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.errors import InvalidSetting
-from transom.readback.content import Source, escaped, sources
-from transom.readback.references import Reference, within
+from transom.readback.content import ReadableEntry, escaped, readable_entries
+from transom.readback.references import Reference, resolve
 
-LINES = 200
-ROOM = 20_000
-"""What a page has at most, if nothing else is asked for."""
-LEAST = 200
-"""Bytes of text that a page has room for in any case."""
+MAX_LINES = 200
+MAX_BYTES = 20_000
+"""The bounds of a page, if the caller gives none."""
+MIN_BYTES = 200
+"""Bytes of text for which a page has room, whatever the caller's bound."""
 
-_Shown = TypeVar("_Shown")
+_Item = TypeVar("_Item")
 
 
 class Start(Struct, frozen=True):
-    """Where a page begins: a line of the first entry, counted from 1, and a character of it."""
+    """Where a page begins: a line of the first entry, counted from 1, and a character of that line."""
 
     reference: str
     line: int = 1
@@ -39,8 +40,8 @@ class Start(Struct, frozen=True):
 
 
 class Extract(Struct, frozen=True):
-    """Lines `first` to `last` of the `lines` of one entry; `column` the character it begins at, `cut` its last line
-    goes on."""
+    """Lines `first` to `last` of one entry that has `lines` lines. `column` is the character at which the first line
+    begins. `cut`: the last line continues after the extract."""
 
     reference: str
     role: str
@@ -53,7 +54,7 @@ class Extract(Struct, frozen=True):
     cut: bool = False
 
     def __str__(self) -> str:
-        """The line that stands over it, without brackets."""
+        """The line above the extract, without its brackets."""
         name = f"{self.reference}, {self.role}" + (f" {escaped(self.tool)[:80]}" if self.tool else "")
         which = f"line {self.first:,}" if self.first == self.last else f"lines {self.first:,} to {self.last:,}"
         part = f" from character {self.column:,}" if self.column > 1 else ""
@@ -62,18 +63,18 @@ class Extract(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What was asked for, as far as there was room; `next` is where it goes on."""
+    """What a reference names, as far as there was room. `next` is where the next page begins."""
 
     reference: str
     extracts: tuple[Extract, ...]
     next: Start | None = None
 
     def __str__(self) -> str:
-        go_on = f"; next page: {self.next}" if self.next is not None else ""
+        next_page = f"; next page: {self.next}" if self.next is not None else ""
         if len(self.extracts) == 1 and self.extracts[0].reference == self.reference:
-            return f"[{self.extracts[0]}{go_on}]\n{self.extracts[0].text}"
-        bodies = [f"[{extract}]\n{extract.text}" for extract in self.extracts]
-        return "\n".join([f"[{self.reference}: {len(bodies):,} shown{go_on}]", *bodies])
+            return f"[{self.extracts[0]}{next_page}]\n{self.extracts[0].text}"
+        texts = [f"[{extract}]\n{extract.text}" for extract in self.extracts]
+        return "\n".join([f"[{self.reference}: {len(texts):,} shown{next_page}]", *texts])
 
 
 def read(
@@ -81,81 +82,93 @@ def read(
     reference: Reference | str,
     start: int = 1,
     column: int = 1,
-    lines: int = LINES,
-    room: int = ROOM,
+    lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
     *,
-    hidden: bool = False,
+    include_hidden: bool = False,
 ) -> Page:
-    """A page of an entry, a part of one, or a range of entries, from line `start` of the first, at most `lines` lines.
+    """A page of an entry, of a part of one, or of a range of entries, with at most `lines` lines.
 
-    `room`: bytes of text it may have. Raises InvalidSetting for a reference or a place that is not there.
+    The page begins at line `start` of the first entry. `max_bytes` bounds its text. Raises InvalidSetting for a
+    reference, a line or a character that does not exist.
     """
-    wanted, go_on = within(log, reference), None
+    where, next_start = resolve(log, reference), None
     extracts: list[Extract] = []
-    for source in sources(log, wanted, hidden=hidden):
-        onwards = str(wanted.onwards(source.entry.seq))
-        if extracts and (lines <= 0 or room < LEAST):
-            go_on = Start(onwards)
+    for readable in readable_entries(log, where, include_hidden=include_hidden):
+        rest = str(where.starting_at(readable.entry.seq))
+        if extracts and (lines <= 0 or max_bytes < MIN_BYTES):
+            next_start = Start(rest)
             break
-        taken = _extract(source, start, column, max(1, lines), max(LEAST, room))
-        extracts.append(taken)
-        if taken.cut or taken.last < taken.lines:
-            then = (taken.last, taken.column + len(taken.text)) if taken.cut else (taken.last + 1, 1)
-            go_on = Start(onwards, *then)
+        extract = _extract(readable, start, column, max(1, lines), max(MIN_BYTES, max_bytes))
+        extracts.append(extract)
+        if extract.cut:
+            next_start = Start(rest, extract.last, extract.column + len(extract.text))
             break
-        lines -= taken.last - taken.first + 1
-        room -= len(taken.text.encode()) + len(str(taken))
+        if extract.last < extract.lines:
+            next_start = Start(rest, extract.last + 1)
+            break
+        lines -= extract.last - extract.first + 1
+        max_bytes -= len(extract.text.encode()) + len(str(extract))
         start = column = 1
-    if not extracts and wanted.first == wanted.last:
-        raise InvalidSetting(f"there is nothing to read in {wanted}, which has no text or is kept out of context")
-    return Page(str(wanted), tuple(extracts), go_on)
+    if not extracts and where.first == where.last:
+        raise InvalidSetting(f"there is nothing to read in {where}: it has no text, or is kept out of context")
+    return Page(str(where), tuple(extracts), next_start)
 
 
-def _extract(source: Source, start: int, column: int, lines: int, room: int) -> Extract:
-    """So many lines of a text as there is room for; of a first line that is too long, its first characters."""
-    text = source.text()
-    line = place(text, start, source.reference)
-    begin = line + column - 1
-    if column < 1 or begin > _line_end(text, line):
-        raise InvalidSetting(f"line {start:,} of {source.reference} has no character {column:,}")
+def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_bytes: int) -> Extract:
+    """As many whole lines as the bounds allow. If the first line alone is too long, its first characters."""
+    text = readable.text()
+    line_begin = line_offset(text, start, readable.reference)
+    begin = line_begin + column - 1
+    if column < 1 or begin > _line_end(text, line_begin):
+        raise InvalidSetting(f"line {start:,} of {readable.reference} has no character {column:,}")
     end = _line_end(text, begin)
-    while lines > 1 and end < len(text) and end - begin <= room:
+    while lines > 1 and end < len(text) and end - begin <= max_bytes:
         end, lines = _line_end(text, end + 1), lines - 1
-    shown = prefix(text[begin:end], room)
-    cut = begin + len(shown) < end and text[begin + len(shown)] != "\n"
-    if cut and "\n" in shown:
-        shown, cut = shown.rpartition("\n")[0], False
-    last, total = start + shown.count("\n"), text.count("\n") + 1
-    return Extract(str(source.reference), source.role, source.tool, start, last, total, shown, column, cut)
+    content = utf8_prefix(text[begin:end], max_bytes)
+    cut = begin + len(content) < end and text[begin + len(content)] != "\n"
+    if cut and "\n" in content:
+        content, cut = content.rpartition("\n")[0], False
+    return Extract(
+        reference=str(readable.reference),
+        role=readable.role,
+        tool=readable.tool,
+        first=start,
+        last=start + content.count("\n"),
+        lines=text.count("\n") + 1,
+        text=content,
+        column=column,
+        cut=cut,
+    )
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 
-def place(text: str, line: int, reference: Reference) -> int:
-    """Where a line begins, counted from 1. Raises InvalidSetting if there are not so many."""
-    total, at = text.count("\n") + 1, 0
+def line_offset(text: str, line: int, reference: Reference) -> int:
+    """Where a line begins; lines are counted from 1. Raises InvalidSetting if the text has no such line."""
+    total, offset = text.count("\n") + 1, 0
     if not 1 <= line <= total:
         raise InvalidSetting(f"{reference} has no line {line:,}: it has {total:,}")
     for _ in range(line - 1):
-        at = text.find("\n", at) + 1
-    return at
+        offset = text.find("\n", offset) + 1
+    return offset
 
 
-def prefix(text: str, room: int) -> str:
-    """The longest beginning that is at most `room` UTF-8 bytes long."""
-    return text[:room].encode("utf-8")[:room].decode("utf-8", "ignore")
+def utf8_prefix(text: str, max_bytes: int) -> str:
+    """The longest beginning of a text that has at most `max_bytes` UTF-8 bytes."""
+    return text[:max_bytes].encode("utf-8")[:max_bytes].decode("utf-8", "ignore")
 
 
-def fitting(items: Iterable[_Shown], limit: int, room: int) -> tuple[tuple[_Shown, ...], _Shown | None]:
-    """As many items as may be and have room, at least one; and the first that is left over."""
-    taken: list[_Shown] = []
-    room = max(LEAST, room)
+def take_fitting(items: Iterable[_Item], limit: int, max_bytes: int) -> tuple[tuple[_Item, ...], _Item | None]:
+    """As many items as fit in both bounds, at least one; and the first item that does not fit."""
+    taken: list[_Item] = []
+    free = max(MIN_BYTES, max_bytes)
     for item in items:
-        room -= len(str(item).encode()) + 1
-        if taken and (len(taken) >= limit or room < 0):
+        free -= len(str(item).encode()) + 1
+        if taken and (len(taken) >= limit or free < 0):
             return tuple(taken), item
         taken.append(item)
     return tuple(taken), None

@@ -1,6 +1,6 @@
-"""Finding a pattern in time that grows with the text alone, whatever the pattern.
+"""Find a pattern in time that is linear in the text, whatever the pattern is.
 
-Python's own regular expressions backtrack, and a pattern comes from a model. RE2 never does.
+Python's own regular expressions backtrack, and a pattern comes from a model. RE2 never backtracks.
 """
 
 from __future__ import annotations
@@ -13,60 +13,60 @@ from typing import Any, NamedTuple
 from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidSetting
 
-LONGEST = 1_000
-"""Characters of the longest pattern."""
-LARGEST = 1_000
-"""Instructions of the largest compiled pattern: one step through all of them is what a byte costs at worst."""
-MEMORY = 1 << 20
+MAX_CHARACTERS = 1_000
+"""The longest pattern."""
+MAX_INSTRUCTIONS = 1_000
+"""The largest compiled pattern. In the worst case each byte of the text costs one step through all instructions."""
+MAX_MEMORY = 1 << 20
 """Bytes that a compiled pattern may use."""
 
 
 class Pattern(NamedTuple):
-    """How to find a pattern, from a place on and within one line."""
+    """A compiled pattern: `search(data, begin)` finds its first match from a position on."""
 
     search: Callable[[bytes, int], re.Match[bytes] | None]
 
 
-class Hit(NamedTuple):
-    """A line that matches: its number from 1, where it stands, and where in it the first match begins."""
+class MatchingLine(NamedTuple):
+    """A line that matches: its number from 1, where it begins and ends, and where its first match begins."""
 
     line: int
     begin: int
     end: int
-    at: int
+    match_begin: int
 
 
-def compiled(pattern: str) -> Pattern:
-    """The pattern, ready to find. Raises InvalidSetting, in one line, for one that is none or is too large."""
+def compile_pattern(pattern: str) -> Pattern:
+    """Compile a pattern. Raises InvalidSetting, with one line, if it is invalid or too large."""
     source = replace_surrogates(pattern)
-    if not source or len(source) > LONGEST:
-        raise InvalidSetting(f"a pattern has 1 to {LONGEST:,} characters, not {len(source):,}")
+    if not source or len(source) > MAX_CHARACTERS:
+        raise InvalidSetting(f"a pattern has 1 to {MAX_CHARACTERS:,} characters, not {len(source):,}")
     if "\n" in source:
-        raise InvalidSetting("a pattern is looked for within each line: it cannot hold a line end")
-    engine: Any = import_module("re2")  # here: only a search pays for loading it
+        raise InvalidSetting("a pattern is searched for within each line: it cannot contain a line end")
+    engine: Any = import_module("re2")  # imported here, so that only a search pays for loading it
     options = engine.Options()
     options.log_errors = False
-    options.never_nl = True  # no match goes on in the next line: so a search ends where its line does
+    options.never_nl = True  # no match continues in the next line, so a search ends where its line ends
     options.never_capture = True
-    options.max_mem = MEMORY
+    options.max_mem = MAX_MEMORY
     try:
-        found = engine.compile("(?m)" + source, options)
+        compiled = engine.compile("(?m)" + source, options)
     except engine.error as problem:
-        why = problem.args[0]
-        said = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
-        hint = "no look-around and no back-references in RE2's syntax"
-        raise InvalidSetting(f"pattern {source[:100]!r}: {said.replace('(?m)', '', 1)[:200]} ({hint})") from None
-    if found.programsize > LARGEST:
-        raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are written out")
-    return Pattern(found.search)
+        argument = problem.args[0]
+        why = argument.decode("utf-8", "replace") if isinstance(argument, bytes) else str(argument)
+        hint = "RE2 has no look-around and no back-references"
+        raise InvalidSetting(f"pattern {source[:100]!r}: {why.replace('(?m)', '', 1)[:200]} ({hint})") from None
+    if compiled.programsize > MAX_INSTRUCTIONS:
+        raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are expanded")
+    return Pattern(compiled.search)
 
 
-def hits(data: bytes, pattern: Pattern, line: int = 1, at: int = 0) -> Iterator[Hit]:
-    """The lines that match, each once, from `line`, which begins at `at`, on. Linear in the data."""
-    while at <= len(data) and (match := pattern.search(data, at)) is not None:
-        begin = data.rfind(b"\n", at, match.start()) + 1 or at
-        end = data.find(b"\n", match.end())
-        end = len(data) if end < 0 else end
-        line += data.count(b"\n", at, begin)
-        yield Hit(line, begin, end, match.start())
-        line, at = line + 1, end + 1
+def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0) -> Iterator[MatchingLine]:
+    """The lines that match, each once. The search starts at `line`, which begins at `begin`. Linear in the data."""
+    while begin <= len(data) and (match := pattern.search(data, begin)) is not None:
+        line_begin = data.rfind(b"\n", begin, match.start()) + 1 or begin
+        line_end = data.find(b"\n", match.end())
+        line_end = len(data) if line_end < 0 else line_end
+        line += data.count(b"\n", begin, line_begin)
+        yield MatchingLine(line, line_begin, line_end, match.start())
+        line, begin = line + 1, line_end + 1

@@ -1,7 +1,7 @@
-"""How a part of a log is named, everywhere: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
+"""How a text names a part of a log: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
 
-These are the words that markers use, so that whoever reads a marker can ask for what it stands for. A reference is two
-numbers and an address; it never becomes a path, a query or code.
+Markers in a window use the same form, so that whoever reads a marker can ask for what it stands for. A reference is two
+numbers and an address. It never becomes a path, a query or code.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from transom.core.log import Log
 from transom.core.message import Address
 from transom.errors import InvalidSetting
 
-_LONGEST = 100
-"""Characters of the longest text that is looked at as a reference."""
+_MAX_CHARACTERS = 100
+"""The longest text that is parsed as a reference."""
 
 FORMS = '"entry 412", a part of it as "entry 412 text 0", or several as "entries 10-20"'
 
@@ -39,35 +39,35 @@ class Reference(Struct, frozen=True):
             return f"entries {self.first}-{self.last}"
         return f"entry {self.first}" + (f" {self.part[0]} {self.part[1]}" if self.part is not None else "")
 
-    def onwards(self, entry: int) -> Reference:
-        """The same, from this entry of the range on."""
+    def starting_at(self, entry: int) -> Reference:
+        """The rest of the range, from this entry on."""
         return Reference(entry, self.last, self.part)
 
 
-def parse(reference: str) -> Reference:
-    """The reference that a text is, in brackets or not. Raises InvalidSetting for what is none.
+def parse_reference(reference: str) -> Reference:
+    """Parse a reference, in brackets or not. Raises InvalidSetting if the text is no reference.
 
-    Whether the log has such an entry is not known here.
+    The log is not looked at: see `resolve`.
     """
-    words = " ".join(reference.split()) if len(reference) <= _LONGEST else ""
-    if words.startswith("[") and words.endswith("]"):
-        words = words[1:-1].strip()
-    if found := _FORM.fullmatch(words):
-        first, last = int(found["first"]), int(found["last"] or found["first"])
-        part = (found["kind"].lower(), int(found["at"] or found["index"])) if found["kind"] else None
+    text = " ".join(reference.split()) if len(reference) <= _MAX_CHARACTERS else ""
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if match := _FORM.fullmatch(text):
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        part = (match["kind"].lower(), int(match["at"] or match["index"])) if match["kind"] else None
         if first == last or (first < last and part is None):
             return Reference(first, last, part)
-    shown = reference if len(reference) <= _LONGEST else reference[: _LONGEST - 1] + "…"
-    raise InvalidSetting(f"reference {shown!r}: must be {FORMS}")
+    shortened = reference if len(reference) <= _MAX_CHARACTERS else reference[: _MAX_CHARACTERS - 1] + "…"
+    raise InvalidSetting(f"reference {shortened!r}: must be {FORMS}")
 
 
-def within(log: Log, reference: Reference | str) -> Reference:
-    """The reference, read if it is a text, if the log reaches so far; a range that ends behind the log ends with it.
+def resolve(log: Log, reference: Reference | str) -> Reference:
+    """The reference with its entries checked against the log. A range that ends after the log ends with the log.
 
-    Raises InvalidSetting.
+    Raises InvalidSetting if the text is no reference, or if the log has no such first entry.
     """
-    wanted = parse(reference) if isinstance(reference, str) else reference
-    if not 0 <= wanted.first < len(log):
-        there = f"its entries are 0 to {len(log) - 1}" if len(log) else "it is empty"
-        raise InvalidSetting(f"there is no entry {wanted.first} in this log: {there}")
-    return Reference(wanted.first, min(wanted.last, len(log) - 1), wanted.part)
+    parsed = parse_reference(reference) if isinstance(reference, str) else reference
+    if not 0 <= parsed.first < len(log):
+        entries = f"its entries are 0 to {len(log) - 1}" if len(log) else "it is empty"
+        raise InvalidSetting(f"there is no entry {parsed.first} in this log: {entries}")
+    return Reference(parsed.first, min(parsed.last, len(log) - 1), parsed.part)
