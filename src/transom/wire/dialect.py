@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.core.unit import Slot, Unit
+from transom.core.unit import Folded, Slot, Unit
 from transom.wire.tools import CHAT, rendered_tools
 from transom.wire.turns import Rendered, without_surrogates
 from transom.wire.validation import Violation
@@ -29,10 +29,17 @@ class Dialect(Struct, frozen=True):
     """One provider API, under the `name` that callers use.
 
     The `parse` methods raise InvalidMessage, which names the place of the error. What a slot renders to depends on that
-    slot alone, so that the messages of an unchanged slot never change.
+    slot alone, so that the messages of an unchanged slot never change. `digest_role`: the role of the message that
+    stands for folded turns, one of `digest_roles`.
     """
 
     name: str
+    digest_role: str = "user"
+
+    @property
+    def digest_roles(self) -> tuple[str, ...]:
+        """The roles that the API allows for a text of ours among the messages."""
+        return ("user",)
 
     # ---- reading
 
@@ -69,12 +76,18 @@ class Dialect(Struct, frozen=True):
         """The messages of a unit, or of a fold: its text, then the units that are pinned out of it."""
         if isinstance(slot, Unit):
             return self.render_unit(slot)
-        text = without_surrogates([self.user_message(slot.text)])
+        text = without_surrogates([self.digest_message(slot)])
         return [*text, *chain.from_iterable(map(self.render_unit, slot.surfaced_units))]
 
     def user_message(self, text: str) -> Rendered:
         """A user message with a text of our own, such as the text of a fold."""
         return Rendered({"role": "user", "content": text})
+
+    def digest_message(self, fold: Folded) -> Rendered:
+        """The message with the text of a fold. A fold that carries required messages is always the user's."""
+        if self.digest_role == "user" or fold.carries:
+            return self.user_message(fold.text)
+        return Rendered({"role": self.digest_role, "content": fold.text})
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
         """The messages of a unit: its head, then the results of its calls in the order they arrived.

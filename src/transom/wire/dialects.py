@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from msgspec.structs import replace
+
 from transom.core.log import Log
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.errors import InvalidSetting
@@ -28,6 +30,16 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
     if not hasattr(dialect, "format_counter"):
         raise InvalidSetting(f"dialect: must be a name or a dialect, not {type(dialect).__name__}")
     return dialect
+
+
+def with_digest_role(dialect: Dialect, role: str) -> Dialect:
+    """The dialect with another role for the text of folds. Raises InvalidSetting for a role that the API has not."""
+    if role == dialect.digest_role:
+        return dialect
+    if role not in dialect.digest_roles:
+        allowed = " or ".join(map(repr, dialect.digest_roles))
+        raise InvalidSetting(f"digest_role: {dialect.name} allows {allowed}, not {str(role)[:40]!r}")
+    return replace(dialect, digest_role=role)
 
 
 def measure_of(log: Log, counter: TokenCounter) -> FormatCounter:

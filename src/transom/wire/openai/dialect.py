@@ -25,6 +25,10 @@ class OpenAIChat(Dialect, frozen=True):
 
     name: str = NAME
 
+    @property
+    def digest_roles(self) -> tuple[str, ...]:
+        return ("user", "developer", "system") if self.name == NAME else ("user",)
+
     def render_head(self, head: Head) -> list[Rendered]:
         messages = [mended(message(adopted(instruction, NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])

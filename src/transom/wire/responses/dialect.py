@@ -36,6 +36,10 @@ class OpenAIResponses(Dialect, frozen=True):
     name: str = NAME
     strict: bool = False
 
+    @property
+    def digest_roles(self) -> tuple[str, ...]:
+        return ("user", "developer", "system") if self.name == NAME else ("user",)
+
     def render_head(self, head: Head) -> list[Rendered]:
         items = [mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)]
         return without_surrogates([Rendered(each) for each in items])
