@@ -53,10 +53,12 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def first(self) -> int:
+        """The key of the first unit here: its own."""
         return self.key
 
     @property
     def last(self) -> int:
+        """The key of the last unit here: its own."""
         return self.key
 
     @property

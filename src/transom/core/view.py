@@ -127,10 +127,12 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def slots(self) -> tuple[Slot, ...]:
+        """The places of the window, in order: units and folds."""
         return self.layout.slots
 
     @property
     def total(self) -> Size:
+        """The size of the window, head and request included; raw tokens."""
         return self.layout.total
 
     @property
@@ -140,62 +142,77 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def head_entry(self) -> Entry | None:
+        """The entry of the head, if there is one."""
         return self.layout.head_entry
 
     @property
     def head_size(self) -> Size:
+        """The size of the head."""
         return self.layout.head_size
 
     @property
     def open_units(self) -> tuple[int, ...]:
+        """The keys of the units whose calls wait for results."""
         return self.calls.open_units
 
     @property
     def synthetic_results(self) -> Mapping[str, tuple[int, int]]:
+        """The labels of calls that were closed by synthetic results, with their places."""
         return self.calls.synthetic_results
 
     @property
     def late_results(self) -> tuple[tuple[int, tuple[int, int]], ...]:
+        """The real results that came after a synthetic one, with the places of their calls, until a note gives them."""
         return self.calls.late_results
 
     @property
     def in_flight(self) -> Entry | None:
+        """The request whose reply has not come yet."""
         return self.prefix.in_flight
 
     @property
     def sent_tokens(self) -> int:
+        """Tokens of the last request."""
         return self.prefix.sent_tokens
 
     @property
     def sent_digest(self) -> str:
+        """The digest of the last request."""
         return self.prefix.sent_digest
 
     @property
     def shared_slots(self) -> int:
+        """How many slots, from the first on, are as the last request had them."""
         return self.prefix.shared_slots
 
     @property
     def first_break(self) -> tuple[int, int, str] | None:
+        """The first change to what the last request had: its slot, the entry, and why."""
         return self.prefix.first_break
 
     @property
     def since_break(self) -> SinceBreak:
+        """Token sums of the requests since the prefix last broke."""
         return self.prefix.since_break
 
     @property
     def calibration(self) -> float:
+        """True tokens a raw token, as the provider has reported them."""
         return self.prefix.calibration
 
     @property
     def first_task(self) -> int | None:
+        """The key of the first user message, if there is one."""
         return self.landmarks.first_task
 
     @property
     def newest_user(self) -> int | None:
+        """The key of the newest user message, if there is one."""
         return self.landmarks.newest_user
 
     @property
     def newest_unit(self) -> int:
+        """The key of the newest unit, without what we added (notes, recalled text, handoffs); -1 if there is none."""
         return self.landmarks.newest_unit
 
     @property

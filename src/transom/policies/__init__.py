@@ -1,10 +1,14 @@
-"""Policies by name. Each is imported when it is first asked for."""
+"""Policies by name, and what a policy of your own needs from them. Each module is loaded at first use.
+
+`DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies; twelve others behave like the systems they are named
+after: `policy_named("codex")`. `LADDER` is the last resort that makes every window fit: give it as `hard`.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import asdict
 
@@ -12,7 +16,10 @@ from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting
 
-__all__ = ["POLICIES", "policy_named"]
+if TYPE_CHECKING:
+    from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
+
+__all__ = ["DEFAULT", "LADDER", "PASSTHROUGH", "POLICIES", "SLIDING", "policy_named"]
 
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
@@ -49,3 +56,9 @@ def _checked(policy: Policy) -> Policy:
 @cache
 def _loaded(name: str) -> Policy:
     return getattr(import_module(f"{__name__}.{POLICIES[name]}"), name.upper())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in {"DEFAULT", "LADDER", "PASSTHROUGH", "SLIDING"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.plain"), name)

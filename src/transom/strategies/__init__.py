@@ -23,6 +23,10 @@ Under pressure, whole units:
 
 Keepers: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (what scores best).
 
+For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
+`Folded`, `KeptUnit`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`; `foldable_runs`,
+`hides_a_unit`, `stays_visible`, `leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`.
+
 The modules are loaded at first use.
 """
 
@@ -32,10 +36,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transom.core.edit import Edit, Fold, Trim
+    from transom.core.policy import KeptUnit, Target
+    from transom.core.unit import Folded, Unit
+    from transom.core.view import View
     from transom.strategies.arrival import Clip, Stub
+    from transom.strategies.candidates import (
+        foldable_runs,
+        hides_a_unit,
+        is_worth_a_batch,
+        is_worth_a_break,
+        leading_slots,
+        may_trim,
+        slots_before_newest,
+        stays_visible,
+        unsent_units,
+    )
     from transom.strategies.clip_turn import ClipTurn
     from transom.strategies.covering_digest import Digest
     from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
+    from transom.strategies.digest.digest_text import visible_texts
     from transom.strategies.elide import DropMedia, Elide
     from transom.strategies.head_tail import HeadTail, Rounds
     from transom.strategies.keepers import KeepTools, KeepUsers
@@ -45,6 +65,9 @@ if TYPE_CHECKING:
     from transom.strategies.reasoning import DropReasoning
     from transom.strategies.rolling_digest import Rolling
     from transom.strategies.stale_results import StubStale
+    from transom.strategies.text.parts import TextPart, result_texts
+    from transom.strategies.text.references import range_reference
+    from transom.texts import disarmed
 
 __all__ = [
     "KEY_STEPS",
@@ -54,12 +77,16 @@ __all__ = [
     "Digest",
     "DropMedia",
     "DropReasoning",
+    "Edit",
     "Elide",
     "ErrorPurge",
+    "Fold",
+    "Folded",
     "HeadTail",
     "KeepKey",
     "KeepTools",
     "KeepUsers",
+    "KeptUnit",
     "KeyMessages",
     "Mask",
     "Omit",
@@ -68,22 +95,59 @@ __all__ = [
     "Stub",
     "StubStale",
     "Superseded",
+    "Target",
+    "TextPart",
+    "Trim",
+    "Unit",
+    "View",
+    "disarmed",
+    "foldable_runs",
+    "hides_a_unit",
+    "is_worth_a_batch",
+    "is_worth_a_break",
+    "leading_slots",
+    "may_trim",
+    "range_reference",
+    "result_texts",
+    "slots_before_newest",
+    "stays_visible",
+    "unsent_units",
+    "visible_texts",
 ]
 
 _MODULES = {
-    "arrival": ("Clip", "Stub"),
-    "clip_turn": ("ClipTurn",),
-    "covering_digest": ("Digest",),
-    "dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
-    "elide": ("DropMedia", "Elide"),
-    "head_tail": ("HeadTail", "Rounds"),
-    "keepers": ("KeepTools", "KeepUsers"),
-    "key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
-    "observation_masking": ("Mask",),
-    "omission": ("Omit",),
-    "reasoning": ("DropReasoning",),
-    "rolling_digest": ("Rolling",),
-    "stale_results": ("StubStale",),
+    "core.edit": ("Edit", "Fold", "Trim"),
+    "core.policy": ("KeptUnit", "Target"),
+    "core.unit": ("Folded", "Unit"),
+    "core.view": ("View",),
+    "strategies.arrival": ("Clip", "Stub"),
+    "strategies.candidates": (
+        "foldable_runs",
+        "hides_a_unit",
+        "is_worth_a_batch",
+        "is_worth_a_break",
+        "leading_slots",
+        "may_trim",
+        "slots_before_newest",
+        "stays_visible",
+        "unsent_units",
+    ),
+    "strategies.clip_turn": ("ClipTurn",),
+    "strategies.covering_digest": ("Digest",),
+    "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
+    "strategies.digest.digest_text": ("visible_texts",),
+    "strategies.elide": ("DropMedia", "Elide"),
+    "strategies.head_tail": ("HeadTail", "Rounds"),
+    "strategies.keepers": ("KeepTools", "KeepUsers"),
+    "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
+    "strategies.observation_masking": ("Mask",),
+    "strategies.omission": ("Omit",),
+    "strategies.reasoning": ("DropReasoning",),
+    "strategies.rolling_digest": ("Rolling",),
+    "strategies.stale_results": ("StubStale",),
+    "strategies.text.parts": ("TextPart", "result_texts"),
+    "strategies.text.references": ("range_reference",),
+    "texts": ("disarmed",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -91,4 +155,4 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return getattr(import_module(f"transom.{_MODULE_OF[name]}"), name)
