@@ -529,4 +529,4 @@ def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
 
 
 def test_the_dialect_is_a_value():
-    assert repr(GEMINI) == "Gemini(name='gemini', sign=True, strict=False)"
+    assert repr(GEMINI) == "Gemini(name='gemini', digest_role='user', sign=True, strict=False)"
