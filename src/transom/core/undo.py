@@ -1,0 +1,48 @@
+"""What `undo` takes back: the last edit in force, and with it everything else that its plan decided."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from transom.core.draft import Draft
+from transom.core.edit import Pin, Undo
+from transom.core.entry import Entry, Sent
+from transom.core.view import View
+
+
+def last_edit(view: View) -> int | None:
+    """The newest fold, trim or pin in force; None if there is none."""
+    live = view.live_edits
+    return live[len(live) - 1] if len(live) else None
+
+
+def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
+    """The entries that take back the last edit; if a plan made it, everything that this plan decided.
+
+    Empty if no edit is in force. A pin that the plan took back is placed again, because an undo cannot be undone.
+    """
+    newest = last_edit(view)
+    if newest is None:
+        return ()
+    plan = view.fetch(newest).plan
+    draft, live = Draft(view, at), view.live_edits
+    first = newest if plan is None else plan
+    for seq in takewhile(lambda seq: seq >= first, (live[at] for at in range(len(live) - 1, -1, -1))):
+        draft.propose(Undo(edit=seq, why=why))
+    for pin in [] if plan is None else _pins_taken_back(view, plan):
+        draft.propose(pin)
+    return tuple(draft.entries)
+
+
+def _pins_taken_back(view: View, plan: int) -> list[Pin]:
+    """The pins that a plan took back. The plan's entries end with its `Sent`."""
+    pins: list[Pin] = []
+    for seq in range(plan, view.length):
+        entry = view.fetch(seq)
+        if isinstance(entry.body, Sent):
+            break
+        if isinstance(entry.body, Undo) and entry.plan == plan:
+            undone = view.fetch(entry.body.edit).body
+            if isinstance(undone, Pin):
+                pins.append(Pin(entry=undone.entry, why=undone.why, implied=undone.implied))
+    return pins
