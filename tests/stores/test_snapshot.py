@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from places import Place
 
+from transom.core.calibration import Calibration
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.message import (
@@ -222,8 +223,8 @@ def _all(slot: Slot) -> list[Unit]:
 
 def test_calibration_survives() -> None:
     view = told(1).view
-    view = replace(view, prefix=replace(view.prefix, calibration=1.37))
-    assert decode_view(encode_view(view), view.log, COUNTER).calibration == 1.37
+    view = replace(view, prefix=replace(view.prefix, calibration=Calibration(1.37, ((9, 1.5),))))
+    assert decode_view(encode_view(view), view.log, COUNTER).prefix.calibration == view.prefix.calibration
 
 
 def test_an_empty_view() -> None:

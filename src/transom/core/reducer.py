@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from transom.core import calibration
 from transom.core.apply_edits import apply_edit
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -132,9 +131,8 @@ def _assistant(builder: Builder, entry: Entry) -> int:
     sent = _answered_request(builder, turn.answers)
     if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
         # (another provider's tokens say nothing about this one's)
-        learned = calibration.learn(builder.prefix.calibration, sent.tokens, turn.usage)
-        if learned != builder.prefix.calibration:
-            builder.prefix = replace(builder.prefix, calibration=learned)
+        learned = builder.prefix.calibration.learn(sent, turn.usage)
+        builder.prefix = replace(builder.prefix, calibration=learned)
     signed = any(thought.bound for thought in turn.reasoning)
     key = _fact(
         builder,

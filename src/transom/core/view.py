@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from transom.core import locate
 from transom.core import refusal as refusals
 from transom.core.append_only import AppendOnly
+from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
 from transom.core.entry import Body, Entry, Meta
 from transom.core.locate import EMPTY, HIDDEN, NOT_SHOWN, STRAY
@@ -67,8 +68,7 @@ class Prefix(Struct, frozen=True):
     first_break: tuple[int, int, str] | None = None
     """The first slot that differs from what was sent, the entry that changed it, and why."""
     since_break: SinceBreak = SinceBreak()
-    calibration: float = 1.0
-    """The provider's tokens for one of ours."""
+    calibration: Calibration = Calibration()
     has_signed: bool = False
     """Some reasoning is bound to the exact prefix it was made on."""
 
@@ -197,8 +197,8 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def calibration(self) -> float:
-        """True tokens a raw token, as the provider has reported them."""
-        return self.prefix.calibration
+        """The provider's tokens for one of ours."""
+        return self.prefix.calibration.ratio
 
     @property
     def first_task(self) -> int | None:

@@ -1,0 +1,53 @@
+"""A ratio goes up at once, and down only where reports cannot be those of the uncached part alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from transom.core.calibration import FLOOR, Calibration
+from transom.core.entry import Sent
+from transom.core.message import Usage
+
+
+def learned(*replies: tuple[int, int, int, int]) -> float:
+    """The ratio after replies: tokens sent, tokens shared with the request before, prompt and cached as reported."""
+    calibration = Calibration()
+    for tokens, shared, prompt, cached in replies:
+        sent = Sent(digest="", limit=10**6, tokens=tokens, messages=1, shared_tokens=shared)
+        calibration = calibration.learn(sent, Usage(prompt=prompt, cached=cached))
+    return calibration.ratio
+
+
+SIZES = [1_000 + 400 * turn for turn in range(20)]
+
+
+def test_dearer_tokens_are_learned_from_the_first_reply() -> None:
+    assert learned((1_000, 0, 1_500, 0)) == pytest.approx(1.1)
+    assert learned(*((size, size - 400, 3 * size, 0) for size in SIZES)) > 1.9
+
+
+def test_who_reports_only_the_uncached_part_teaches_nothing() -> None:
+    assert learned(*((size, size - 400, 400, 0) for size in SIZES)) == 1.0
+    assert learned(*((size, size // 2, size // 2, 0) for size in SIZES)) == 1.0, "not even if the ratio is steady"
+    assert learned((1_000, 0, 1_000, 0), *((size, size - 400, 400, size - 400) for size in SIZES)) == 1.0
+
+
+def test_cheaper_tokens_are_learned_where_reports_agree_and_name_what_was_cached() -> None:
+    ratio = learned(*((size, size - 400, int(0.9 * size), size // 2) for size in SIZES))
+    assert 0.9 <= ratio < 0.91
+
+
+def test_one_size_is_no_evidence() -> None:
+    assert learned(*[(1_000, 600, 900, 500)] * 20) == 1.0
+
+
+def test_reports_that_do_not_agree_are_no_evidence() -> None:
+    assert learned(*((size, 0, int(size * (0.6 + 0.2 * (size % 800 == 200))), 9) for size in SIZES)) == 1.0
+
+
+def test_there_is_a_floor() -> None:
+    assert learned(*((size, 0, size // 2, 0) for size in SIZES)) >= FLOOR
+
+
+def test_no_usage_teaches_nothing() -> None:
+    assert learned((1_000, 0, 0, 0), (0, 0, 10, 0)) == 1.0
