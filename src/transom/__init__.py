@@ -2,22 +2,26 @@
 
 import transom
 
-messages = transom.fit(messages, context=32_000)          # a list in, a valid list within the budget out
+messages = transom.fit(messages, budget=32_000)           # a list in, a valid list within the budget out
 
 with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, system="You book trips.") as conv:
     conv.user("Find me a flight to Lisbon")
-    window = conv.window()                                # valid, in budget, logged
-    conv.observe(client.chat.completions.create(model=model, messages=window.openai()))
+    reply = client.chat.completions.create(model=model, **conv.request())     # valid, in budget, logged
+    conv.observe(reply)
 """
 
 from transom.conversation.conversation import Conversation, WindowUsage
 from transom.conversation.fit import fit
-from transom.conversation.window import Window
+from transom.conversation.request import Request, render
 from transom.core.budget import Budget
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Entry, Meta
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.view import View
+from transom.core.window import Window
 from transom.errors import (
     BudgetImpossible,
     Conflict,
@@ -29,24 +33,44 @@ from transom.errors import (
     TransomError,
     UnknownLog,
 )
+from transom.measure.edit_costs import EditCost
+from transom.measure.explain import Explanation, explain
+from transom.stores import Store, StoredLog, open_store
+from transom.wire.dialect import Dialect
 
 __all__ = [
     "Budget",
     "BudgetImpossible",
     "Conflict",
     "Conversation",
+    "Dialect",
+    "EditCost",
+    "Entry",
+    "Explanation",
+    "Fold",
     "InvalidEdit",
     "InvalidMessage",
     "InvalidSetting",
+    "Meta",
+    "Pin",
     "Policy",
     "Prices",
+    "Request",
+    "Store",
     "StoreDamaged",
     "StoreUnavailable",
+    "StoredLog",
     "TokenCounter",
     "Tool",
     "TransomError",
+    "Trim",
+    "Undo",
     "UnknownLog",
+    "View",
     "Window",
     "WindowUsage",
+    "explain",
     "fit",
+    "open_store",
+    "render",
 ]

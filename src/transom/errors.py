@@ -13,15 +13,22 @@ TransomError
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
+MESSAGE_CHARACTERS = 1_000
+QUOTED_CHARACTERS = 100
+
 
 class TransomError(Exception):
-    """Every error Transom raises on purpose derives from this one."""
+    """Every error Transom raises on purpose derives from this one. Its message is bounded, whatever it quotes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shorten(message, MESSAGE_CHARACTERS))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """So that it comes back from another process as it was: its message is not what it is made from."""
+        """Support pickling: the constructor's arguments are not the formatted message."""
         return _again, (type(self), self.args, self.__dict__)
 
 
@@ -84,3 +91,34 @@ class StoreDamaged(TransomError):
 
 class StoreUnavailable(TransomError):
     """The store cannot be written or read now (disk full, locked, gone). What was acknowledged is intact."""
+
+
+def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:
+    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:
+    """A value as an error message quotes it: its repr, at most `most` characters, however long or deep it is."""
+    return shorten(_QUOTER.repr(value), most)
+
+
+class _Quoter(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = QUOTED_CHARACTERS
+        self.maxlevel = 3
+
+    def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002 - as the base class calls it
+        """The digits; of a huge number its size, since Python refuses to convert it to text."""
+        return repr(x) if x.bit_length() <= 300 else f"an integer of {x.bit_length():,} bits"
+
+    def repr_instance(self, x: object, level: int) -> str:  # noqa: ARG002 - as the base class calls it
+        """The object's own repr, if that works."""
+        try:
+            return shorten(repr(x), self.maxother)
+        except Exception:  # noqa: BLE001 - somebody's __repr__ may raise anything
+            return f"<{type(x).__name__}>"
+
+
+_QUOTER = _Quoter()

@@ -12,11 +12,13 @@ from transom.cli.options import entry_number
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
 from transom.conversation.conversation import Conversation
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.view import View
+from transom.measure.explain import explain
 from transom.policies import policy_named
 from transom.stores import StoredLog, open_view
 from transom.tokenizer import o200k
@@ -79,9 +81,9 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
     if isinstance(options, commands.Pin):
         edit: Edit = Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
     else:
-        seq = entry_number(" ".join(options.edit)) if options.edit else conversation.newest_edit()
+        seq = entry_number(" ".join(options.edit)) if options.edit else conversation.last_edit()
         edit = Undo(edit=seq, why=options.why)
-    after = conversation.preview(edit).total
+    after = conversation.preview_edit(edit).total
     seq = None if options.dry_run else conversation.edit(edit)
     name = f"{kind_of(edit)} {words(edit)}"
     tokens, messages = (before.tokens, after.tokens), (before.messages, after.messages)
@@ -97,9 +99,9 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
 def _print_window(log: StoredLog, options: commands.Window) -> None:
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     conversation = _opened(log, budget, options.policy, options.dialect)
-    window, edits = conversation.dry_run(), conversation.priced()
+    window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
-        request = window.request(conversation.dialect)
+        request = render(window, conversation.dialect)
         put_json({"conversation": log.name, "tokens": window.tokens, "edit_costs": edits, **request})
         return
     console = terminal()
@@ -109,7 +111,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         put_whole(console, (f"it would break the cached prefix at slot {broken.slot}: {broken.why}", ""))
     if edits:
         put_whole(console, (worth(edits), ""))
-    for row in window.explain():
+    for row in explain(window):
         if row.state in {"kept", "shortened"}:
             start = f"{row.entry:>7} {row.role:<10} {row.shown:>8,} "
             put(console, (start, ""), (f"{row.state:<9} ", STYLES[row.state]), (one_line(row.text), "dim"))

@@ -16,7 +16,7 @@ from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
 from transom.core.unit import Folded
-from transom.core.window import Break, Window, assemble
+from transom.core.window import Break, assemble
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
 from transom.measure.explain import Explanation, explain
@@ -79,7 +79,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         seq, last = calls[call - 1].seq, calls[call - 1].body
         view = build_view(log, measure_of(log, o200k()), seq)
     limit = last.limit if isinstance(last, Sent) else 0
-    window = assemble(view, limit, Window)
+    window = assemble(view, limit)
     folds = [slot for slot in view.slots if isinstance(slot, Folded)]
     head = (
         window.head_entry.tokens[0] if window.head_entry is not None and isinstance(window.head_entry.body, Head) else 0

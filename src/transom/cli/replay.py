@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import thread_time
-from typing import IO
+from typing import IO, Any
 
 from transom.cli import runs
 from transom.cli.commands import Replay
@@ -19,6 +19,7 @@ from transom.cli.report import FileStats, Outcome, Timeline, print_json, print_r
 from transom.cli.window_file import STDOUT, line_of, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, Question, Step, replay
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
@@ -193,5 +194,5 @@ def timed(
         step = next(steps, None)
         if step is None:
             return
-        request = {} if step.window is None else step.window.request(conversation.dialect)
+        request: dict[str, Any] = {} if step.window is None else render(step.window, conversation.dialect)
         yield step, request, thread_time() - begun

@@ -1,53 +1,60 @@
-"""The front door: a conversation in a store, and the window of its next call."""
+"""The front door: a conversation in a store, and the request of its next call."""
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal, Self, cast
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import validate
-from transom.conversation.window import Window
+from transom.conversation.log_writer import LogWriter
+from transom.conversation.replay import split
+from transom.conversation.request import Request, render_body
+from transom.conversation.results import knows_call, open_call_ids, stray_line
+from transom.conversation.validate import State
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.entry import Body, Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.plan import Plan, Ref, entry_ref, plan, settled
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
-from transom.core.view import View
-from transom.errors import Conflict, InvalidEdit, InvalidSetting, StoreUnavailable, UnknownLog
+from transom.core.tool import Tool
+from transom.core.view import STRAY, View
+from transom.core.window import Window
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.readback import answer, bound
-from transom.stores import Store, StoredLog, open_store, open_view
-from transom.stores.snapshot import encode_view
+from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
+from transom.wire.checks import compact
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.openai import OPENAI_CHAT
 
 Content = str | Sequence[Raw]
-"""A text, or a list of content parts in the words of the dialect."""
+"""A text, or a list of content parts in the form of the dialect."""
 
-State = Callable[[], str | None]
-"""Tells one thing that is true now; None or an empty text: nothing is to be said of it any more."""
+P = ParamSpec("P")
+R = TypeVar("R")
 
-
-SNAPSHOT_AT = 1_000
-SNAPSHOT_GROWTH = 1.25
-"""A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
+_logger = logging.getLogger(__name__)
 
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
@@ -60,140 +67,215 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
     status: Literal["normal", "warning", "compacting"]
 
 
+def _locked(method: Callable[Concatenate[Conversation, P], R]) -> Callable[Concatenate[Conversation, P], R]:
+    """One thread at a time: the method holds the conversation's lock."""
+
+    @wraps(method)
+    def locked(self: Conversation, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:  # pyright: ignore[reportPrivateUsage] - the class's own decorator
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
 class Conversation:
-    """One log, the view of it, and the settings of the next call. Not to be shared between threads."""
+    """One log, the view of it, and the settings of the next call.
+
+    It may be used from several threads: every method holds one lock, also while a plan runs and while a strategy of
+    your own calls a model. Windows and views may be read from any thread at any time.
+    """
 
     def __init__(
         self,
         log: StoredLog,
         *,
-        budget: Budget,
-        policy: Policy,
+        budget: Budget | int,
+        policy: str | Policy,
         counter: TokenCounter,
         system: str | Sequence[Instruction] | None = None,
-        dialect: Dialect = OPENAI_CHAT,
-        states: Mapping[str, State] | None = None,
+        dialect: str | Dialect = OPENAI_CHAT,
+        state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
         ref: Ref = entry_ref,
     ) -> None:
-        self.log, self.budget, self.policy, self.dialect = log, budget, policy, dialect
-        self.states = validate.states(states)
+        self._lock = threading.RLock()
+        self._budget, self._policy = validate.limits(budget), policy_named(policy)
+        self._dialect = dialect_named(dialect)
+        self._state = validate.state(state)
         self._clock, self._ref = clock, ref
-        self._folded = open_view(log, dialect.format_counter(counter))
-        self._ahead: list[Entry] = []  # appended, and not folded into the view before somebody looks
-        self._mark(self._folded.length)
-        self.derived = Derived()
-        self._frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
-        self._window: tuple[int, Window] | None = None  # with the number of its Sent
-        self._store: Store | None = None
+        self._derived = Derived()
+        self._writer = LogWriter(log, self._dialect.format_counter(counter), clock)
+        self._frame = Frame(head=self._first_head(system), required_user_turn=self._dialect.required_user_turn)
+        self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
+        self._store: Store | None = None  # set if this conversation opened it, and so must close it
         self._closed = False
 
     @classmethod
     def open(
         cls,
-        url: str,
+        store: str | os.PathLike[str] | Store,
         id: str,  # noqa: A002 - the design's name, and the users'
         *,
         budget: Budget | int | None = None,
         policy: str | Policy = "default",
-        system: str | None = None,
-        dialect: str = "openai",
+        system: object = None,
+        dialect: str | Dialect = "openai",
         counter: TokenCounter | None = None,
-        states: Mapping[str, State] | None = None,
+        state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
-    ) -> Conversation:
-        """Open or begin the conversation `id` in the store at `url` ("memory:", "sqlite:///path", "jsonl:///folder").
+    ) -> Self:
+        """Open or begin the conversation `id` in a store.
 
-        `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given, which is said once.
-        `system`: the system prompt; None keeps what the log has. `dialect`: the provider API ("openai", "responses",
-        "anthropic", "gemini", …) whose content parts and replies come in, and for which windows are counted. `states`:
-        what is true now, by key (goal, todo, plan), asked for before each window and said when it has changed.
-        Raises InvalidSetting, StoreDamaged.
+        `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder"), a path ("agent.db", "logs/"), or a store
+        object, which many conversations may share; closing a conversation leaves a store object open.
+        `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
+        `system`: the system prompt, a text or what the dialect takes beside the messages; None keeps what the log has.
+        `dialect`: the provider API ("openai", "responses", "anthropic", "gemini", …) whose content parts and replies
+        come in, and for which windows are counted and rendered. `state`: what is true now, by key (goal, todo, plan), a
+        text or a function that returns it; the model reads it when it has changed.
+        Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
-        validate.names(url, id, system)
-        if budget is None:
-            warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=2)
-            budget = Budget()
-        chosen = policy_named(policy)
-        limits = validate.limits(budget)
-        spoken = dialect_named(dialect)
-        store = open_store(url)
+        validate.names(store, id)
+        limits, chosen, spoken = _limits(budget), policy_named(policy), dialect_named(dialect)
+        announced = validate.state(state)
+        head = (
+            None if system is None else spoken.parse_system(str.__str__(system) if isinstance(system, str) else system)
+        )
+        opened = open_store(store)
         try:
-            log = store.open(id)
             conversation = cls(
-                log,
+                opened.open(id),
                 budget=limits,
                 policy=chosen,
                 counter=counter or o200k(),
-                system=system,
+                system=head,
                 dialect=spoken,
-                states=states,
+                state=announced,
                 clock=clock,
             )
         except BaseException:
-            store.close()
+            if opened is not store:
+                opened.close()
             raise
-        conversation._store = store
+        if opened is not store:
+            conversation._store = opened
+        return conversation
+
+    @classmethod
+    def from_messages(
+        cls,
+        messages: Sequence[object],
+        *,
+        store: str | os.PathLike[str] | Store = "memory:",
+        id: str = "conversation",  # noqa: A002 - as for `open`
+        budget: Budget | int | None = None,
+        policy: str | Policy = "default",
+        system: object = None,
+        dialect: str | Dialect = "openai",
+        counter: TokenCounter | None = None,
+        state: Mapping[str, State] | None = None,
+        clock: Clock = system_clock,
+    ) -> Self:
+        """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt.
+
+        The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
+        """
+        spoken = dialect_named(dialect)
+        instructions, facts = split(messages, dialect=spoken)
+        limits = _limits(budget)
+        conversation = cls.open(
+            store, id, budget=limits, policy=policy, dialect=spoken, counter=counter, state=state, clock=clock
+        )
+        try:
+            conversation._must_be_new()
+            head = [*([] if system is None else spoken.parse_system(system)), *instructions]
+            conversation._frame = replace(conversation._frame, head=Head(messages=tuple(head)))
+            conversation._append_facts([fact for _, fact in facts])
+        except BaseException:
+            conversation.close()
+            raise
         return conversation
 
     # ---- what happened
 
+    @_locked
     def user(self, content: Content) -> int:
-        """Log what the user said; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self._log(self.dialect.parse_user(validate.content("user", content)))
+        """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored."""
+        return self._append_facts([self._dialect.parse_user(validate.content("user", content))])[0]
 
+    @_locked
     def observe(self, reply: object) -> int:
-        """Log a reply: a provider's response object, or the model's turn as a dict. Usage is learned from.
+        """Log a reply: a provider's response object, or the assistant message as a dict. Usage is learned from.
 
-        It takes the place of the request it answers; without one, its own.
+        It takes the place of the request it answers; without one, its own. Raises InvalidMessage.
         """
-        return self._log(self.dialect.parse_reply(reply))
+        return self._append_facts([self._dialect.parse_reply(reply)])[0]
 
-    def tool_result(self, call_id: str, content: Content | Raw, *, failed: bool = False) -> int:
-        """Log the answer to a tool call (for Gemini also the object it is). One that answers no open call is kept, and
-        not shown.
+    @_locked
+    def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
+        """Log the answer to a tool call: a text, a list of content parts, or any JSON value.
 
-        A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
+        A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error. Raises
+        InvalidMessage if no call has this id. An answer to a call that is closed already (it was given up before a
+        request, or answered before) is stored with a warning in the log of `logging`: the model reads it as a late
+        result, or not at all.
         """
-        fact = self.dialect.parse_tool_result(validate.label(call_id), validate.content("tool_result", content))
-        return self._log(replace(fact, failed=True) if failed else fact)
+        fact = self._parse_result(validate.call_id(call_id), validate.tool_content(content))
+        return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
-    def recall(self, name: str, arguments: object) -> str:
-        """The answer to a call of one of `transom.readback.TOOLS`, bounded by the window; errors are told in it."""
-        self._must_be_open()
-        return answer(self.log, name, arguments, bound(self.budget))
-
+    @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact; the entry's number. A turn of the model answers the request in flight, if there is one."""
-        return self._log(validate.fact(fact), meta)
+        """Log any fact; the entry's number. A reply takes the place of the request in flight, if there is one.
+
+        A tool result that answers no open call is stored and not shown, with a warning in the log of `logging`.
+        """
+        return self._append_facts([validate.fact(fact, meta)], meta)[0]
+
+    @_locked
+    def extend(self, messages: Sequence[object]) -> list[int]:
+        """Log messages that happened elsewhere, all or none; the numbers of their entries.
+
+        A message is a dict of the dialect, or a client library's message object. Raises InvalidMessage, with nothing
+        stored. A tool result that answers no call is stored and not shown, with a warning in the log of `logging`.
+        """
+        return self._append_facts([fact for _, fact in self._dialect.parse(messages)])
+
+    @_locked
+    def readback(self, name: str, arguments: object) -> str:
+        """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
+        self._must_be_open()
+        return answer(self.log, name, arguments, bound(self._budget))
 
     # ---- what is shown
 
+    @_locked
     def pin(self, entry: int, why: str = "") -> int:
         """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
-        return self.edit(Pin(entry=validate.number("pin", entry), why=why))
+        return self.edit(Pin(entry=validate.number("pin", entry), why=validate.reason("pin", why)))
 
+    @_locked
     def undo(self, edit: int | None = None, why: str = "") -> int:
         """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
-        seq = self.newest_edit() if edit is None else validate.number("undo", edit)
-        return self.edit(Undo(edit=seq, why=why))
+        seq = self.last_edit() if edit is None else validate.number("undo", edit)
+        return self.edit(Undo(edit=seq, why=validate.reason("undo", why)))
 
+    @_locked
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
         wanted = validate.edit(edit)
-        while True:
-            entries, view = self._edited(self.view, wanted)
-            if self._appended(entries, view):
-                return entries[-1].seq
+        (entry,) = self._writer.append_new(lambda view, at: (self._edit_entry(view, wanted, at),))
+        return entry.seq
 
-    def preview(self, edit: Edit) -> View:
+    @_locked
+    def preview_edit(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        entries, view = self._edited(self.view, validate.edit(edit))
-        return view.with_log(PendingLog(view.log, entries))
+        entries = (self._edit_entry(self.view, validate.edit(edit), self._clock()),)
+        return apply(self.view, entries).with_log(PendingLog(self.log, entries))
 
-    def newest_edit(self) -> int:
+    @_locked
+    def last_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
         self._must_be_open()
         view = self.view
@@ -205,49 +287,84 @@ class Conversation:
 
     # ---- the next call
 
-    def window(self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None) -> Window:
-        """The window of the next call, logged before it is returned; to look without logging there is `dry_run`.
+    @_locked
+    def request(
+        self,
+        *,
+        tools: Sequence[Raw | Tool] | None = None,
+        state: Mapping[str, State] | None = None,
+        cache: bool = False,
+    ) -> Request:
+        """What is about to be sent: the keyword arguments of the SDK's call, in the conversation's dialect.
 
-        `tools`: the tool schemas of the request, which count; None means those of the last window (at first none), []
-        none; other ones than the last break the cached prefix. `says`: words by key that are said when they change,
-        beside what the conversation's `states` tell; a key that is missing is taken back. Asked again with nothing new
-        in the log, it is the same window. A log with nothing to show (no system prompt; no message, or only empty ones)
-        gives a window without messages, which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage
-        for tools or words that are none.
+        `client.chat.completions.create(model=…, **conv.request(tools=…))`, and the same for `responses.create`,
+        `messages.create` and `generate_content`. The request is logged before it is returned; `window` only looks. With
+        nothing new in the log it is the same request again.
+
+        `tools`: the tool schemas, which count and are among the arguments; None means those of the last request, []
+        none. Other tools than the last ones break the cached prefix. `state`: texts by key that the model reads when
+        they change, beside the conversation's own `state`; a key that is missing is taken back. `cache`: with
+        Anthropic's cache marks.
+
+        A log with nothing to show (no system prompt; no message, or only empty ones) gives a request without messages,
+        which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools that are none,
+        InvalidSetting.
         """
-        frame, view = self._framed(tools, says), self.view
-        if view.in_flight is not None:
-            self._catch_up()
-            if (again := self._outstanding(frame)) is not None:
+        window = self.plan_request(tools=tools, state=state)
+        body = render_body(window, self._dialect, cache=cache, derived=self._derived)
+        return Request(self._dialect.arguments(body), window)
+
+    @_locked
+    def plan_request(
+        self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
+    ) -> Window:
+        """Plan and log the next request without rendering it: the window for `transom.render` in any dialect."""
+        frame = self._frame_of(tools, state)
+        if self.view.in_flight is not None:
+            self._writer.catch_up()
+            if (again := self._request_in_flight(frame)) is not None:
                 return again
         done = self._plan(self.view, frame)
-        while not self._appended(done.entries, done.before):
+        while not self._writer.append_plan(done):
             done = self._plan(self.view, frame)
-        self._frame, self._window = frame, (done.entries[-1].seq, done.window)
+        self._frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
         return done.window
 
-    def prepare(self) -> None:
-        """Look now at what came since, which the next cut would have to do first. No window depends on it, only the
-        time it takes: worth calling while the model is answering."""
-        self._must_be_open()
-        self.policy.prepare(self.view, self.budget, self.derived)
-
-    def dry_run(
-        self, *, tools: Sequence[Raw] | None = None, says: Mapping[str, str] | None = None, view: View | None = None
+    @_locked
+    def window(
+        self,
+        *,
+        tools: Sequence[Raw | Tool] | None = None,
+        state: Mapping[str, State] | None = None,
+        view: View | None = None,
     ) -> Window:
-        """The window that `window` would give now, or on another `view` of this log. Nothing is appended."""
-        frame = self._framed(tools, says)
-        asked_again = self._outstanding(frame) if view is None else None
-        return asked_again or self._plan(view or self.view, frame).window
+        """The window that `request` would send now, or on another `view` of this log. Nothing is appended."""
+        frame = self._frame_of(tools, state)
+        in_flight = self._request_in_flight(frame) if view is None else None
+        return in_flight or self._plan(view or self.view, frame).window
 
+    @_locked
+    def prepare(self) -> None:
+        """Warm the strategies' indexes before the next plan, for example while the model is answering.
+
+        Optional: it changes latency, never a window.
+        """
+        self._must_be_open()
+        self._policy.prepare(self.view, self._budget, self._derived)
+
+    @_locked
     def explain(self, at: int | None = None) -> list[Explanation]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
         self._must_be_open()
-        return explain(self.view if at is None else self.view_at(at))
+        return explain(self.view if at is None else self.view_at_call(at))
 
-    def priced(self, at: int | None = None) -> list[EditCost]:
-        """What each edit saves in every request and breaks of the cached prefix: those that the next window would bring
-        with it, or those made for call number `at`. Raises InvalidSetting if there is none."""
+    @_locked
+    def edit_costs(self, at: int | None = None) -> list[EditCost]:
+        """What each edit saves in every request, and how much of the cached prefix it breaks.
+
+        The edits are those that the next request would bring with it, or those made for call number `at`. Raises
+        InvalidSetting if there is no such call.
+        """
         self._must_be_open()
         if at is not None:
             calls = sent_requests(self.log)
@@ -255,12 +372,52 @@ class Conversation:
             return edit_costs_since(self.log, self.view.counter, stop)
         return list(edit_costs(self.view, self._plan(self.view, self._frame).entries))
 
-    def view_at(self, call: int) -> View:
-        """The view that call number `call` saw, folded from the log. Raises InvalidSetting if there is none."""
+    @_locked
+    def view_at_call(self, call: int) -> View:
+        """The view that call number `call` saw, computed from the log. Raises InvalidSetting if there is none."""
         self._must_be_open()
         calls = sent_requests(self.log)
         number = call_number(call, len(calls), self.log.name)
         return build_view(self.log, self.view.counter, calls[number - 1].seq)
+
+    # ---- settings and facts
+
+    @property
+    def log(self) -> StoredLog:
+        """The log of everything that happened."""
+        return self._writer.log
+
+    @property
+    def dialect(self) -> Dialect:
+        """The provider API this conversation speaks."""
+        return self._dialect
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the next request. A number sets the tokens of the context window."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget | int) -> None:
+        self._budget = validate.limits(budget)
+
+    @property
+    def policy(self) -> Policy:
+        """How the next window is kept small. A name sets one of `transom.policies`."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: str | Policy) -> None:
+        self._policy = policy_named(policy)
+
+    @property
+    def state(self) -> dict[str, State]:
+        """What the model reads when it changes, by key: a copy. Set a new dict to change it."""
+        return dict(self._state)
+
+    @state.setter
+    def state(self, state: Mapping[str, State] | None) -> None:
+        self._state = validate.state(state)
 
     @property
     def head(self) -> Head:
@@ -270,31 +427,30 @@ class Conversation:
     @property
     def view(self) -> View:
         """What the log shows now."""
-        if self._ahead:
-            self._folded, self._ahead = apply(self._folded, self._ahead), []
-        return self._folded
+        return self._writer.view
 
     @property
     def usage(self) -> WindowUsage:
         """How full the window is now."""
-        used, budget = round(self.view.total.tokens * self.view.calibration), self.budget.usable
+        view, budget = self.view, self._budget.usable
+        used = round(view.total.tokens * view.calibration)
         share = used / budget
-        status = "normal" if share < 0.6 else "warning" if share < self.policy.trigger else "compacting"
+        status = "normal" if share < 0.6 else "warning" if share < self._policy.trigger else "compacting"
         return WindowUsage(
             used=used, budget=budget, percent=round(100 * share, 1), remaining=max(0, budget - used), status=status
         )
 
+    @_locked
     def close(self) -> None:
-        """Leave a snapshot for a fast opening, and let go of the store. What was acknowledged is safe without it.
+        """Leave a snapshot for a fast opening, and close the store if `open` opened it.
 
-        Whatever needs the log raises InvalidSetting from then on.
+        What was acknowledged is safe without it. Whatever needs the log raises InvalidSetting from then on.
         """
         if self._closed:
             return
         self._closed = True
         try:
-            if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
-                self._snapshot()
+            self._writer.close()
         finally:
             if self._store is not None:
                 self._store.close()
@@ -307,98 +463,100 @@ class Conversation:
 
     # ---- how
 
-    def _log(self, fact: Fact, meta: Meta | None = None) -> int:
+    def _parse_result(self, call_id: str, content: str | list[Any] | Raw) -> Fact:
+        """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text."""
+        if isinstance(content, dict):
+            with suppress(InvalidMessage):
+                return self._dialect.parse_tool_result(call_id, content)
+            content = compact(content)
+        return self._dialect.parse_tool_result(call_id, content)
+
+    def _append_facts(
+        self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
+    ) -> list[int]:
+        """Facts in one append. A result without an open call is reported, unless the importer does (`meta.source`)."""
         self._must_be_open()
-        body = cast("Body", self._placed(fact) if isinstance(fact, Assistant) else fact)
-        n, measure = self._folded.length + len(self._ahead), self._folded.counter
-        tokens = measure.count_body(body)
-        entry = Entry(seq=n, at=self._clock(), body=body, tokens=tokens, counter=measure.name, meta=meta)
-        try:
-            self.log.append((entry,), n)
-        except Conflict:  # facts are never stale: they follow whatever came first
-            self._catch_up()
-            return self._log(fact, meta)
-        self._ahead.append(entry)
-        if n + 1 >= self._snapshot_at:
-            self._snapshot()
-        return n
+        strays: list[ToolResult] = []
+        waiting: list[str] = []
 
-    def _placed(self, turn: Assistant) -> Assistant:
-        """A turn of the model is told which request it answers."""
-        last = self._ahead[-1] if self._ahead else None
-        sent = last if last is not None and isinstance(last.body, Sent) else self.view.in_flight
-        return turn if sent is None else replace(turn, answers=sent.seq)
+        def entries_of(view: View, at: float) -> list[Entry]:
+            bodies = _at_its_request(facts, view.in_flight)
+            return [
+                replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
+                for number, body in enumerate(bodies)
+            ]
 
-    def _edited(self, view: View, edit: Edit) -> tuple[Sequence[Entry], View]:
+        def check(before: View, after: View, entries: Sequence[Entry]) -> None:
+            bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY]
+            strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
+            if strays:
+                waiting[:] = open_call_ids(before)
+            if strays and known_calls_only and not knows_call(before, strays[0].call):
+                raise InvalidMessage("tool_result", stray_line(strays[0].call, waiting))
+
+        entries = self._writer.append_new(entries_of, check)
+        if strays and (meta is None or meta.source is None):
+            more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
+            _logger.warning("tool result: %s; stored, not shown%s", stray_line(strays[0].call, waiting), more)
+        return [entry.seq for entry in entries]
+
+    def _edit_entry(self, view: View, edit: Edit, at: float) -> Entry:
         if (why := view.refusal(edit)) is not None:
             raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
-        entry = view.entry(edit, self._clock())
-        return (entry,), apply(view, (entry,))
+        return view.entry(edit, at)
 
     def _must_be_open(self) -> None:
         if self._closed:
             raise InvalidSetting("the conversation is closed")
 
-    def _plan(self, view: View, frame: Frame) -> Plan[Window]:
-        done = plan(
-            view, frame, self.budget, self.policy, at=self._clock(), ref=self._ref, kind=Window, derived=self.derived
-        )
-        return replace(done, window=replace(done.window, derived=self.derived))
+    def _must_be_new(self) -> None:
+        if n := self.view.length:
+            raise InvalidSetting(f"conversation {quote(self.log.name)} has {n:,} entries already: open and extend it")
 
-    def _appended(self, entries: Sequence[Entry], view: View) -> bool:
-        """Append what was proposed for the newest view, with the view of all of it, or of all but its `Sent`. False if
-        another writer came first: then there is something new to look at."""
-        first = entries[0].seq
-        try:
-            self.log.append(entries, first)
-        except Conflict:
-            self._catch_up()
-            return False
-        self._folded, self._ahead = view, list(entries[view.length - first :])
-        if entries[-1].seq + 1 >= self._snapshot_at:
-            self._snapshot()
-        return True
-
-    def _catch_up(self) -> None:
-        """Look for what other writers appended."""
-        if self.log.refresh() > self.view.length:
-            self._folded = apply(self.view, self.log.read(self.view.length))
-
-    def _snapshot(self) -> None:
-        """Leave a snapshot, if the store can take one now: it is a shortcut, and what it is of is already safe."""
-        self._mark(self.view.length)
-        with suppress(StoreUnavailable, UnknownLog):
-            self.log.save_snapshot(self.view.length, encode_view(self.view))
-
-    def _mark(self, saved: int) -> None:
-        self._saved, self._snapshot_at = saved, max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * saved))
+    def _plan(self, view: View, frame: Frame) -> Plan:
+        return plan(view, frame, self._budget, self._policy, at=self._clock(), ref=self._ref, derived=self._derived)
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
         logged = self.view.head
         if system is None:
             return logged
-        messages = tuple(self.dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
+        messages = tuple(self._dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
         head = Head(messages=messages, tools=logged.tools)
         return logged if head == logged else head
 
-    def _framed(self, tools: Sequence[Raw] | None, says: Mapping[str, str] | None) -> Frame:
+    def _frame_of(self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None) -> Frame:
         self._must_be_open()
-        if tools is None and says is None and not self.states and not self._frame.state:
+        if tools is None and state is None and not self._state and not self._frame.state:
             return self._frame
         head = self._frame.head
         if tools is not None and (wanted := validate.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))
-        words = {} if says is None else validate.words(says)
-        if self.states:
-            words = {**validate.words({key: word for key, state in self.states.items() if (word := state())}), **words}
-        return replace(self._frame, head=head, state=words)
+        announced = {**self._state, **validate.state(state)}
+        return replace(self._frame, head=head, state=validate.current_texts(announced))
 
-    def _outstanding(self, frame: Frame) -> Window | None:
-        """The window of a request in flight, if nothing has happened since and nothing else is validate."""
+    def _request_in_flight(self, frame: Frame) -> Window | None:
+        """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
         sent = self.view.in_flight
-        if sent is None or sent.seq != self.view.length - 1 or not settled(self.view, frame, self.budget):
+        if sent is None or sent.seq != self.view.length - 1 or not settled(self.view, frame, self._budget):
             return None
-        if self._window is None or self._window[0] != sent.seq:
-            again = Window.of_request_in_flight(self.view)
-            self._window = sent.seq, replace(again, derived=self.derived)
-        return self._window[1]
+        if self._sent_window is None or self._sent_window[0] != sent.seq:
+            self._sent_window = sent.seq, Window.of_request_in_flight(self.view)
+        return self._sent_window[1]
+
+
+def _limits(budget: Budget | int | None) -> Budget:
+    """The limits of a new conversation; who gives none is warned where they opened it."""
+    if budget is None:
+        warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
+        return Budget()
+    return validate.limits(budget)
+
+
+def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
+    """The facts; the first reply among them knows which request it answers."""
+    for fact in facts:
+        if isinstance(fact, Assistant) and in_flight is not None:
+            yield replace(fact, answers=in_flight.seq)
+            in_flight = None
+        else:
+            yield fact

@@ -5,48 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from transom.conversation import validate
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.policy import Policy
+from transom.core.tokens import TokenCounter
+from transom.core.tool import Tool
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
+from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.turns import copied
+from transom.wire.rendering import render_messages
 
 
 def fit(
     messages: Sequence[object],
     *,
-    context: int | None = None,
-    reserve: int = 0,
-    max_messages: int | None = None,
+    budget: Budget | int | None = None,
+    counter: TokenCounter | None = None,
     policy: str | Policy = "default",
-    dialect: str = "openai",
+    dialect: str | Dialect = "openai",
     system: object = None,
-    tools: Sequence[Raw] | None = None,
+    tools: Sequence[Raw | Tool] | None = None,
 ) -> list[dict[str, Any]]:
-    """The messages the model should see next: valid for its API and within `context` − `reserve` tokens.
+    """The messages the model should see next: valid for its API and within `budget`.
 
     Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
     message object (what has `model_dump`). The calls that the list shows (one before each assistant message) are played
     again, so that at each of them, and at the end, the result begins with the result for the list up to the call
-    before, except after a cut; this holds for lists that end where a call was made, not for any two prefixes of a list.
-    A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
+    before, except after a compaction; this holds for lists that end where a call was made, not for any two prefixes of
+    a list. A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
 
-    `dialect` names the API whose messages come in and go out; `system`: what goes beside them in its request
-    (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts. `context` is
-    128,000 if not given; `max_messages` counts all messages. `tools`: the schemas that go with the request, which
-    count; None, like [], means none. Markers name messages by their position in the list. Raises BudgetImpossible with
-    the bill, InvalidMessage, InvalidSetting.
+    `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
+    o200k if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
+    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
+    `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
+    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
     spoken = dialect_named(dialect)
-    limits = Budget(
-        context=Budget().context if context is None else context, reserve=reserve, max_messages=max_messages
-    )
+    limits = Budget() if budget is None else validate.limits(budget)
     chosen = policy_named(policy)
     head, facts = split(messages, dialect=spoken)
     if system is not None:
@@ -57,7 +58,7 @@ def fit(
         log,
         budget=limits,
         policy=chosen,
-        counter=o200k(),
+        counter=counter or o200k(),
         system=head,
         dialect=spoken,
         clock=lambda: 0.0,
@@ -65,7 +66,7 @@ def fit(
     )
     for _ in replay(conversation, facts, tools=tools):
         pass
-    return copied(conversation.window(tools=tools).messages(spoken))
+    return render_messages(conversation.plan_request(tools=tools).view, spoken)
 
 
 def _position(log: Log, seq: int) -> int:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
-from transom.conversation.conversation import Conversation
-from transom.conversation.window import Window
 from transom.core.codec import plain
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
 from transom.core.reducer import apply
+from transom.core.tool import Tool
 from transom.core.view import View
-from transom.core.window import assemble
+from transom.core.window import Window, assemble
 from transom.errors import BudgetImpossible, InvalidSetting
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.openai import OPENAI_CHAT
+
+if TYPE_CHECKING:
+    from transom.conversation.conversation import Conversation
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -68,7 +70,7 @@ def replay(
     conversation: Conversation,
     facts: Sequence[Placed],
     *,
-    tools: Sequence[Raw] | None = None,
+    tools: Sequence[Raw | Tool] | None = None,
     questions: Sequence[Question] = (),
 ) -> Iterator[Step]:
     """A step for each call (an assistant message with a message before it) and each question, in order.
@@ -105,18 +107,18 @@ class _Past:
         """What shows at this point."""
         return self._conversation.view if self._next is None else self._view
 
-    def call(self, at: int, tools: Sequence[Raw] | None) -> Step:
+    def call(self, at: int, tools: Sequence[Raw | Tool] | None) -> Step:
         """The call whose reply stands at this position."""
         while self._next is not None and not _is_source(self._next):
             if isinstance(self._next.body, Sent):
-                window = assemble(self._view, self._next.body.limit, Window)
+                window = assemble(self._view, self._next.body.limit)
                 self._fold()
                 return Step(at=at, window=window)
             self._fold()
         try:
             if self._next is None:
-                return Step(at=at, window=self._conversation.window(tools=tools))
-            return Step(at=at, window=self._conversation.dry_run(tools=tools, view=self._view))
+                return Step(at=at, window=self._conversation.plan_request(tools=tools))
+            return Step(at=at, window=self._conversation.window(tools=tools, view=self._view))
         except BudgetImpossible as refused:
             return Step(at=at, refused=refused)
 
@@ -163,14 +165,14 @@ def _is_source(entry: Entry) -> bool:
     return entry.meta is not None and entry.meta.source is not None
 
 
-def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw] | None) -> Step:
+def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw | Tool] | None) -> Step:
     """The window for a question, on a branch that nobody keeps."""
     ahead: list[Entry] = []
     branch = view.with_log(PendingLog(view.log, ahead))
     entry = branch.entry(User(parts=(Text(question.text),)), 0.0)
     ahead.append(entry)
     try:
-        window = conversation.dry_run(tools=tools, view=apply(branch, (entry,)))
+        window = conversation.window(tools=tools, view=apply(branch, (entry,)))
     except BudgetImpossible as refused:
         return Step(at=question.asked_at, refused=refused, question=question.index)
     return Step(at=question.asked_at, window=window, question=question.index)

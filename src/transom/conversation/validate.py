@@ -1,58 +1,75 @@
-"""What callers hand in, checked before anything is made of it: one clear line instead of a trace from deep inside."""
+"""What callers pass in, checked before anything is made of it: one clear line instead of a trace from deep inside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Meta
 from transom.core.message import Fact, Raw
 from transom.core.tool import Tool
-from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting
-from transom.wire.checks import owned
+from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
+from transom.wire.checks import compact, owned
+
+State = str | Callable[[], str | None]
+"""A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
 
 
-def names(url: object, id: object, system: object) -> None:  # noqa: A002 - as in `Conversation.open`
+def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
     """What a conversation is opened by. Raises InvalidSetting."""
-    for name, value in (("url", url), ("id", id)):
-        if not isinstance(value, str) or not value:
-            raise InvalidSetting(f"{name}: must be a text of at least one character, not {_shown(value)}")
-    if system is not None and not isinstance(system, str):
-        raise InvalidSetting(f"system: must be a text, not {_shown(system)}")
+    if isinstance(store, str | os.PathLike) and not os.fspath(cast("str", store)):
+        raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
+    if not isinstance(id, str) or not id:
+        raise InvalidSetting(f"id: must be a text of at least one character, not {_kind(id)}")
 
 
 def limits(budget: object) -> Budget:
-    """A budget, or the one of so many tokens. Raises InvalidSetting."""
-    return budget if isinstance(budget, Budget) else Budget(context=cast("int", budget))
+    """A budget, or the budget of that many tokens. Raises InvalidSetting."""
+    if isinstance(budget, Budget):
+        return budget
+    if type(budget) is not int:
+        raise InvalidSetting(f"budget: must be a Budget or a whole number of tokens, not {quote(budget)}")
+    return Budget(context=budget)
 
 
 def number(name: str, entry: object) -> int:
     """The number of an entry. Raises InvalidEdit."""
     if not isinstance(entry, int) or isinstance(entry, bool):
-        raise InvalidEdit(f"{name}: the number of an entry is needed, not {_shown(entry)}")
+        raise InvalidEdit(f"{name}: the number of an entry is needed, not {_kind(entry)}")
     return entry
+
+
+def reason(name: str, why: object) -> str:
+    """Why an edit is made. Raises InvalidEdit."""
+    if not isinstance(why, str):
+        raise InvalidEdit(f"{name}: why must be a text, not {_kind(why)}")
+    return str.__str__(why)
 
 
 def edit(value: object) -> Edit:
     """An edit. Raises InvalidEdit."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):
-        raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_shown(value)}")
+        raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_kind(value)}")
     return value
 
 
-def fact(value: object) -> Fact:
-    """A fact. Raises InvalidMessage."""
+def fact(value: object, meta: object) -> Fact:
+    """A fact that comes with a `Meta` or none. Raises InvalidMessage."""
     if not isinstance(value, Fact):
-        raise InvalidMessage("append", f"a fact is needed, not {_shown(value)}")
+        raise InvalidMessage("append", f"a fact is needed, not {_kind(value)}")
+    if meta is not None and not isinstance(meta, Meta):
+        raise InvalidMessage("append", f"meta must be a Meta or None, not {_kind(meta)}")
     return value
 
 
-def label(call: object) -> str:
+def call_id(value: object) -> str:
     """The id of a tool call, which may be empty, as a plain text. Raises InvalidMessage."""
-    if not isinstance(call, str):
-        raise InvalidMessage("tool_result", f"call_id must be a string, not {_shown(call)}")
-    return str.__str__(call)
+    if not isinstance(value, str):
+        raise InvalidMessage("tool_result", f"call_id must be a string, not {_kind(value)}")
+    return str.__str__(value)
 
 
 def content(where: str, value: object) -> str | list[Any] | Raw:
@@ -63,43 +80,90 @@ def content(where: str, value: object) -> str | list[Any] | Raw:
         return cast("Raw", value)
     if isinstance(value, (list, tuple)):
         return list(cast("Sequence[Any]", value))
-    raise InvalidMessage(where, f"content must be a string or a list of parts, not {_shown(value)}")
+    raise InvalidMessage(where, f"content must be a string or a list of parts, not {_kind(value)}")
+
+
+_PART_TYPES = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "search_result", "tool_reference"),
+        *("image", "image_url", "input_image", "input_audio", "audio", "document", "file", "input_file"),
+    )
+)
+_PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_data", "functionResponse"))
+"""The keys that make an object a part of Gemini's."""
+
+
+def tool_content(value: object) -> str | list[Any] | Raw:
+    """A tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
+
+    Raises InvalidMessage for what is not JSON.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    given = list(cast("Sequence[Any]", value)) if isinstance(value, tuple) else value
+    plain = owned({"content": given}, "tool_result")["content"]
+    if isinstance(plain, dict):
+        return cast("Raw", plain)
+    if isinstance(plain, list) and plain and all(map(_is_part, cast("list[object]", plain))):
+        return cast("list[Any]", plain)
+    return compact(cast("object", plain))
+
+
+def _is_part(item: object) -> bool:
+    if not isinstance(item, dict):
+        return False
+    fields = cast("Raw", item)
+    kind = fields.get("type")
+    return kind in _PART_TYPES if isinstance(kind, str) else any(key in fields for key in _PART_KEYS)
 
 
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     """`known` if the tool schemas are the same, else a copy of them, sure to be JSON. Raises InvalidMessage."""
     if not isinstance(tools, (list, tuple)):
-        raise InvalidMessage("window", f"tools must be a list of Tools or objects, not {_shown(tools)}")
+        raise InvalidMessage("request", f"tools must be a list of Tools or objects, not {_kind(tools)}")
     given = cast("Sequence[object]", tools)
     wanted = [tool.schema() if isinstance(tool, Tool) else tool for tool in given]
-    if wanted == list(known):
-        return known
     for at, tool in enumerate(wanted):
         if not isinstance(tool, dict):
-            raise InvalidMessage("window", f"tools[{at}] must be a Tool or an object, not {_shown(tool)}")
-    return tuple(owned({"tools": wanted}, "window")["tools"])
+            raise InvalidMessage("request", f"tools[{at}] must be a Tool or an object, not {_kind(tool)}")
+    if wanted == list(known):
+        return known
+    return tuple(owned({"tools": wanted}, "request")["tools"])
 
 
-def states(given: object) -> dict[str, Any]:
-    """What tells the states of a conversation, by key, as a copy. Raises InvalidSetting."""
+def state(given: object) -> dict[str, State]:
+    """What is announced when it changes, by key, as a copy. Raises InvalidSetting."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping) or not all(map(callable, cast("Mapping[object, object]", given).values())):
-        raise InvalidSetting("states: must map keys to functions that return a text or None")
-    return dict(cast("Mapping[str, Any]", given))
-
-
-def words(says: object) -> dict[str, str]:
-    """The frame's words by key, as a copy. Raises InvalidMessage."""
-    if not isinstance(says, Mapping):
-        raise InvalidMessage("window", f"says must map keys to texts, not {_shown(says)}")
-    for key, word in cast("Mapping[object, object]", says).items():
+    if not isinstance(given, Mapping):
+        raise InvalidSetting(f"state: must map keys to texts or functions that return a text, not {_kind(given)}")
+    for key, value in cast("Mapping[object, object]", given).items():
         if not isinstance(key, str) or not key:
-            raise InvalidMessage("window", f"says: a key must be a text of at least one character, not {_shown(key)}")
-        if not isinstance(word, str):
-            raise InvalidMessage("window", f"says: the word for {key!r} must be a text, not {_shown(word)}")
-    return {str.__str__(key): str.__str__(word) for key, word in cast("Mapping[str, str]", says).items()}
+            raise InvalidSetting(f"state: a key must be a text of at least one character, not {_kind(key)}")
+        if not isinstance(value, str) and not callable(value):
+            name = quote(key)
+            raise InvalidSetting(f"state: {name} must be a text or a function that returns one, not {_kind(value)}")
+    return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
 
 
-def _shown(value: object) -> str:
-    return "an empty one" if value == "" else "None" if value is None else type(value).__name__
+def current_texts(given: Mapping[str, State]) -> dict[str, str]:
+    """The texts that are true now, by key, without empty ones. Raises InvalidSetting."""
+    texts: dict[str, str] = {}
+    for key, value in given.items():
+        text = cast("object", value if isinstance(value, str) else value())
+        if text is not None and not isinstance(text, str):
+            raise InvalidSetting(f"state: the function for {quote(key)} must return a text or None, not {_kind(text)}")
+        if text:
+            texts[key] = str.__str__(text)
+    return texts
+
+
+def label(name: str) -> str:
+    """A name that a message quotes without quotation marks."""
+    return shorten(name.encode("utf-8", "backslashreplace").decode(), 40)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, str) and not value:
+        return "an empty text"
+    return "None" if value is None else shorten(type(value).__name__)

@@ -7,8 +7,6 @@ limits (`compactor`); announce changed state; and last the `Sent`. Planning agai
 
 from __future__ import annotations
 
-from typing import Generic
-
 from msgspec import Struct
 
 from transom import texts
@@ -24,7 +22,7 @@ from transom.core.policy import Policy
 from transom.core.state_notes import due_notes
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.core.window import W, assemble
+from transom.core.window import Window, assemble
 
 __all__ = ["Plan", "Ref", "entry_ref", "plan", "settled"]
 
@@ -37,11 +35,11 @@ def entry_ref(seq: int) -> str:
     return f"entry {seq}"
 
 
-class Plan(Struct, Generic[W], frozen=True, eq=False):
+class Plan(Struct, frozen=True, eq=False):
     """`entries` to append in one go, the window they make, and the view `before` the last of them, its `Sent`."""
 
     entries: tuple[Entry, ...]
-    window: W
+    window: Window
     before: View
 
 
@@ -52,10 +50,9 @@ def plan(
     policy: Policy,
     *,
     at: float,
-    kind: type[W],
     ref: Ref = entry_ref,
     derived: Derived | None = None,
-) -> Plan[W]:
+) -> Plan:
     """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits."""
     draft = Draft(view, at)
     if view.in_flight is not None:
@@ -70,7 +67,7 @@ def plan(
     Compactor(draft, frame, budget, policy, ref, derived or Derived()).run()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
-    return _finish(draft, budget, kind)
+    return _finish(draft, budget)
 
 
 def settled(view: View, frame: Frame, budget: Budget) -> bool:
@@ -82,8 +79,8 @@ def settled(view: View, frame: Frame, budget: Budget) -> bool:
     return fits(view.total, budget.limits(view.calibration))
 
 
-def _finish(draft: Draft, budget: Budget, kind: type[W]) -> Plan[W]:
-    window = assemble(draft.view, budget.usable, kind)
+def _finish(draft: Draft, budget: Budget) -> Plan:
+    window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
         digest=window.digest,

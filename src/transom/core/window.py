@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Self, TypeVar
+from typing import Self
 
 from msgspec import Struct
 
@@ -61,16 +61,13 @@ class Window(Struct, frozen=True, eq=False):
         )
 
 
-W = TypeVar("W", bound=Window)
-
-
-def assemble(view: View, limit: int, kind: type[W]) -> W:
-    """The window a view shows. Total: every view has one. `view` is the one before its `Sent` is applied."""
+def assemble(view: View, limit: int) -> Window:
+    """The window that a view shows; every view has one. `view` is the one before its `Sent` is applied."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless it was taken back again: then the whole window before is still in front
         same = (at for at, digest in prefixes(view.head_entry, view.slots) if digest == view.sent_digest)
         stable, broke = next(((at, None) for at in same), (stable, broke))
-    return kind(
+    return Window(
         view,
         view.digest(),
         round(view.total.tokens * view.calibration),

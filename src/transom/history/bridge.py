@@ -14,8 +14,8 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.message import Raw
 from transom.core.policy import Policy, Target
+from transom.core.tool import Tool
 from transom.core.view import View
-from transom.errors import InvalidSetting
 from transom.history.diff import Difference, shown
 from transom.history.managers import HistoryManager, Messages, SessionProtocol, strategy_name
 from transom.history.session import Session
@@ -77,26 +77,15 @@ def managed_policy(
 class EngineManager(Struct, frozen=True):
     """A history manager on `transom.fit`: whatever the list holds, what it returns is valid and within the budget.
 
-    Raises InvalidSetting for limits that `fit` does not know (bytes, images); `curate` BudgetImpossible,
-    InvalidMessage.
+    Raises InvalidSetting for an unknown policy; `curate` raises BudgetImpossible, InvalidMessage.
     """
 
     policy: str | Policy = "default"
     budget: Budget = Budget()
-    tools: tuple[Raw, ...] = ()
+    tools: tuple[Raw | Tool, ...] = ()
 
     def __post_init__(self) -> None:
         policy_named(self.policy)
-        if self.budget.max_bytes is not None or self.budget.max_images is not None:
-            raise InvalidSetting("an EngineManager has no limits of bytes and images: open a Conversation for these")
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        room = self.budget
-        return fit(
-            messages,
-            context=room.context,
-            reserve=room.reserve,
-            max_messages=room.max_messages,
-            policy=self.policy,
-            tools=self.tools,
-        )
+        return fit(messages, budget=self.budget, policy=self.policy, tools=self.tools)

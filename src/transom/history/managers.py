@@ -218,7 +218,7 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
     conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_Uncounted(), system=head)
     for _, fact in facts:
         conversation.append(change(fact))
-    conversation.window()
+    conversation.plan_request()
     rendered = [OPENAI_CHAT.render_head(conversation.head), *map(OPENAI_CHAT.render_slot, conversation.view.slots)]
     return [OPENAI_CHAT.join(each) for each in rendered]
 

@@ -13,6 +13,7 @@ from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, a
 from transom.core.pairing import call_labels
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
+from transom.core.window import Window
 
 State = Literal["kept", "shortened", "folded", "dropped"]
 
@@ -40,12 +41,16 @@ class Explanation(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def explain(view: View) -> list[Explanation]:
-    """A row for each fact of the log, in order. Costs the log, not the window."""
+def explain(shown: Window | View) -> list[Explanation]:
+    """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after.
+
+    A row for each fact, in order. Costs the log, not the window.
+    """
+    view = shown.view if isinstance(shown, Window) else shown
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
-    shown = {unit.key for unit in view.visible_units()}
+    visible = {unit.key for unit in view.visible_units()}
     return [
-        _row(view, entry, places.get(view.unit_of[seq]), shown)
+        _row(view, entry, places.get(view.unit_of[seq]), visible)
         for seq in range(view.length)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]

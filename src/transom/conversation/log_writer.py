@@ -1,0 +1,93 @@
+"""The newest view of a log, kept up to date by whoever appends to it.
+
+Facts are never stale: when another writer was first, they are appended behind its entries. What was decided for a view
+(edits, a plan) is stale as soon as somebody else appends: then nothing is stored, and the caller decides again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from transom.clock import Clock
+from transom.core.entry import Entry
+from transom.core.plan import Plan
+from transom.core.reducer import apply
+from transom.core.tokens import FormatCounter
+from transom.core.view import View
+from transom.errors import Conflict, InvalidMessage, StoreUnavailable, UnknownLog
+from transom.stores import StoredLog, open_view
+from transom.stores.snapshot import encode_view
+
+SNAPSHOT_AT = 1_000
+SNAPSHOT_GROWTH = 1.25
+"""A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
+
+
+class LogWriter:
+    """A log and the view of all its entries that this handle knows."""
+
+    def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock) -> None:
+        self.log = log
+        self.view = open_view(log, counter)
+        self._clock = clock
+        self._mark_saved(self.view.length)
+
+    def append_new(
+        self,
+        entries_for: Callable[[View, float], Sequence[Entry]],
+        check: Callable[[View, View, Sequence[Entry]], None] | None = None,
+    ) -> Sequence[Entry]:
+        """Append what `entries_for` makes of the newest view, in one go. It is called again after another writer.
+
+        `check` gets the view before, the view after and the entries, and may raise; then nothing is stored.
+        """
+        while True:
+            before = self.view
+            entries = entries_for(before, self._clock())
+            after = apply(before, entries)
+            if check is not None:
+                try:
+                    check(before, after, entries)
+                except InvalidMessage:  # perhaps another process has appended what is missing
+                    self.catch_up()
+                    if self.view is before:
+                        raise
+                    continue
+            if not entries or self._append(entries, after):
+                return entries
+
+    def append_plan(self, done: Plan) -> bool:
+        """Append a plan that was made for the newest view. False if another writer came first: then plan again."""
+        return self._append(done.entries, apply(done.before, done.entries[done.before.length - self.view.length :]))
+
+    def _append(self, entries: Sequence[Entry], after: View) -> bool:
+        try:
+            self.log.append(entries, entries[0].seq)
+        except Conflict:
+            self.catch_up()
+            return False
+        self.view = after
+        if after.length >= self._snapshot_at:
+            self.save_snapshot()
+        return True
+
+    def catch_up(self) -> None:
+        """Take in what other writers appended."""
+        if self.log.refresh() > self.view.length:
+            self.view = apply(self.view, self.log.read(self.view.length))
+
+    def save_snapshot(self) -> None:
+        """Leave a snapshot, if the store can take one now. It only makes the next opening faster."""
+        self._mark_saved(self.view.length)
+        with suppress(StoreUnavailable, UnknownLog):
+            self.log.save_snapshot(self.view.length, encode_view(self.view))
+
+    def close(self) -> None:
+        """Leave a last snapshot of a log that is long enough to need one."""
+        if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
+            self.save_snapshot()
+
+    def _mark_saved(self, length: int) -> None:
+        self._saved = length
+        self._snapshot_at = max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * length))
