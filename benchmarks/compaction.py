@@ -20,6 +20,7 @@ from compaction_kit.compacted import CompactedContext
 
 from transom import Budget, Policy
 from transom.conversation.conversation import Conversation
+from transom.conversation.request import render
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS
 from transom.policies.plain import LADDER
 from transom.stores import open_store
@@ -72,7 +73,7 @@ class KeyMessageCompactor:
             elif turn.role != "system":
                 conversation.observe({"role": "assistant", "content": turn.text})
         conversation.user(NEXT)
-        return conversation.window().openai()[:-1]
+        return render(conversation.plan_request())["messages"][:-1]
 
 
 def written(messages: list[dict[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from transom.core.message import Assistant, Call, Text, ToolResult, User
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
 from transom.core.view import View
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view
 from transom.stores.snapshot import encode_view
 from transom.testing import WordCounter
@@ -82,7 +82,7 @@ def opened(path: str) -> float:
     begun = time.process_time()
     store = SqliteStore(path)
     view = open_view(store.open("long"), COUNTER)
-    window = assemble(view, 64_000, Window)
+    window = assemble(view, 64_000)
     taken = time.process_time() - begun
     depth, slot = 0, window.slots[0]
     while hasattr(slot, "kids"):

@@ -22,6 +22,7 @@ from transom.cli.compare import Results, choose, columns_of, compare
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import BudgetImpossible
@@ -200,7 +201,7 @@ def last_window(record: Recorded, name: str, budget: int) -> list[Raw]:
     for _ in replay(conversation, facts):
         pass
     try:
-        return conversation.window().openai()
+        return render(conversation.plan_request())["messages"]
     except BudgetImpossible:
         return []
 

@@ -197,7 +197,7 @@ def measure(
         start = time.process_time_ns()
         for verb, given in turn:
             getattr(conv, verb)(*given)
-        window = conv.window()
+        window = conv.plan_request()
         render(window, spoken, conv.derived)
         micro = (time.process_time_ns() - start) / 1e3
         if window.breaks is None:

@@ -21,6 +21,7 @@ import turnsafe
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay, split
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.policies import policy_named
 from transom.stores import MemoryStore
@@ -116,7 +117,7 @@ def judge(
                 if needed(past) <= budget:
                     wrong.append(f"{where}: refused, though {needed(past)} would do: {step.refused}")
                 continue
-            request = step.window.request(spoken)
+            request = render(step.window, spoken)
             wrong += [f"{where}: {problem}" for problem in spoken.violations(request)[:1]]
             if dialect == "anthropic" and not turnsafe.validate(request["messages"], provider="anthropic").ok:
                 wrong.append(

@@ -18,6 +18,7 @@ from typing import Any
 import turnsafe
 
 import transom
+from transom.core.budget import Budget
 from transom.core.message import Head
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
@@ -41,7 +42,7 @@ def judge(dialect: str, seed: int) -> tuple[str, list[str]]:
     if not messages:
         return "nothing", []
     try:
-        sent = transom.fit(messages, context=budget, max_messages=most, dialect=dialect, system=system)
+        sent = transom.fit(messages, budget=Budget(context=budget, max_messages=most), dialect=dialect, system=system)
     except transom.BudgetImpossible as refused:
         floor = smallest(dialect, system, messages)
         true = refused.unit == "tokens" and floor > budget

@@ -28,6 +28,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.openai import OPENAI_CHAT, violations
+from transom.wire.rendering import drawn
 
 sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent)])
 import cached
@@ -130,7 +131,7 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
                     wrong.append(f"{where}: refused, though {floor} would do: {step.refused}")
                 started = time.process_time()
                 continue
-            sent = step.window.messages(OPENAI_CHAT)
+            sent = drawn(step.window.view, OPENAI_CHAT)
             for problem in violations(sent)[:1]:
                 wrong.append(f"{where}: {problem}")
             report = turnsafe.validate(sent, provider="openai")

@@ -9,6 +9,7 @@ import pytest
 import tessera
 
 import transom
+from transom.core.budget import Budget
 from transom.testing.histories import HISTORIES
 
 
@@ -48,7 +49,9 @@ def test_every_objection_to_a_window_is_explained(dialect: str) -> None:
         system, messages = HISTORIES[dialect](seed, bool(seed % 2))
         if messages:
             budget, most = (600, 4_000, 16_000)[seed % 3], 20 + seed % 21
-            window = transom.fit(messages, context=budget, max_messages=most, dialect=dialect, system=system)
+            window = transom.fit(
+                messages, budget=Budget(context=budget, max_messages=most), dialect=dialect, system=system
+            )
             assert unexplained(dialect, window) == []
             objections += len(tessera.inspect(window, adapter=dialect).findings)
     assert objections or dialect == "anthropic"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import transom
+from transom.conversation.request import render
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ def test_its_python_runs(capsys):
     assert transom.fit(names["messages"], policy=names["mine"]) == names["messages"]
     with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000) as conv:
         kinds = [type(entry.body).__name__ for entry in conv.log.read()]
-        shown = conv.dry_run().openai()
+        shown = render(conv.window())["messages"]
     turn = ["User", "Sent", "Assistant", "ToolResult", "Sent", "Assistant"]
     assert kinds == [turn[0], "Head", *turn[1:], *turn], "no request is logged that is never sent"
     assert [message["role"] for message in shown] == ["system", *["user", "assistant", "tool", "assistant"] * 2]

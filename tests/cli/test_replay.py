@@ -14,6 +14,7 @@ from chats import chat, finish, lines, process, write
 from transom import Conversation
 from transom.cli.demo import SESSION
 from transom.conversation.replay import replay, split
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.policies import policy_named
@@ -33,7 +34,7 @@ def expected(record, budget):
         yield {
             "conversation": record["id"],
             "at": step.at,
-            "messages": [dict(message) for message in step.window.openai()],
+            "messages": [dict(message) for message in render(step.window)["messages"]],
             "tokens": step.window.tokens,
             "breaks": broke and {"slot": broke.slot, "entry": broke.entry, "why": broke.why},
         }

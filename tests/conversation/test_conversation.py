@@ -7,10 +7,12 @@ import tracemalloc
 import pytest
 
 import transom
-from transom import Budget, Conversation, InvalidEdit, InvalidMessage
+from transom import Budget, Conversation, InvalidEdit
+from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure
+from transom.measure.explain import explain
 from transom.stores import open_store
 from transom.testing import talk
 from transom.testing.fakes import FakeClock, WordCounter
@@ -25,7 +27,7 @@ def opened(url, context=500, **settings):
 
 
 def turn(conv, number, size=100):
-    window = conv.window()
+    window = conv.plan_request()
     body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
     conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
     conv.tool_result(f"c{number}", f"{number} " * size)
@@ -48,14 +50,14 @@ def test_reopened_it_goes_on_where_it_was(url):
         conv.user("to Lisbon")
         for number in range(30):
             turn(conv, number)
-        last = conv.window()
+        last = conv.plan_request()
     with opened(url) as again:
-        assert again.window().openai() == last.openai()
-        assert again.window().tokens == last.tokens
+        assert render(again.plan_request())["messages"] == render(last)["messages"]
+        assert again.plan_request().tokens == last.tokens
         again.observe({"role": "assistant", "content": "booked"})
         assert again.view.in_flight is None, "the reply answers the request of the process before"
-        longer = again.window()
-    assert longer.openai()[: len(last.openai())] == last.openai()
+        longer = again.plan_request()
+    assert render(longer)["messages"][: len(render(last)["messages"])] == render(last)["messages"]
 
 
 def test_every_sent_digest_can_be_made_again_from_the_log(url):
@@ -66,7 +68,7 @@ def test_every_sent_digest_can_be_made_again_from_the_log(url):
         sents = [entry for entry in conv.log.read() if isinstance(entry.body, Sent)]
         assert len(sents) == 40
         for call, entry in enumerate(sents, start=1):
-            assert conv.view_at(call).digest() == entry.body.digest
+            assert conv.view_at_call(call).digest() == entry.body.digest
 
 
 def test_another_writer_is_no_reason_to_lose_a_fact(url):
@@ -74,13 +76,13 @@ def test_another_writer_is_no_reason_to_lose_a_fact(url):
     first.user("from the first")
     second.user("from the second")
     first.user("from the first again")
-    assert [m["content"] for m in first.window().openai()] == [
+    assert [m["content"] for m in render(first.plan_request())["messages"]] == [
         "from the first",
         "from the second",
         "from the first again",
     ]
     second.user("late")
-    assert second.window().openai()[-1]["content"] == "late"
+    assert render(second.plan_request())["messages"][-1]["content"] == "late"
     first.close()
     second.close()
 
@@ -90,23 +92,23 @@ def test_an_outstanding_window_is_read_off_the_view(url):
         conv.user("go")
         for number in range(60):
             turn(conv, number)
-        while (last := conv.window()).breaks is None:
+        while (last := conv.plan_request()).breaks is None:
             number += 1
             turn(conv, number)
-        rows = last.explain()
+        rows = explain(last)
     assert last.shared_tokens
     with opened(url) as again:
         first = [again.log[seq].body for seq in range(len(again.log))]
         read = Counted(again.log)
-        again.log = read
-        window = again.window()
+        again._writer.log = read
+        window = again.plan_request()
         assert read.entries == 0, "all of it stands in the view and the Sent"
-        assert again.window() is window
-        assert window.explain() == rows
+        assert again.plan_request() is window
+        assert explain(window) == rows
         assert [again.log[seq].body for seq in range(len(again.log))] == first
     parts = ("head_entry", "digest", "size", "tokens", "limit", "shared_tokens", "breaks")
     assert [getattr(window, part) for part in parts] == [getattr(last, part) for part in parts]
-    assert window.openai() == last.openai()
+    assert render(window)["messages"] == render(last)["messages"]
 
 
 class Counted:
@@ -134,23 +136,23 @@ class Counted:
 def test_another_writers_entry_ends_an_outstanding_window(url):
     with opened(url) as first, opened(url) as second:
         first.user("go")
-        first.window()
+        first.plan_request()
         second.user("stop")
-        window = first.window()
-        assert [message["content"] for message in window.openai()] == ["go", "stop"]
-        assert first.window() is window
+        window = first.plan_request()
+        assert [message["content"] for message in render(window)["messages"]] == ["go", "stop"]
+        assert first.plan_request() is window
 
 
 def test_after_a_conflict_no_stale_window_is_given(url):
     with opened(url) as first, opened(url) as second:
         pin = first.pin(first.user("go"))
-        stale = first.window()
+        stale = first.plan_request()
         second.observe({"role": "assistant", "content": "went"})
         second.undo(pin)
-        sent = second.window()
+        sent = second.plan_request()
         with pytest.raises(transom.InvalidEdit):  # now the first knows of all that, by a conflict
             first.undo(pin)
-        assert first.window().openai() == sent.openai() != stale.openai()
+        assert render(first.plan_request())["messages"] == render(sent)["messages"] != render(stale)["messages"]
         assert len(first.log) == 6
 
 
@@ -158,20 +160,20 @@ def test_tools_left_out_are_those_of_the_last_window(url):
     tools = [{"type": "function", "function": {"name": "sh", "parameters": {"required": ["cmd"]}}}]
     with opened(url) as conv:
         conv.user("go")
-        conv.window(tools=tools)
+        conv.plan_request(tools=tools)
         conv.observe({"role": "assistant", "content": "on"})
-        kept = conv.window()
+        kept = conv.plan_request()
         assert kept.breaks is None
-        assert conv.window(tools=tools) is kept
+        assert conv.plan_request(tools=tools) is kept
     with opened(url) as again:
         again.observe({"role": "assistant", "content": "and on"})
-        later = again.window()
+        later = again.plan_request()
         assert later.breaks is None
         assert list(later.head_entry.body.tools) == tools
         tools[0]["function"]["name"] = "changed by its owner"
         assert later.head_entry.body.tools[0]["function"]["name"] == "sh"
         again.observe({"role": "assistant", "content": "done"})
-        without = again.window(tools=[])
+        without = again.plan_request(tools=[])
         assert (without.breaks.slot, without.breaks.why) == (-1, "head")
         assert without.head_entry.body.tools == ()
 
@@ -181,11 +183,11 @@ def test_a_long_log_opens_from_its_snapshot(url):
         conv.user("go")
         for number in range(400):
             turn(conv, number, size=5)
-        last, length = conv.window().openai(), len(conv.log)
+        last, length = render(conv.plan_request())["messages"], len(conv.log)
     assert length > 1_200
     with opened(url) as again:
         assert again.log.load_snapshot()[0] == length
-        assert again.window().openai() == last
+        assert render(again.plan_request())["messages"] == last
 
 
 def test_a_snapshot_that_fails_is_forgotten(url):
@@ -244,12 +246,12 @@ def test_a_reply_object_is_read_through_its_own_dump():
 
     conv = opened("memory:")
     conv.user("hello")
-    conv.window()
+    conv.plan_request()
     entry = conv.log[conv.observe(Reply())].body
     assert isinstance(entry, Assistant)
     assert (entry.usage.prompt, entry.usage.cached, entry.usage.output) == (20, 10, 2)
     assert entry.answers == 1
-    assert conv.window().openai()[-1] == {"role": "assistant", "content": "hi"}
+    assert render(conv.plan_request())["messages"][-1] == {"role": "assistant", "content": "hi"}
 
 
 @pytest.mark.parametrize("reply", ["hi", None, 7, {"role": "user", "content": "x"}, {"choices": []}])
@@ -294,7 +296,7 @@ def test_a_message_object_is_observed_without_its_nulls():
     conv = opened("memory:")
     conv.user("hello")
     conv.observe(Dumped({"role": "assistant", "content": "hi", "refusal": None, "tool_calls": None}))
-    assert conv.window().openai()[-1] == {"role": "assistant", "content": "hi"}
+    assert render(conv.plan_request())["messages"][-1] == {"role": "assistant", "content": "hi"}
 
 
 @pytest.mark.parametrize(
@@ -306,8 +308,8 @@ def test_a_message_object_is_observed_without_its_nulls():
         lambda conv: conv.pin(0),
         lambda conv: conv.undo(),
         lambda conv: conv.undo(1),
+        lambda conv: conv.plan_request(),
         lambda conv: conv.window(),
-        lambda conv: conv.dry_run(),
         lambda conv: conv.explain(),
         lambda conv: conv.explain(at=1),
     ],
@@ -317,7 +319,7 @@ def test_a_closed_conversation_says_so(tmp_path, url, asked):
     with opened(url.format(tmp_path)) as conv:
         conv.user("a")
         conv.pin(0)
-        conv.window()
+        conv.plan_request()
     conv.close()  # twice is once
     with pytest.raises(transom.InvalidSetting) as caught:
         asked(conv)
@@ -328,9 +330,9 @@ def test_a_closed_conversation_says_so(tmp_path, url, asked):
 def test_an_abandoned_request_is_closed_by_a_fact():
     conv = opened("memory:")
     conv.user("a")
-    conv.window()
+    conv.plan_request()
     conv.user("b")
-    conv.window()
+    conv.plan_request()
     kinds = [type(entry.body).__name__ for entry in conv.log.read()]
     assert kinds == ["User", "Sent", "User", "Failure", "Sent"]
     failure = conv.log[3].body
@@ -367,27 +369,27 @@ def test_the_public_names_are_all_there():
 
 
 def contents(window) -> list[str]:
-    return [message["content"] for message in window.openai()]
+    return [message["content"] for message in render(window)["messages"]]
 
 
 def test_a_state_is_said_when_it_changes_and_never_carried_twice():
     todo = ["write tests"]
-    with Conversation.open("memory:", "x", budget=4_000, states={"todo": lambda: "; ".join(todo)}) as conv:
+    with Conversation.open("memory:", "x", budget=4_000, state={"todo": lambda: "; ".join(todo)}) as conv:
         conv.user("go")
-        assert contents(conv.window()) == ["go", "[todo] write tests"]
+        assert contents(conv.plan_request()) == ["go", "[todo] write tests"]
         conv.observe({"role": "assistant", "content": "done"})
-        assert contents(conv.window()).count("[todo] write tests") == 1
+        assert contents(conv.plan_request()).count("[todo] write tests") == 1
         todo[:] = ["run them"]
-        assert contents(conv.window())[-1] == "[todo] run them"
+        assert contents(conv.plan_request())[-1] == "[todo] run them"
         todo.clear()
-        assert contents(conv.window(says={"mode": "plan"}))[-2:] == ["[mode] plan", "[todo] no longer applies."]
+        assert contents(conv.plan_request(state={"mode": "plan"}))[-2:] == ["[mode] plan", "[todo] no longer applies."]
 
 
 def test_a_state_that_is_no_text_is_refused():
-    with Conversation.open("memory:", "x", budget=4_000, states={"todo": lambda: 7}) as conv:
+    with Conversation.open("memory:", "x", budget=4_000, state={"todo": lambda: 7}) as conv:
         conv.user("go")
-        with pytest.raises(InvalidMessage, match="the word for 'todo' must be a text, not int"):
-            conv.window()
+        with pytest.raises(InvalidSetting, match="the function for 'todo' must return a text or None, not int"):
+            conv.plan_request()
 
 
 def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
@@ -395,8 +397,8 @@ def test_a_preview_shows_what_an_edit_would_do_and_appends_nothing():
         conv.user("go " * 200)
         conv.observe({"role": "assistant", "content": "done"})
         before, length = conv.view.digest(), len(conv.log)
-        view = conv.preview(Fold(first=0, last=0, text="[entry 0]"))
+        view = conv.preview_edit(Fold(first=0, last=0, text="[entry 0]"))
         assert view.total.tokens < conv.view.total.tokens
         assert (conv.view.digest(), len(conv.log)) == (before, length)
         with pytest.raises(InvalidEdit, match="no visible slots"):
-            conv.preview(Fold(first=0, last=7, text="[entry 0]"))
+            conv.preview_edit(Fold(first=0, last=7, text="[entry 0]"))

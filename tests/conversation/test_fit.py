@@ -8,6 +8,7 @@ import json
 import pytest
 
 import transom
+from transom.core.budget import Budget
 from transom.tokenizer import o200k
 from transom.wire.openai import violations
 
@@ -32,7 +33,7 @@ def test_the_input_is_untouched_and_nothing_of_it_is_shared():
     messages = history(60)
     messages[1]["content"] = [{"type": "text", "text": "Find the bug."}]
     before = copy.deepcopy(messages)
-    out = transom.fit(messages, context=4_000)
+    out = transom.fit(messages, budget=4_000)
     out[1]["content"][0]["text"] = "changed"
     out[-1]["content"] = "changed"
     assert messages == before
@@ -40,7 +41,7 @@ def test_the_input_is_untouched_and_nothing_of_it_is_shared():
 
 def test_the_same_input_gives_the_same_bytes():
     messages = history(80)
-    once, again = (json.dumps(transom.fit(copy.deepcopy(messages), context=4_000)) for _ in range(2))
+    once, again = (json.dumps(transom.fit(copy.deepcopy(messages), budget=4_000)) for _ in range(2))
     assert once == again
 
 
@@ -48,7 +49,7 @@ def test_a_longer_list_begins_with_the_shorter_ones_result():
     messages = history(100)
     previous, breaks = [], 0
     for end in range(2, len(messages) + 1, 2):
-        out = transom.fit(messages[:end], context=4_000)
+        out = transom.fit(messages[:end], budget=4_000)
         assert not violations(out)
         breaks += out[: len(previous)] != previous
         previous = out
@@ -56,7 +57,7 @@ def test_a_longer_list_begins_with_the_shorter_ones_result():
 
 
 def test_markers_name_messages_by_position():
-    out = transom.fit(history(100), context=4_000)
+    out = transom.fit(history(100), budget=4_000)
     assert out[2]["content"].startswith("[message 2 to message ")
 
 
@@ -65,7 +66,7 @@ def test_a_marker_of_what_is_in_no_list_names_the_message_before_it():
     messages = [message for message in history(60) if message["role"] != "tool"]
     markers = set[str]()
     for end in range(20, len(messages), 3):
-        out = transom.fit(messages[:end], context=400)
+        out = transom.fit(messages[:end], budget=400)
         markers |= {text for message in out if (text := message.get("content") or "").startswith("[message")}
     assert markers
     assert not any("entry" in marker for marker in markers)
@@ -73,7 +74,7 @@ def test_a_marker_of_what_is_in_no_list_names_the_message_before_it():
 
 @pytest.mark.parametrize("limit", [2, 3, 4, 6, 10, 40])
 def test_max_messages_counts_all_of_them(limit):
-    out = transom.fit(history(100), max_messages=limit)
+    out = transom.fit(history(100), budget=Budget(max_messages=limit))
     assert len(out) <= limit
     assert not violations(out)
     assert out[0]["content"] == "Be brief."
@@ -81,8 +82,8 @@ def test_max_messages_counts_all_of_them(limit):
 
 def test_reserve_and_tools_leave_less_room():
     tools = [{"type": "function", "function": {"name": "sh", "description": "x " * 500}}]
-    wide = transom.fit(history(100), context=4_000, policy="sliding")
-    narrow = transom.fit(history(100), context=4_000, policy="sliding", reserve=1_000, tools=tools)
+    wide = transom.fit(history(100), budget=4_000, policy="sliding")
+    narrow = transom.fit(history(100), budget=Budget(context=4_000, reserve=1_000), policy="sliding", tools=tools)
     assert len(narrow) < len(wide)
 
 
@@ -102,7 +103,7 @@ def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
     messages = history(60)
     objects = [Message(message) if message["role"] == "assistant" else message for message in messages]
     assert transom.fit(objects) == messages
-    assert transom.fit(objects, context=4_000) == transom.fit(messages, context=4_000)
+    assert transom.fit(objects, budget=4_000) == transom.fit(messages, budget=4_000)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +111,11 @@ def test_message_objects_of_a_client_library_are_read_through_their_own_dump():
     [
         ({"messages": "hello"}, transom.InvalidMessage, "must be a list of messages, not str"),
         ({"messages": [{"content": "x"}]}, transom.InvalidMessage, "message 0: the message has no role"),
-        ({"messages": [], "context": 0}, transom.InvalidSetting, "context must be a whole number of at least 1"),
-        ({"messages": [], "context": 10, "reserve": 10}, transom.InvalidSetting, "reserve 10 leaves nothing"),
+        ({"messages": [], "budget": 0}, transom.InvalidSetting, "context must be a whole number of at least 1"),
+        ({"messages": [], "budget": "10"}, transom.InvalidSetting, "must be a Budget or a whole number"),
         ({"messages": [], "policy": "magic"}, transom.InvalidSetting, "unknown policy 'magic': there are default"),
         ({"messages": [], "dialect": "klingon"}, transom.InvalidSetting, "unknown dialect 'klingon'"),
-        ({"messages": history(1), "context": 5}, transom.BudgetImpossible, "limit 5"),
+        ({"messages": history(1), "budget": 5}, transom.BudgetImpossible, "limit 5"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_one_line(arguments, error, says):
@@ -125,7 +126,7 @@ def test_what_makes_no_sense_is_said_in_one_line(arguments, error, says):
 
 def test_tokens_are_within_the_budget_by_an_independent_count():
     count = o200k().count
-    out = transom.fit(history(200), context=3_000)
+    out = transom.fit(history(200), budget=3_000)
     total = 3
     for message in out:
         total += 4 + count(message.get("content") or "") + count(message.get("tool_call_id", ""))

@@ -8,6 +8,7 @@ import pytest
 
 import transom
 from transom import Conversation, InvalidEdit, InvalidMessage, InvalidSetting
+from transom.conversation.request import render
 from transom.core.edit import Pin
 from transom.testing.fakes import FakeClock, WordCounter
 
@@ -18,7 +19,7 @@ for _ in range(200):
 NO_CALLS = [
     (lambda conv: conv.append("x"), InvalidMessage, "append: a fact is needed, not str"),
     (lambda conv: conv.edit("x"), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not str"),
-    (lambda conv: conv.preview(None), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not None"),
+    (lambda conv: conv.preview_edit(None), InvalidEdit, "a Fold, Trim, Pin or Undo is needed, not None"),
     (lambda conv: conv.user(None), InvalidMessage, "user: content must be a string or a list of parts, not None"),
     (lambda conv: conv.user(5), InvalidMessage, "user: content must be a string or a list of parts, not int"),
     (
@@ -32,38 +33,54 @@ NO_CALLS = [
     (
         lambda conv: conv.tool_result("c", None),
         InvalidMessage,
-        "tool_result: content must be a string or a list of parts, not None",
+        "tool_result: no open call has the id 'c'; open calls: none",
     ),
     (
-        lambda conv: conv.window(tools=[{"a": object()}]),
+        lambda conv: conv.plan_request(tools=[{"a": object()}]),
         InvalidMessage,
-        "window: tools holds a value that is not JSON: object",
+        "request: tools holds a value that is not JSON: object",
     ),
     (
-        lambda conv: conv.window(tools=[{"a": float("nan")}]),
+        lambda conv: conv.plan_request(tools=[{"a": float("nan")}]),
         InvalidMessage,
-        "window: tools holds nan, which is not JSON",
-    ),
-    (lambda conv: conv.window(tools=[DEEP]), InvalidMessage, "window: tools is nested more than 100 levels deep"),
-    (lambda conv: conv.window(tools="x"), InvalidMessage, "window: tools must be a list of Tools or objects, not str"),
-    (lambda conv: conv.window(tools=["x"]), InvalidMessage, "window: tools[0] must be a Tool or an object, not str"),
-    (
-        lambda conv: conv.window(says={"": "x"}),
-        InvalidMessage,
-        "window: says: a key must be a text of at least one character, not an empty one",
+        "request: tools holds nan, which is not JSON",
     ),
     (
-        lambda conv: conv.window(says={5: "x"}),
+        lambda conv: conv.plan_request(tools=[DEEP]),
         InvalidMessage,
-        "window: says: a key must be a text of at least one character, not int",
+        "request: tools is nested more than 100 levels deep",
     ),
     (
-        lambda conv: conv.window(says={"mode": 5}),
+        lambda conv: conv.plan_request(tools="x"),
         InvalidMessage,
-        "window: says: the word for 'mode' must be a text, not int",
+        "request: tools must be a list of Tools or objects, not str",
     ),
-    (lambda conv: conv.window(says="x"), InvalidMessage, "window: says must map keys to texts, not str"),
-    (lambda conv: conv.dry_run(tools="x"), InvalidMessage, "window: tools must be a list of Tools or objects, not str"),
+    (
+        lambda conv: conv.plan_request(tools=["x"]),
+        InvalidMessage,
+        "request: tools[0] must be a Tool or an object, not str",
+    ),
+    (
+        lambda conv: conv.plan_request(state={"": "x"}),
+        InvalidSetting,
+        "state: a key must be a text of at least one character, not an empty text",
+    ),
+    (
+        lambda conv: conv.plan_request(state={5: "x"}),
+        InvalidSetting,
+        "state: a key must be a text of at least one character, not int",
+    ),
+    (
+        lambda conv: conv.plan_request(state={"mode": 5}),
+        InvalidSetting,
+        "state: 'mode' must be a text or a function that returns one, not int",
+    ),
+    (
+        lambda conv: conv.plan_request(state="x"),
+        InvalidSetting,
+        "state: must map keys to texts or functions that return a text, not str",
+    ),
+    (lambda conv: conv.window(tools="x"), InvalidMessage, "request: tools must be a list of Tools or objects, not str"),
     (lambda conv: conv.pin("a"), InvalidEdit, "pin: the number of an entry is needed, not str"),
     (lambda conv: conv.pin(True), InvalidEdit, "pin: the number of an entry is needed, not bool"),
     (lambda conv: conv.undo("a"), InvalidEdit, "undo: the number of an entry is needed, not str"),
@@ -79,7 +96,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_stored(asked, error, says):
         asked(conv)
     assert str(caught.value) == says
     assert len(conv.log) == 1
-    assert conv.window().openai() == [{"role": "user", "content": "go"}]
+    assert render(conv.plan_request())["messages"] == [{"role": "user", "content": "go"}]
 
 
 NEEDED = "must be a text of at least one character, not"
@@ -88,17 +105,17 @@ NEEDED = "must be a text of at least one character, not"
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"system": 5}, "system: must be a text, not int"),
-        ({"url": None}, f"url: {NEEDED} None"),
+        ({"store": None}, "store: None is neither a URL, nor a path, nor a store"),
+        ({"store": ""}, "store: must be a URL, a path or a store, not an empty text"),
         ({"id": 5}, f"id: {NEEDED} int"),
-        ({"id": ""}, f"id: {NEEDED} an empty one"),
-        ({"budget": "32000"}, "budget: context must be a whole number of at least 1, not '32000'"),
-        ({"budget": 32e3}, "budget: context must be a whole number of at least 1, not 32000.0"),
-        ({"budget": True}, "budget: context must be a whole number of at least 1, not True"),
+        ({"id": ""}, f"id: {NEEDED} an empty text"),
+        ({"budget": "32000"}, "budget: must be a Budget or a whole number of tokens, not '32000'"),
+        ({"budget": 32e3}, "budget: must be a Budget or a whole number of tokens, not 32000.0"),
+        ({"budget": True}, "budget: must be a Budget or a whole number of tokens, not True"),
     ],
 )
 def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, settings, says):
-    wanted = {"url": f"sqlite:///{tmp_path}/a.db", "id": "trip", "budget": 500, **settings}
+    wanted = {"store": f"sqlite:///{tmp_path}/a.db", "id": "trip", "budget": 500, **settings}
     with pytest.raises(InvalidSetting) as caught:
         Conversation.open(**wanted)
     assert str(caught.value) == says
@@ -106,7 +123,7 @@ def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, se
 
 
 def test_fit_checks_its_tools():
-    with pytest.raises(InvalidMessage, match=r"window: tools must be a list of Tools or objects, not str"):
+    with pytest.raises(InvalidMessage, match=r"request: tools must be a list of Tools or objects, not str"):
         transom.fit([], tools="x")
 
 
@@ -114,12 +131,12 @@ def test_cache_marks_stand_behind_the_system_prompt_the_last_fold_and_the_histor
     conv = Conversation.open("memory:", "x", budget=2_000, system="Be careful.", dialect="anthropic")
     conv.user("first")
     for number in range(30):
-        conv.window()
+        conv.plan_request()
         conv.observe({"role": "assistant", "content": [{"type": "text", "text": f"turn {number} " + "word " * 80}]})
         conv.user(f"go on {number}")
-    window = conv.window()
-    assert "cache_control" not in json.dumps(window.anthropic())
-    request = window.anthropic(cache=True)
+    window = conv.plan_request()
+    assert "cache_control" not in json.dumps(render(window, "anthropic"))
+    request = render(window, "anthropic", cache=True)
     marked = [at for at, message in enumerate(request["messages"]) if "cache_control" in json.dumps(message)]
     fold = next(at for at, message in enumerate(request["messages"]) if "a record, not" in json.dumps(message))
     assert marked == [fold, len(request["messages"]) - 1]
@@ -156,7 +173,7 @@ def test_what_one_provider_counts_says_nothing_of_anothers_tokens(tmp_path):
     with Conversation.open(url, "x", budget=20_000, dialect="gemini") as conv:
         for _ in range(6):
             conv.user("some words here " * 100)
-            prompt = int(conv.window().size.tokens * 1.4)
+            prompt = int(conv.plan_request().size.tokens * 1.4)
             content = {"role": "model", "parts": [{"text": "ok"}]}
             conv.observe({"candidates": [{"content": content}], "usageMetadata": {"promptTokenCount": prompt}})
         assert conv.view.calibration > 1.1
@@ -171,10 +188,10 @@ def test_a_system_message_in_a_list_of_a_dialect_that_has_none_there_is_not_lost
     assert "brief" in json.dumps(shown)
 
 
-@pytest.mark.parametrize("states", [["a"], "todo", {"todo": "text"}])
-def test_states_that_are_none_are_refused_at_once(states):
-    with pytest.raises(InvalidSetting, match="states: must map keys to functions"):
-        Conversation.open("memory:", "x", budget=4_000, states=states)
+@pytest.mark.parametrize("state", [["a"], "todo", {"todo": 5}, {5: "text"}, {"": "text"}])
+def test_a_state_that_is_none_is_refused_at_once(state):
+    with pytest.raises(InvalidSetting, match=r"^state: "):
+        Conversation.open("memory:", "x", budget=4_000, state=state)
 
 
 @pytest.mark.parametrize("dialect", [None, 5, ["openai"], "klingon"])
@@ -186,25 +203,25 @@ def test_a_dialect_that_is_none_is_refused(dialect):
 def test_gemini_takes_an_answer_as_the_object_it_is():
     with Conversation.open("memory:", "x", budget=20_000, dialect="gemini") as conv:
         conv.user("go")
-        conv.window()
+        conv.plan_request()
         call = {"functionCall": {"name": "look", "args": {}}}
         conv.observe({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
         conv.tool_result("look", {"found": [1, 2]})
-        (answer,) = conv.window().gemini()["contents"][-1]["parts"]
+        (answer,) = render(conv.plan_request(), "gemini")["contents"][-1]["parts"]
         assert answer["functionResponse"]["response"] == {"found": [1, 2]}
 
 
 def test_gemini_is_told_that_a_tool_failed_and_tells_it():
     with Conversation.open("memory:", "x", budget=20_000, dialect="gemini") as conv:
         conv.user("go")
-        conv.window()
+        conv.plan_request()
         calls = [{"functionCall": {"name": name, "args": {}}} for name in ("a", "b", "c")]
         conv.observe({"candidates": [{"content": {"role": "model", "parts": calls}}]})
         conv.tool_result("a", "boom", failed=True)
         told = conv.tool_result("b", {"error": "boom"})
         conv.tool_result("c", {"": "x"})
         assert conv.log[told].body.failed
-        parts = conv.window().gemini()["contents"][-1]["parts"]
+        parts = render(conv.plan_request(), "gemini")["contents"][-1]["parts"]
         answers = [part["functionResponse"]["response"] for part in parts]
         assert answers == [{"error": "boom"}, {"error": "boom"}, {"": "x"}]
 
@@ -212,18 +229,18 @@ def test_gemini_is_told_that_a_tool_failed_and_tells_it():
 def test_a_dry_run_of_a_request_in_flight_is_that_request():
     with Conversation.open("memory:", "x", budget=20_000) as conv:
         conv.user("go")
-        sent = conv.window()
-        assert conv.dry_run() is sent
+        sent = conv.plan_request()
+        assert conv.window() is sent
         conv.user("wait")
-        assert conv.dry_run().digest != sent.digest
+        assert conv.window().digest != sent.digest
 
 
 def test_a_preview_can_be_planned_on():
     with Conversation.open("memory:", "x", budget=400) as conv:
         for number in range(40):
             conv.user(f"step {number} " * 10)
-            conv.window()
+            conv.plan_request()
             conv.observe({"role": "assistant", "content": f"done {number} " * 10})
         conv.user("and now?")
-        pinned = [conv.preview(Pin(entry=entry)) for entry in (3, 30, 60)]
-        assert [conv.dry_run(view=view).tokens <= 400 for view in pinned] == [True] * 3
+        pinned = [conv.preview_edit(Pin(entry=entry)) for entry in (3, 30, 60)]
+        assert [conv.window(view=view).tokens <= 400 for view in pinned] == [True] * 3

@@ -1,4 +1,4 @@
-"""A window's messages are the caller's: changing them changes nothing else."""
+"""What a request holds is the caller's to change: no other request changes with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from test_conversation import opened, turn
 
 from transom import Conversation
+from transom.conversation.request import render
 from transom.testing.fakes import WordCounter
 
 
@@ -13,30 +14,26 @@ def test_changing_a_windows_messages_changes_no_later_window():
     conv = opened("memory:")
     conv.user("go")
     turn(conv, 0, size=2)
-    window = conv.window().openai()
+    window = render(conv.plan_request())["messages"]
     window[0]["content"] = "poisoned"
     window.pop()
     conv.observe({"role": "assistant", "content": "done"})
-    later = conv.window().openai()
+    later = render(conv.plan_request())["messages"]
     assert later[0] == {"role": "user", "content": "go"}
     assert [message["role"] for message in later] == ["user", "assistant", "tool", "assistant"]
     window[1]["content"] = "poisoned"  # also when it is old, and other messages have taken its place
-    assert conv.dry_run().openai()[1] == later[1] != window[1]
+    assert render(conv.window())["messages"][1] == later[1] != window[1]
 
 
-def test_every_window_is_made_of_plain_dicts_of_its_own():
+def test_every_request_is_made_of_fresh_plain_dicts():
     conv = opened("memory:", system="be brief")
     conv.user("go")
-    turn(conv, 0, size=2)
-    window = conv.window()
-    one, other = window.openai(), window.openai()
-    assert one == other
-    for first, second in zip(one, other, strict=True):
-        assert type(first) is dict
-        assert first is not second
-    call, again = one[2]["tool_calls"][0], other[2]["tool_calls"][0]
-    assert type(one[2]["tool_calls"]) is list
-    assert call["function"] is not again["function"]
+    first, again = conv.request(tools=[{"type": "function", "function": {"name": "f"}}]), conv.request()
+    first["messages"][0]["content"] = "poisoned"
+    first["tools"][0]["function"]["name"] = "poisoned"
+    assert again == conv.request()
+    assert again["messages"][0] == {"role": "system", "content": "be brief"}
+    assert {type(message) for message in again["messages"]} == {dict}
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
@@ -44,7 +41,7 @@ def test_a_cache_mark_on_the_last_block_does_not_stay(dialect):
     conv = Conversation.open("memory:", "x", budget=8_000, dialect=dialect, counter=WordCounter())
     for number in range(6):
         conv.user([{"type": "text", "text": f"question {number}"}])
-        messages = conv.window().request(dialect)["messages"]
+        messages = render(conv.plan_request(), dialect)["messages"]
         assert "cache_control" not in str(messages)
         messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
         conv.observe({"role": "assistant", "content": "ok"})

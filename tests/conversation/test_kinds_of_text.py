@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
+from transom.conversation.request import render
 from transom.core.codec import encode
 from transom.testing.fakes import FakeClock, WordCounter
 
@@ -28,11 +29,11 @@ REPLIES = {
 @pytest.mark.parametrize("dialect", REPLIES)
 def test_every_text_may_be_of_another_kind(dialect):
     settings = {"counter": WordCounter(), "clock": FakeClock(), "budget": 8_000, "dialect": dialect}
-    conv = Conversation.open("memory:", "x", system=Word("be brief"), states={"goal": lambda: Word("win")}, **settings)
+    conv = Conversation.open("memory:", "x", system=Word("be brief"), state={"goal": lambda: Word("win")}, **settings)
     conv.user(Word("hello"))
-    conv.window(says={Word("mode"): Word("plan")})
+    conv.plan_request(state={Word("mode"): Word("plan")})
     conv.observe(REPLIES[dialect])
     conv.tool_result(Word("abcdefgh1"), Word("ok"))
-    assert conv.window().request(dialect)
+    assert render(conv.plan_request(), dialect)
     for entry in conv.log.read():
         encode(entry)

@@ -10,6 +10,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.rendering import render_messages
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 HELLO = {"role": "assistant", "content": "How can I help?"}
@@ -30,7 +31,7 @@ def windows(messages, store=None):
         system=head,
         clock=FakeClock(),
     )
-    return {step.at: step.window.messages(OPENAI_CHAT) for step in replay(conversation, facts)}
+    return {step.at: render_messages(step.window.view, OPENAI_CHAT) for step in replay(conversation, facts)}
 
 
 @pytest.mark.parametrize(

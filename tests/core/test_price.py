@@ -7,6 +7,7 @@ from math import inf, nan, sqrt
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
+from transom.conversation.request import render
 from transom.core.prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.measure.cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
@@ -88,7 +89,7 @@ def windows(prices, calls=150):
     conv = Conversation.open("memory:", "x", budget=budget, counter=WordCounter(), clock=FakeClock())
     conv.user("go")
     for number in range(calls):
-        yield conv.window()
+        yield conv.plan_request()
         body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
         conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
         conv.tool_result(f"c{number}", f"value_{number} " + "plain words " * 45)
@@ -115,10 +116,10 @@ def test_a_window_is_the_same_after_the_log_was_opened_again(tmp_path):
             if again:
                 conv.close()
                 conv = Conversation.open(url, str(again), budget=budget, counter=WordCounter(), clock=FakeClock())
-            window = conv.window()
+            window = conv.plan_request()
             conv.observe({"role": "assistant", "content": f"value_{number} " + "plain words " * 100})
             conv.user("more")
-            yield window.openai(), window.breaks is not None
+            yield render(window)["messages"], window.breaks is not None
 
     once = list(played(False))
     assert any(broke for _, broke in once)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lists import DAMAGED, SYSTEM, answer, asks, user
 
 import transom
+from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.policy import Policy
 from transom.errors import BudgetImpossible
@@ -93,15 +94,15 @@ def test_any_messages_under_any_manager_give_a_window_that_breaks_no_rule(messag
     budget = transom.Budget(context=context, max_messages=most)
     for conv, _ in said_and_window(messages, manager, budget, base):
         try:
-            window = conv.window()
+            window = conv.plan_request()
         except BudgetImpossible as refused:
             assert refused.bill["need"] > refused.bill["limit"]
             continue
-        out = window.openai()
+        out = render(window)["messages"]
         assert not out or not violations(out)
         assert window.tokens <= context
         assert most is None or len(out) <= most
-        assert conv.dry_run().openai() == out
+        assert render(conv.window())["messages"] == out
         if messages[:1] == [SYSTEM]:
             assert out[0] == SYSTEM
 
@@ -110,11 +111,13 @@ def test_any_messages_under_any_manager_give_a_window_that_breaks_no_rule(messag
 def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(messages, manager):
     """With room enough: they are there, shortened perhaps, and name where the whole is."""
     for conv, _ in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
-        conv.window()
+        conv.plan_request()
         view = conv.view
         for key in (view.first_task, view.newest_user, view.newest_unit):
             assert key is None or key < 0 or view.is_visible(key)
-        whole = "".join(str(m.get("content")) + str(m.get("tool_calls")) for m in conv.window().openai())
+        whole = "".join(
+            str(m.get("content")) + str(m.get("tool_calls")) for m in render(conv.plan_request())["messages"]
+        )
         for entry in conv.log.read():
             if isinstance(entry.body, Trim) and entry.body.part[0] != "reasoning":
                 assert f"entry {entry.body.entry}" in entry.body.note
@@ -125,19 +128,19 @@ def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(message
 @given(DAMAGED, MANAGERS)
 def test_undoing_all_that_a_manager_did_shows_the_bare_log(messages, manager):
     *_, (conv, _) = said_and_window(messages, manager, transom.Budget(context=100_000), "default")
-    conv.window()
+    conv.plan_request()
     plain = transom.Conversation.open(
         "memory:", "p", budget=100_000, policy="passthrough", system=(conv.head.messages and SYSTEM["content"]) or None,
         counter=WordCounter(),
     )  # fmt: skip
     for message in messages[1 if conv.head.messages else 0 :]:
         plain.append(parse(message))
-    plain.window()
+    plain.plan_request()
     while any(row.edits for row in conv.explain()):
         conv.undo()
     bare = Policy(name="bare", trigger=float("inf"))
     conv.policy = bare
-    assert conv.window().openai() == plain.window().openai()
+    assert render(conv.plan_request())["messages"] == render(plain.plan_request())["messages"]
 
 
 def test_the_random_managers_do_every_kind_of_thing():
@@ -148,7 +151,7 @@ def test_the_random_managers_do_every_kind_of_thing():
     @given(DAMAGED, MANAGERS)
     def run(messages, manager):
         for conv, told in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
-            conv.window()
+            conv.plan_request()
             kinds.update(type(entry.body) for entry in conv.log.read())
             said.update(told)
 

@@ -6,6 +6,7 @@ import pytest
 from lists import answer, asks, history, says, user
 
 import transom
+from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.history import (
     ComposedManager,
@@ -37,7 +38,7 @@ def managed(what, messages, **options):
     conv = transom.Conversation.open("memory:", "m", budget=8_000, policy=policy, system="Be brief.")
     for message in messages:
         conv.append(parse(message))
-    out = conv.window().openai()
+    out = render(conv.plan_request())["messages"]
     assert not violations(out)
     return conv, said, out
 
@@ -74,7 +75,7 @@ def test_turns_that_are_dropped_are_folded_and_what_must_stay_stays():
     assert [fold.why for fold in edits(conv, Fold)] == ["sliding_window"]
     assert said == []
     conv.undo(next(row.edits[0] for row in conv.explain() if row.state == "folded"))
-    assert conv.window().openai()[1:] == TALK, "what was taken back is left alone"
+    assert render(conv.plan_request())["messages"][1:] == TALK, "what was taken back is left alone"
 
 
 def test_texts_that_are_shortened_are_trimmed_and_name_the_whole():
@@ -84,7 +85,7 @@ def test_texts_that_are_shortened_are_trimmed_and_name_the_whole():
     assert len(edits(conv, Trim)) == 3
     conv.user("more")
     before = len(conv.log)
-    conv.window()
+    conv.plan_request()
     assert len(conv.log) == before + 2, "only the abandoned request and the new one: nothing is cut twice"
     assert said == []
 
@@ -119,7 +120,7 @@ def test_words_in_place_of_what_is_gone_become_the_fold():
     assert said == []
     conv.observe(says("Three, as I said."))
     conv.user("And now?")
-    again = conv.window().openai()
+    again = render(conv.plan_request())["messages"]
     assert not violations(again)
     assert sum("Summary" in str(m["content"]) for m in again) == 1, "the older summary is in the new one's place"
 
@@ -206,7 +207,7 @@ def test_the_manager_sees_the_session_and_what_is_undone_is_a_warning_by_default
     )
     conv.user("hello")
     with pytest.warns(NotCurated, match="the system message stays"):
-        assert conv.window().openai()[0]["content"] == "x"
+        assert render(conv.plan_request())["messages"][0]["content"] == "x"
     assert seen == [session]
 
 
@@ -223,9 +224,9 @@ def test_the_engine_steps_in_when_room_is_short_all_the_same():
     with transom.Conversation.open("memory:", "m", budget=700, policy=policy) as conv:
         for message in history(30, system=False):
             if message["role"] == "assistant":
-                window = conv.window()
+                window = conv.plan_request()
                 assert window.tokens <= 700
-                assert not violations(window.openai())
+                assert not violations(render(window)["messages"])
             conv.append(parse(message))
     with pytest.raises(transom.InvalidSetting, match="unknown policy"):
         managed_policy(PassthroughManager(), base="magic")
@@ -239,7 +240,7 @@ def test_a_plan_after_a_plan_asks_the_manager_nothing():
         return list(messages)
 
     conv, _, _ = managed(counts, TALK)
-    conv.window()
+    conv.plan_request()
     assert asked == [len(TALK) + 1]
 
 
@@ -295,7 +296,7 @@ def test_a_manager_reads_openai_messages_whatever_the_api_of_the_conversation(na
     with transom.Conversation.open("memory:", "d", budget=8_000, policy=policy, dialect=name) as conv:
         for n in range(6):
             conv.append(conv.dialect.parse_user(f"question {n} " * 20))
-            request = conv.window().request(name)
+            request = render(conv.plan_request(), name)
             assert not conv.dialect.violations(request)
             conv.append(parse(asks(f"c{n}", text="I look.")))
             conv.append(parse(answer(f"c{n}", "line\n" * 100)))
@@ -319,7 +320,7 @@ def test_messages_are_known_when_they_are_written_anew_or_kept_from_an_earlier_c
     conv.user("Thanks.")
     conv.append(parse(asks("d")))
     last = conv.append(parse(answer("d", "four\n" * 40)))
-    again = conv.window().openai()
+    again = render(conv.plan_request())["messages"]
     assert again[: len(first)] == first
     results = [message["content"].rpartition(" [entry ")[2] for message in again if "tool_call_id" in message]
     assert results == ["2]", "3]", "7]", f"{last}]"]

@@ -6,6 +6,7 @@ import pytest
 from lists import answer, asks, history, says, user
 
 import transom
+from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.message import ToolResult
 from transom.history import SummarizationConfig
@@ -26,8 +27,8 @@ def played(config, messages, context=CONTEXT):
     for message in messages[1:]:
         if message["role"] == "assistant":
             before = conv.view.total.tokens
-            window = conv.window()
-            out = window.openai()
+            window = conv.plan_request()
+            out = render(window)["messages"]
             assert not violations(out)
             steps.append((before, window.tokens, out))
         conv.append(parse(message))
@@ -123,7 +124,7 @@ def test_what_is_taken_back_is_left_alone():
     while folded := [row.edits[0] for row in conv.explain() if row.state == "folded"]:
         conv.undo(folded[0])
     conv.user("go on")
-    assert conv.window().tokens > 2_000
+    assert conv.plan_request().tokens > 2_000
     assert not before & {row.entry for row in conv.explain() if row.state == "folded"}
 
 

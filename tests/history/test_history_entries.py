@@ -141,7 +141,7 @@ def test_edits_traces_and_heads_of_a_log_are_no_entries():
     with transom.Conversation.open("memory:", "x", budget=4_000, system="Be brief.") as conv:
         conv.user("hello")
         conv.pin(0)
-        conv.window()
+        conv.plan_request()
         conv.observe({"role": "assistant", "content": "hi"})
         assert [made.content for made in log_to_entries(conv.log.read())] == ["hello", "hi"]
 

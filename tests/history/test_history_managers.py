@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from uuid import UUID
 
 import pytest
@@ -123,13 +124,13 @@ def test_observable_goes_around_any_manager_also_a_plain_class():
 def test_engine_manager_fits_the_budget_whatever_the_list():
     messages = history(60)
     out = curated(EngineManager(budget=transom.Budget(context=2_000)), messages)
-    assert out == transom.fit(messages, context=2_000)
+    assert out == transom.fit(messages, budget=2_000)
     assert not violations(out)
     assert len(curated(EngineManager("sliding", transom.Budget(max_messages=9)), messages)) <= 9
     with pytest.raises(InvalidSetting, match="unknown policy"):
         EngineManager("magic")
-    with pytest.raises(InvalidSetting, match="bytes and images"):
-        EngineManager(budget=transom.Budget(max_images=2))
+    small = curated(EngineManager(budget=transom.Budget(max_bytes=4_000)), messages)
+    assert 0 < len(json.dumps(small)) < 6_000 < len(json.dumps(messages))
 
 
 # ---- what the source design asks for, by name

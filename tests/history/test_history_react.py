@@ -9,6 +9,7 @@ from hypothesis import given
 from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
 
 import transom
+from transom.conversation.request import render
 from transom.history import coherent, react
 from transom.wire.openai import violations
 
@@ -75,17 +76,17 @@ def test_what_a_tool_says_is_not_read():
 def test_a_window_can_be_said_and_the_log_keeps_its_form():
     with transom.Conversation.open("memory:", "r", budget=4_000, system="Be brief.") as conv:
         conv.user("List it.")
-        conv.window()
+        conv.plan_request()
         conv.observe(asks("a"))
         conv.tool_result("a", "x.py")
-        window = conv.window()
-        assert [message["content"] for message in react(window.openai())] == [
+        window = conv.plan_request()
+        assert [message["content"] for message in react(render(window)["messages"])] == [
             "Be brief.",
             "List it.",
             "Action: sh[{}]",
             "Observation: x.py",
         ]
-        assert window.openai()[2:] == [asks("a"), answer("a", "x.py")]
+        assert render(window)["messages"][2:] == [asks("a"), answer("a", "x.py")]
 
 
 @given(DAMAGED)

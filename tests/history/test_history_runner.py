@@ -8,6 +8,7 @@ import pytest
 from lists import SYSTEM, Recorder, answer, asks, says, user
 
 import transom
+from transom.conversation.request import render
 from transom.history import (
     ConversationEntry,
     EngineManager,
@@ -89,7 +90,7 @@ def test_the_same_manager_drives_the_engine_over_the_same_script():
     with transom.Conversation.open("memory:", "r", budget=2_000, policy=policy, system="Be brief.") as conv:
         conv.user("Count the files.")
         for line in SCRIPT:
-            messages = conv.window().openai()
+            messages = render(conv.plan_request())["messages"]
             assert not violations(messages)
             assert len(messages) <= 1 + 2 + 4, "system, marker, task, and the manager's four"
             conv.observe(line)

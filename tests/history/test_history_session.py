@@ -132,7 +132,7 @@ def test_a_log_also_holds_what_came_into_it_by_other_ways_and_nothing_is_stored_
     with transom.Conversation.open("memory:", "s", budget=4_000) as conv:
         session = Session(conversation=conv)
         Recorder(session, ONE, run_id="r1").record(user("first"))
-        conv.window()
+        conv.plan_request()
         conv.observe(says("second"))
         assert [entry.content for entry in select_all(session, ConversationEntry)] == ["first", "second"]
         assert session.select_all(ConversationRecorded) == ()
@@ -147,6 +147,6 @@ def test_the_window_is_small_and_the_logged_history_whole():
         recorder = Recorder(session, ONE)
         for message in history(20)[1:]:
             if message["role"] == "assistant":
-                assert conv.window().tokens <= 600
+                assert conv.plan_request().tokens <= 600
             recorder.record(message)
         assert messages_of(get_evaluation_history(session, ONE)) == history(20)[1:]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Policy
-from transom.conversation.window import Window
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Sent
 from transom.core.frame import Frame
@@ -36,6 +35,7 @@ from transom.testing.fakes import Entries
 from transom.testing.random_logs import COUNTER, LogBuilder, Step, logs, steps, write_log
 from transom.texts import READ_BACK
 from transom.wire.openai import OPENAI_CHAT, violations
+from transom.wire.rendering import render_messages
 
 BATCHES = (
     Dedupe(tokens=20, least=0.0),
@@ -87,7 +87,7 @@ def planned(log: list[Entry], says: dict[str, str], budget: Budget, policy: Poli
     view = build_view(Entries(log), COUNTER)
     head = view.head_entry.body if view.head_entry is not None else Head()
     frame = Frame(head=head, state=says)
-    return view, frame, plan(view, frame, budget, policy, at=0.0, kind=Window)
+    return view, frame, plan(view, frame, budget, policy, at=0.0)
 
 
 @given(LOGS, SAYS, BUDGETS, st.sampled_from(POLICIES))
@@ -109,7 +109,7 @@ def check_plan(log: list[Entry], says: dict[str, str], budget: Budget, policy: P
     except BudgetImpossible as refused:
         assert refused.bill["need"] > refused.bill["limit"]
         return
-    window, sent = done.window, done.window.messages(OPENAI_CHAT)
+    window, sent = done.window, render_messages(done.window.view, OPENAI_CHAT)
     if sent:
         assert violations(sent) == []
         assert turnsafe.validate(sent, provider="openai").violations == ()
@@ -127,7 +127,7 @@ def check_plan(log: list[Entry], says: dict[str, str], budget: Budget, policy: P
     check_replay(log, done)
     again = after.with_log(Entries([*log, *done.entries]))
     again = replace(again, prefix=replace(again.prefix, in_flight=None))  # as if it had not left
-    assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0, kind=Window).entries] == [Sent]
+    assert [type(entry.body) for entry in plan(again, frame, budget, policy, at=0.0).entries] == [Sent]
 
 
 def check_present(view, sent) -> None:
@@ -172,16 +172,16 @@ def test_between_two_plans_the_window_before_stays_in_front_or_the_break_is_name
 ) -> None:
     try:
         _, frame, done = planned(first, says, budget, policy)
-        before = done.window.messages(OPENAI_CHAT)
+        before = render_messages(done.window.view, OPENAI_CHAT)
         log = [*first, *done.entries]
         facts = [entry for entry in more if not isinstance(entry.body, (Fold, Trim, Sent, Head))]
         news = [Entry(seq=len(log) + at, at=0.0, body=entry.body, meta=entry.meta) for at, entry in enumerate(facts)]
         view = apply(build_view(Entries(log), COUNTER), ()).with_log(Entries([*log, *news]))
         view = apply(view, news)
-        after = plan(view, frame, budget, policy, at=0.0, kind=Window)
+        after = plan(view, frame, budget, policy, at=0.0)
     except BudgetImpossible:
         return
-    sent = after.window.messages(OPENAI_CHAT)
+    sent = render_messages(after.window.view, OPENAI_CHAT)
     if sent[: len(before)] != before:
         assert after.window.breaks is not None
         assert after.window.breaks.why

@@ -15,7 +15,6 @@ from transom.core.reducer import apply, build_view
 from transom.core.tokens import replace_surrogates
 from transom.core.unit import Folded
 from transom.core.view import View
-from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing import Entries, WordCounter
 from transom.testing.random_logs import logs
@@ -29,7 +28,7 @@ def closed(log: list[Entry], dialect: str) -> View:
     view = build_view(Entries(log), spoken.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
     frame = Frame(head=head, required_user_turn=spoken.required_user_turn)
-    done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
+    done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0)
     return apply(done.before, done.entries[-1:])
 
 

@@ -17,13 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation
+from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.frame import Frame
 from transom.core.message import Head, User, addressed_parts, is_empty
 from transom.core.plan import plan
 from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import build_view
-from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.testing.oracle import appearance
@@ -152,11 +152,11 @@ class Talk(RuleBasedStateMachine):
             self.conv.close()
         self.conv = self.opened()  # otherwise: as after a crash, nothing was said goodbye to
 
-    @rule(says=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
+    @rule(state=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
     def window(self, says: dict[str, str]) -> None:
         before = self.stored()
         try:
-            window = self.conv.window(says=says)
+            window = self.conv.plan_request(state=says)
         except BudgetImpossible as refused:
             assert self.stored() == before  # a refusal stores nothing
             self.check_refusal(refused, says)
@@ -166,7 +166,7 @@ class Talk(RuleBasedStateMachine):
     # ---- what must hold
 
     def check_window(self, window, says: dict[str, str]) -> None:
-        sent = window.openai()
+        sent = render(window)["messages"]
         limit = self.conv.budget
         if sent:
             assert violations(sent) == []  # law 1
@@ -193,7 +193,7 @@ class Talk(RuleBasedStateMachine):
         view = replace(live, prefix=replace(live.prefix, in_flight=None))
         head = view.head_entry.body if view.head_entry is not None else Head()
         frame = Frame(head=head, state=says)
-        again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0, kind=Window)
+        again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0)
         assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
 
     def check_refusal(self, refused: BudgetImpossible, says: dict[str, str]) -> None:

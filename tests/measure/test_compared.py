@@ -6,6 +6,7 @@ import pytest
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay, split
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.window import Break, Window
@@ -42,7 +43,7 @@ def played(budget, policy="passthrough"):
         clock=FakeClock(),
     )
     for step in replay(conversation, facts):
-        request = {} if step.window is None else step.window.request("openai")
+        request = {} if step.window is None else render(step.window, "openai")
         yield Seen(step.at, step.window, request, 0.5)
 
 

@@ -14,7 +14,7 @@ def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
     conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
     conv.user("look at src/main.py")
     for number, text in enumerate(("alpha_1 beta_2 gamma_3 " * 9, "beta_2 again")):
-        conv.window()
+        conv.plan_request()
         body = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": json.dumps({})}}
         conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
         conv.tool_result(f"c{number}", text)
@@ -36,7 +36,7 @@ def test_a_name_in_the_models_reasoning_stands_there():
     conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
     conv.user("look")
     conv.user("gamma_3 here")
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": "ok", "reasoning_content": "it was gamma_3"})
     conv.user("go on")
     fold = conv.edit(Fold(first=1, last=1, text="[-]", why="test"))

@@ -189,7 +189,7 @@ def test_every_recorded_result_that_the_default_policy_trims_can_be_read_back(da
         if message["role"] == "user":
             conv.user(message["content"])
         elif message["role"] == "assistant":
-            conv.window()
+            conv.plan_request()
             conv.observe(message)
         elif message["role"] == "tool":
             conv.tool_result(message["tool_call_id"], message["content"])

@@ -1,6 +1,7 @@
 """The readback tools: their schemas, their answers, and that nothing a model sends raises an exception."""
 
 from __future__ import annotations
+from transom.conversation.request import render
 
 import json
 import time
@@ -158,17 +159,17 @@ def test_a_model_that_follows_a_marker_gets_the_whole():
     conv = Conversation.open("memory:", "loop", budget=budget, counter=WordCounter(), clock=FakeClock())
     whole = "\n".join(f"row {n}: {'data ' * 6}" for n in range(600))
     conv.user("read it")
-    conv.window(tools=list(TOOLS))
+    conv.plan_request(tools=list(TOOLS))
     conv.observe(assistant_call("a", "cat", {}))
     entry = conv.tool_result("a", whole)
-    rendered = str(conv.window().openai())
+    rendered = str(render(conv.plan_request())["messages"])
     assert f"whole in entry {entry}]" in rendered
     arguments, texts = {"ref": f"entry {entry}", "lines": 10_000}, []
     for turn in range(50):
         conv.observe(assistant_call(f"c{turn}", "transom_read", arguments))
         page = answer(conv.log, "transom_read", json.dumps(arguments), bound(budget))
         conv.tool_result(f"c{turn}", page)
-        assert conv.window().openai()[-1]["content"] == page
+        assert render(conv.plan_request())["messages"][-1]["content"] == page
         head, _, text = page.partition("\n")
         texts.append(text)
         if "next page" not in head:

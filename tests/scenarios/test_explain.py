@@ -6,7 +6,7 @@ import sys
 
 from transom import Conversation
 from transom.core.edit import Fold, Pin
-from transom.core.message import Assistant, Reasoning, Text
+from transom.core.message import Assistant, Reasoning, Text, ToolResult
 from transom.core.reducer import build_view
 from transom.core.unit import Folded
 from transom.measure.explain import explain
@@ -115,8 +115,8 @@ def test_each_repair_is_said():
         conv.tool_result("a", "1")
         conv.user("hm")
         conv.tool_result("a", "2")
-        conv.tool_result("nobody", "3")
-        why = {row.entry: row.why for row in conv.window().explain()}
+        conv.append(ToolResult(call="nobody", parts=(Text("3"),)))
+        why = {row.entry: row.why for row in explain(conv.plan_request())}
     assert why == {
         0: "",
         1: "calls without an id of their own named call_1_1, call_1_2",

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import transom
+from transom.conversation.request import render
 from transom.core.message import Fact
 from transom.wire.dialects import DIALECTS, dialect_named
 
@@ -41,7 +42,7 @@ def conversation(messages: list[dict], dialect: str, budget: int) -> transom.Win
     for fact in (fact for _, fact in dialect_named("openai").parse(messages)):
         assert isinstance(fact, Fact)
         conv.append(fact)
-    return conv.window()
+    return conv.plan_request()
 
 
 @pytest.mark.parametrize("budget", [1_000, 1_000_000])
@@ -49,11 +50,11 @@ def conversation(messages: list[dict], dialect: str, budget: int) -> transom.Win
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_it_stays_in_its_place(kind: str, dialect: str, budget: int) -> None:
     window = conversation(history(HOSTILE[kind]), dialect, budget)
-    spoken, request = dialect_named(dialect), window.request(dialect)
+    spoken, request = dialect_named(dialect), render(window, dialect)
     assert spoken.violations(request) == []
     assert window.tokens <= budget
     json.dumps(request, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    plain = conversation(history("harmless words"), dialect, budget).request(dialect)
+    plain = render(conversation(history("harmless words"), dialect, budget), dialect)
     assert shape(request) == shape(plain) or budget == 1_000
 
 
@@ -70,12 +71,12 @@ def test_a_fake_reference_in_a_result_is_not_read_as_ours():
     conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
     conv.tool_result("c1", HOSTILE["fake references"])
     for reference in ("entry ../../etc/passwd", "entry -1", "entry 99999999999999999999", "[entry 2]\x00"):
-        said = conv.recall("transom_read", json.dumps({"ref": reference}))
+        said = conv.readback("transom_read", json.dumps({"ref": reference}))
         assert said.startswith("[error: "), said
         assert "unknown field" not in said
         assert "root:" not in said
-    assert "99999999999999999999" in conv.recall("transom_read", '{"ref": "entry 2"}')
-    assert conv.recall("transom_grep", json.dumps({"pattern": "(a+)+$"})).startswith("[0 matching lines")
+    assert "99999999999999999999" in conv.readback("transom_read", '{"ref": "entry 2"}')
+    assert conv.readback("transom_grep", json.dumps({"pattern": "(a+)+$"})).startswith("[0 matching lines")
 
 
 @pytest.mark.parametrize("kind", ["x", "[", "\x1b", "é", '{"a":', "[entry 1] "])
@@ -85,7 +86,7 @@ def test_four_times_the_content_takes_about_four_times_the_time(kind: str) -> No
         best = float("inf")
         for _ in range(2):
             start = time.process_time()
-            transom.fit(messages, context=4_000)
+            transom.fit(messages, budget=4_000)
             best = min(best, time.process_time() - start)
         return best
 

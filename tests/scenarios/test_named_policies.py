@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Policy
+from transom.conversation.request import render
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import Folded, Unit
@@ -43,10 +44,10 @@ def step(conv: Conversation, text: str, tool: str = "sh", args: str = "{}"):
     """One call with its result, and the window before the next one."""
     label = f"c{len(conv.log)}"
     body = {"id": label, "type": "function", "function": {"name": tool, "arguments": args}}
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
     conv.tool_result(label, text)
-    return conv.window()
+    return conv.plan_request()
 
 
 def told(number: int, tokens: int = 90) -> str:
@@ -65,7 +66,7 @@ def until_cut(conv: Conversation, tokens: int = 90, start: int = 0, args: str = 
 
 def outline(window) -> list[str]:
     """A word for each message but the head's and those that only call: the first it says, or how it was cut."""
-    texts = [str(message["content"]) for message in window.openai()[1:] if message["content"] is not None]
+    texts = [str(message["content"]) for message in render(window)["messages"][1:] if message["content"] is not None]
     return [next((sign for sign, part in SIGNS.items() if part in text), text.split()[0]) for text in texts]
 
 
@@ -74,14 +75,14 @@ def reply(conv: Conversation, number: int, *, asked: bool = False):
     label = f"c{number}"
     body = {"id": label, "type": "function", "function": {"name": "sh", "arguments": "{}"}}
     words = (f"src/of_{number}/name_{at}.py" if at % 4 == 0 else "word" for at in range(400))
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": f"r{number} " + " ".join(words), "tool_calls": [body]})
     conv.tool_result(label, "ok")
     if asked:
-        conv.window()
+        conv.plan_request()
         conv.observe({"role": "assistant", "content": "done"})
         conv.user(f"wish{number}")
-    return conv.window()
+    return conv.plan_request()
 
 
 def wish(conv: Conversation, text: str) -> None:
@@ -143,7 +144,7 @@ def test_every_cut_shrinks_and_is_followed_by_quiet(name):
         window = step(conv, told(number))
         broken.append(window.breaks is not None)
         assert window.tokens <= 2_000
-        assert violations(window.openai()) == []
+        assert violations(render(window)["messages"]) == []
         if broken[-1]:
             assert conv.view.total.tokens < before.tokens, "what is reported as compressed is smaller"
     assert not any(a and b for a, b in pairwise(broken)), "no cut right behind a cut"
@@ -200,10 +201,10 @@ def test_a_result_longer_than_the_figure_that_is_named_is_cut_on_arrival(name, m
     """One of just that many characters, bytes or tokens stays; of a longer one `left` stay, or it is stored."""
     conv = opened(name, 200_000)
     text = "éèêë" * (whole // measure("éèêë"))
-    assert step(conv, text).openai()[-1]["content"] == text
+    assert render(step(conv, text))["messages"][-1]["content"] == text
     window = step(conv, text + "éèêë")
     assert outline(window)[-1] == ("stored" if left is None else "clipped")
-    assert left is None or 0.98 * left < measure(window.openai()[-1]["content"]) <= left
+    assert left is None or 0.98 * left < measure(render(window)["messages"][-1]["content"]) <= left
 
 
 @pytest.mark.parametrize("name", ["agenticloop", "codex"])
@@ -212,7 +213,9 @@ def test_20_000_tokens_of_what_the_user_said_before_the_newest_message_stay(name
     for number in range(10):
         wish(conv, f"wish{number} " + "and so on " * 1_200)
     _, window = until_cut(conv, 4_000)
-    said = [text for text in (str(message["content"]) for message in window.openai()) if text.startswith("wish")]
+    said = [
+        text for text in (str(message["content"]) for message in render(window)["messages"]) if text.startswith("wish")
+    ]
     assert 19_900 < sum(map(WordCounter().count, said[:-1])) <= 20_000
 
 
@@ -236,7 +239,7 @@ def test_dynamiq_keeps_the_newest_tokens_and_the_request_and_stores_large_output
     conv = opened("dynamiq", 4_000)
     window = step(conv, "start " + "x" * 8_000 + " end")
     assert outline(window) == ["task", "stored"]
-    assert conv.window().breaks is None, "on arrival it is free"
+    assert conv.plan_request().breaks is None, "on arrival it is free"
     stop, window = until_cut(conv)
     assert outline(window) == ["task", "digest", *results(stop - 10, stop)], "a quarter of the room, and the newest"
     again, window = until_cut(conv, start=stop)
@@ -246,10 +249,10 @@ def test_dynamiq_keeps_the_newest_tokens_and_the_request_and_stores_large_output
 def test_weakincentives_is_a_window_of_messages_that_does_not_lose_the_task():
     conv = opened("weakincentives", 100_000)
     assert outline(step(conv, "a long line\n" * 300)) == ["task", "clipped"]
-    assert len(conv.window().openai()[-1]["content"].encode()) <= 2_000
+    assert len(render(conv.plan_request())["messages"][-1]["content"].encode()) <= 2_000
     stop, window = until_cut(conv, 20)
     assert 2 + 2 + 2 * stop == 20
-    assert len(window.openai()) == 15
+    assert len(render(window)["messages"]) == 15
     assert outline(window) == ["task", "omission", *results(stop - 6, stop)]
     again, window = until_cut(conv, 20, start=stop)
     assert again > stop + 1, "not a cut at each call"
@@ -266,7 +269,9 @@ def test_agenticloop_keeps_user_messages_and_the_plan_and_cuts_at_100_messages()
     assert 2 + 2 + 1 + 1 + 2 + 2 * stop == 100
     stop, window = until_cut(conv, 20, start=stop)
     assert outline(window) == ["task", "digest", "plan:", "also", f"r{stop - 1}"]
-    assert "src/engine/old_valve.py" in window.openai()[2]["content"], "what was folded before is not forgotten"
+    assert "src/engine/old_valve.py" in render(window)["messages"][2]["content"], (
+        "what was folded before is not forgotten"
+    )
 
 
 def test_agenticloop_counts_no_further_than_60_000_tokens():
@@ -285,7 +290,7 @@ def test_crewagent_keeps_what_matters_and_really_shrinks():
     for _ in range(3):
         before, after = [entry.body.tokens for entry in conv.log if isinstance(entry.body, Sent)][-2:]
         assert after <= 0.53 * 2_000 < 0.75 * 2_000 < before <= 0.82 * 2_000, "from 80% to half"
-        assert sum(rule in str(message["content"]) for message in window.openai()) == 1
+        assert sum(rule in str(message["content"]) for message in render(window)["messages"]) == 1
         stop, window = until_cut(conv, 40, start=stop)
 
 
@@ -301,11 +306,11 @@ def test_crewagent_cuts_at_80_messages_or_at_80_percent_of_128_000_tokens():
 
 def test_crewagent_goes_down_to_half_and_keeps_the_10_newest_whatever_they_say():
     conv = opened("crewagent", 1_500)
-    window = conv.window()
+    window = conv.plan_request()
     while window.breaks is None:
         conv.observe({"role": "assistant", "content": f"to {len(conv.log)}"})
         conv.user(f"wish: you must not touch src/part_{len(conv.log)}.py before its check has passed and I was told.")
-        window = conv.window()
+        window = conv.plan_request()
     assert outline(window)[-11:] == [*["wish:", "to"] * 5, "wish:"]
     assert outline(window).count("to") == 5
     assert 0.47 * 1_500 < window.tokens <= 0.53 * 1_500
@@ -315,7 +320,7 @@ def test_codex_keeps_user_messages_newest_first_and_one_handover():
     conv = opened("codex", 2_000)
     lines = "\n".join(f"line {number}" for number in range(400))
     window = step(conv, lines)
-    shown = window.openai()[-1]["content"]
+    shown = render(window)["messages"][-1]["content"]
     assert outline(window) == ["task", "clipped"]
     assert shown.startswith("line 0\n")
     assert shown.endswith("line 399")
@@ -324,7 +329,7 @@ def test_codex_keeps_user_messages_newest_first_and_one_handover():
         wish(conv, f"{name} src/{name}.py " + "wish " * 145)
     stop, window = until_cut(conv)
     assert outline(window) == ["task", "digest", "older", "old", "newest", f"r{stop - 1}"]
-    texts = {text.split()[0]: text for text in (str(message["content"]) for message in window.openai())}
+    texts = {text.split()[0]: text for text in (str(message["content"]) for message in render(window)["messages"])}
     assert texts["old"] == "old src/old.py " + "wish " * 145, "within min(20,000, 15%) tokens"
     assert "left out; whole in entry" in texts["older"], "the one that crosses is shortened"
     assert "oldest src/oldest.py" in texts["[entry"], "what is no longer whole is still in the summary"
@@ -335,7 +340,7 @@ def test_openhands_keeps_the_first_events_and_condenses_half_of_80():
     stop, window = until_cut(conv, 20)
     assert 1 + 1 + 2 * stop == 80
     assert outline(window) == ["task", "r0", "digest", *results(stop - 18, stop)]
-    assert len(window.openai()) == 41
+    assert len(render(window)["messages"]) == 41
     again, window = until_cut(conv, 20, start=stop)
     assert outline(window) == ["task", "r0", "digest", *results(again - 18, again)]
 
@@ -354,7 +359,7 @@ def test_claude_code_clears_old_results_first_and_keeps_the_newest():
     cleared = outline(window).count("masked")
     assert outline(window) == ["task", *["masked"] * cleared, *results(cleared, stop)]
     assert 0.5 * 4_000 < window.tokens <= 0.6 * 4_000
-    assert "whole in entry 4]" in window.openai()[3]["content"], "cleared, and it says where it is"
+    assert "whole in entry 4]" in render(window)["messages"][3]["content"], "cleared, and it says where it is"
 
 
 def test_claude_code_keeps_the_files_read_last_when_clearing_is_not_enough():
@@ -426,7 +431,7 @@ def test_aider_summarises_what_is_done_and_keeps_the_turn_at_work_whole():
     for number in range(20):
         conv.observe({"role": "assistant", "content": f"done{number} " + "so " * 30})
         conv.user(f"wish{number} " + "now " * 30)
-        conv.window()
+        conv.plan_request()
     work = [step(conv, told(number)) for number in range(12)]
     assert not any(window.breaks for window in work), "the turn at work is not touched"
     shown = outline(work[-1])
@@ -438,11 +443,11 @@ def test_aider_summarises_what_is_done_and_keeps_the_turn_at_work_whole():
 
 def test_aider_keeps_at_most_4_096_tokens_of_summary_and_4_096_of_what_was_done_last():
     conv = opened("aider", 200_000)
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": " ".join(f"src/name_{number}.py and on" for number in range(2_000))})
     for number in range(60):
         wish(conv, f"wish{number} " + "now " * 66)
-    window = conv.window()
+    window = conv.plan_request()
     _, summary, *done = [slot.size.tokens for slot in window.slots[:-1]]
     assert 0.9 * 4_096 < summary <= 1.1 * 4_096
     assert 4_096 - 80 < sum(done) <= 4_096
@@ -462,6 +467,6 @@ def test_letta_keeps_the_newest_70_percent():
     stop, window = until_cut(conv)
     assert outline(window)[:2] == ["task", "digest"]
     assert outline(window)[2:] == results(stop - len(outline(window)) + 2, stop)
-    tail = window.tokens - WordCounter().count(window.openai()[2]["content"])
+    tail = window.tokens - WordCounter().count(render(window)["messages"][2]["content"])
     assert 0.65 * 4_000 < tail < 0.75 * 4_000
     assert window.tokens < 0.85 * 4_000

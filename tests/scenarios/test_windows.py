@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
+from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.frame import Frame
+from transom.core.message import Text, ToolResult
 from transom.core.plan import plan
 from transom.core.reducer import apply
-from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import violations
@@ -44,26 +45,26 @@ def work(conv, turns, size=20):
     """So many calls, each answered with `size` words; the windows before each."""
     windows = []
     for number in range(turns):
-        windows.append(conv.window())
+        windows.append(conv.plan_request())
         conv.observe(asks(f"c{number}"))
         conv.tool_result(f"c{number}", words(size, f"w{number}"))
-    return [*windows, conv.window()]
+    return [*windows, conv.plan_request()]
 
 
 def contents(window):
-    return [(message["role"], message["content"]) for message in window.openai()]
+    return [(message["role"], message["content"]) for message in render(window)["messages"]]
 
 
 def test_a_quiet_turn_adds_and_changes_nothing():
     conv = opened()
     conv.user("fix it")
-    first = conv.window()
+    first = conv.plan_request()
     conv.observe(asks("c1"))
     conv.tool_result("c1", "ok")
-    second = conv.window()
+    second = conv.plan_request()
     assert contents(first) == [("system", "Be brief."), ("user", "fix it")]
-    assert second.openai()[:2] == first.openai()
-    assert second.openai()[2:] == [asks("c1"), {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
+    assert render(second)["messages"][:2] == render(first)["messages"]
+    assert render(second)["messages"][2:] == [asks("c1"), {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
     assert second.breaks is None
     assert second.shared_tokens == first.tokens
 
@@ -73,10 +74,10 @@ def test_one_deep_cut_then_quiet():
     conv.user("fix it")
     windows = work(conv, 24)
     cut = [window.breaks is not None for window in windows]
-    assert all(window.tokens <= 400 and not violations(window.openai()) for window in windows)
+    assert all(window.tokens <= 400 and not violations(render(window)["messages"]) for window in windows)
     first = cut.index(True)
     assert not any(cut[first + 1 : first + 5]), "a cut leaves room for several calls"
-    shown = windows[first].openai()
+    shown = render(windows[first])["messages"]
     assert [message["role"] for message in shown[:3]] == ["system", "user", "user"]
     assert shown[1]["content"] == "fix it"
     assert shown[2]["content"].startswith("[entry 3 to entry ")
@@ -94,11 +95,11 @@ def test_an_older_turn_gives_way_before_the_newest_word_of_the_user(policy):
     conv.observe({"role": "assistant", "content": "done"})
     conv.user(words(120, "long"))
     work(conv, 30)
-    assert ("user", words(120, "long")) in contents(conv.window())
+    assert ("user", words(120, "long")) in contents(conv.plan_request())
     conv.observe({"role": "assistant", "content": "done too"})
     for number in range(12):
         conv.user(f"and then {number} " + words(20, "more"))
-        window = conv.window()
+        window = conv.plan_request()
         assert window.tokens <= 400
         assert contents(window)[-1] == ("user", f"and then {number} " + words(20, "more"))
         conv.observe({"role": "assistant", "content": "yes"})
@@ -115,11 +116,11 @@ def test_the_second_cut_leaves_one_marker():
 def test_a_long_result_is_clipped_before_it_is_ever_sent():
     conv = opened(context=1_000)
     conv.user("read it")
-    conv.window()
+    conv.plan_request()
     conv.observe(asks("c1"))
     conv.tool_result("c1", "\n".join(f"line {number}" for number in range(600)))
-    window = conv.window()
-    shown = window.openai()[-1]["content"]
+    window = conv.plan_request()
+    shown = render(window)["messages"][-1]["content"]
     assert window.breaks is None, "nothing that was sent has changed"
     assert shown.startswith("line 0\nline 1\n")
     assert shown.endswith("line 598\nline 599")
@@ -131,13 +132,13 @@ def test_a_long_result_is_clipped_before_it_is_ever_sent():
 def test_the_newest_turn_is_elided_inside_rather_than_lost():
     conv = opened(context=300, policy="sliding")  # which does not clip on arrival
     conv.user("read both")
-    conv.window()
+    conv.plan_request()
     calls = [asks("a")["tool_calls"][0], asks("b")["tool_calls"][0]]
     conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
     conv.tool_result("a", words(20, "small"))
     conv.tool_result("b", words(900, "large"))
-    window = conv.window()
-    shown = window.openai()
+    window = conv.plan_request()
+    shown = render(window)["messages"]
     assert window.tokens <= 300
     assert shown[-2]["content"] == words(20, "small"), "only the longest is shortened"
     assert "whole in entry 5" in shown[-1]["content"]
@@ -147,8 +148,8 @@ def test_the_newest_turn_is_elided_inside_rather_than_lost():
 def test_a_user_message_too_large_alone_is_an_excerpt_with_its_reference():
     conv = opened(context=300)
     conv.user("START " + words(2_000) + " END")
-    window = conv.window()
-    shown = window.openai()[-1]["content"]
+    window = conv.plan_request()
+    shown = render(window)["messages"][-1]["content"]
     assert window.tokens <= 300
     assert shown.startswith("START")
     assert shown.endswith("END")
@@ -161,7 +162,7 @@ def test_what_cannot_fit_is_refused_with_its_bill_and_nothing_is_logged():
     before = len(conv.log)
     schema = {**TOOL, "description": words(500)}
     with pytest.raises(BudgetImpossible) as refused:
-        conv.window(tools=[schema])
+        conv.plan_request(tools=[schema])
     assert refused.value.bill["limit"] == 40
     assert refused.value.bill["need"] > 500
     assert refused.value.bill["tools"] > 500
@@ -175,9 +176,9 @@ def test_everything_becomes_excerpts_when_there_is_room_for_two_messages():
     conv.observe(asks("c1"))
     conv.tool_result("c1", words(30))
     conv.user("newest words")
-    window = conv.window()
-    assert [message["role"] for message in window.openai()] == ["system", "user"]
-    text = window.openai()[1]["content"]
+    window = conv.plan_request()
+    assert [message["role"] for message in render(window)["messages"]] == ["system", "user"]
+    text = render(window)["messages"][1]["content"]
     assert "user] first task" in text
     assert "user] newest words" in text
 
@@ -185,35 +186,41 @@ def test_everything_becomes_excerpts_when_there_is_room_for_two_messages():
 def test_open_calls_are_closed_by_facts():
     conv = opened()
     conv.user("go")
-    conv.window()
+    conv.plan_request()
     conv.observe(asks("c1"))
     conv.user("wait, stop")
-    window = conv.window()
-    assert [message["role"] for message in window.openai()] == ["system", "user", "assistant", "tool", "user"]
-    assert window.openai()[3] == {
+    window = conv.plan_request()
+    assert [message["role"] for message in render(window)["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
+    assert render(window)["messages"][3] == {
         "role": "tool",
         "tool_call_id": "c1",
         "content": "[aborted: no result was received; the tool may have run]",
     }
     conv.observe({"role": "assistant", "content": "stopped"})
     conv.tool_result("c1", "it had run")
-    late = conv.window().openai()[-1]
+    late = render(conv.plan_request())["messages"][-1]
     assert late["role"] == "user"
     assert late["content"].startswith("[late result of sh, entry 8;")
     assert late["content"].endswith("it had run")
-    assert conv.window().breaks is None
+    assert conv.plan_request().breaks is None
 
 
 def test_state_is_said_when_it_changes_and_unsaid_when_it_ends():
     conv = opened()
     conv.user("go")
-    assert contents(conv.window(says={"mode": "plan"}))[-1] == ("user", "[mode] plan")
+    assert contents(conv.plan_request(state={"mode": "plan"}))[-1] == ("user", "[mode] plan")
     conv.observe({"role": "assistant", "content": "planned"})
-    assert contents(conv.window(says={"mode": "plan"}))[-1] == ("assistant", "planned")
+    assert contents(conv.plan_request(state={"mode": "plan"}))[-1] == ("assistant", "planned")
     conv.observe({"role": "assistant", "content": "more"})
-    assert contents(conv.window(says={"mode": "act"}))[-1] == ("user", "[mode] act")
+    assert contents(conv.plan_request(state={"mode": "act"}))[-1] == ("user", "[mode] act")
     conv.observe({"role": "assistant", "content": "acted"})
-    assert contents(conv.window())[-1] == ("user", "[mode] no longer applies.")
+    assert contents(conv.plan_request())[-1] == ("user", "[mode] no longer applies.")
 
 
 def test_a_word_that_is_folded_away_is_said_again():
@@ -221,7 +228,7 @@ def test_a_word_that_is_folded_away_is_said_again():
     conv.user("fix it")
     seen = []
     for number in range(40):
-        window = conv.window(says={"goal": "green tests"})
+        window = conv.plan_request(state={"goal": "green tests"})
         seen.append([text for _, text in contents(window)].count("[goal] green tests"))
         conv.observe(asks(f"c{number}"))
         conv.tool_result(f"c{number}", words(20))
@@ -231,25 +238,25 @@ def test_a_word_that_is_folded_away_is_said_again():
 def test_another_head_is_a_named_break():
     conv = opened()
     conv.user("go")
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": "done"})
-    window = conv.window(tools=[TOOL])
+    window = conv.plan_request(tools=[TOOL])
     assert (window.breaks.slot, window.breaks.why) == (-1, "head")
     conv.observe({"role": "assistant", "content": "more"})
-    assert conv.window(tools=[dict(TOOL)]).breaks is None
+    assert conv.plan_request(tools=[dict(TOOL)]).breaks is None
 
 
 def test_the_same_window_again_while_nothing_has_happened():
     conv = opened()
     conv.user("go")
-    window = conv.window()
+    window = conv.plan_request()
     length = len(conv.log)
-    assert conv.window() is window
+    assert conv.plan_request() is window
     assert len(conv.log) == length
     conv.user("one more thing")
-    assert contents(conv.window())[-1] == ("user", "one more thing")
+    assert contents(conv.plan_request())[-1] == ("user", "one more thing")
     conv.observe({"role": "assistant", "content": "both"})
-    assert [role for role, _ in contents(conv.window())] == ["system", "user", "user", "assistant"]
+    assert [role for role, _ in contents(conv.plan_request())] == ["system", "user", "user", "assistant"]
 
 
 def test_a_dry_run_appends_nothing():
@@ -258,9 +265,9 @@ def test_a_dry_run_appends_nothing():
     work(conv, 12)
     conv.observe({"role": "assistant", "content": words(150)})
     length = len(conv.log)
-    dry = conv.dry_run()
+    dry = conv.window()
     assert len(conv.log) == length
-    assert dry.openai() == conv.window().openai()
+    assert render(dry)["messages"] == render(conv.plan_request())["messages"]
 
 
 def test_planning_again_gives_only_sent():
@@ -271,10 +278,10 @@ def test_planning_again_gives_only_sent():
     conv.observe({"role": "assistant", "content": words(100)})
     conv.user(words(30))
     frame = Frame(head=conv.view.head_entry.body)
-    once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
+    once = plan(conv.view, frame, conv.budget, policy_named("default"), at=0.0)
     undone = apply(once.before, once.entries[-1:])
     undone = replace(undone, prefix=replace(undone.prefix, in_flight=None))  # as if it had not left
-    again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0, kind=Window)
+    again = plan(undone, frame, conv.budget, policy_named("default"), at=0.0)
     assert len(again.entries) == 1
 
 
@@ -286,15 +293,15 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
     conv = opened(context=2_000)
     conv.user("fix it")
     for number in range(10):
-        conv.window()
+        conv.plan_request()
         conv.observe(asks(f"c{number}"))
         conv.tool_result(f"c{number}", words(20, f"w{number}"))
     assert fold
     keys = [slot.first for slot in conv.view.slots]
     seq = conv.edit(Fold(first=keys[1], last=keys[4], text="[entries left out]", why="mine"))
-    assert contents(conv.dry_run())[2] == ("user", "[entries left out]")
+    assert contents(conv.window())[2] == ("user", "[entries left out]")
     conv.undo()
-    assert [role for role, _ in contents(conv.dry_run())][2] == "assistant"
+    assert [role for role, _ in contents(conv.window())][2] == "assistant"
     assert conv.view.user_restored(conv.view.slots[1])
     with pytest.raises(InvalidEdit, match="no live edit"):
         conv.undo(seq)
@@ -303,7 +310,7 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
 def test_a_pinned_turn_surfaces_behind_the_marker():
     conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
-    conv.window()
+    conv.plan_request()
     conv.observe(asks("c0"))
     result = conv.tool_result("c0", "the one path that matters: src/engine.py")
     conv.pin(result)
@@ -319,7 +326,7 @@ def test_a_limit_that_shrinks_is_met_at_the_next_call():
     work(conv, 30)
     conv.observe({"role": "assistant", "content": "on"})
     conv.budget = Budget(context=200)
-    window = conv.window()
+    window = conv.plan_request()
     assert window.tokens <= 200
     assert contents(window)[:2] == [("system", "Be brief."), ("user", "fix it")]
 
@@ -328,7 +335,7 @@ def test_usage_calibrates_the_limit():
     conv = opened(context=400)
     conv.user("fix it")
     for number in range(30):
-        window = conv.window()
+        window = conv.plan_request()
         assert window.tokens <= 400
         reply = {
             "choices": [{"message": asks(f"c{number}")}],
@@ -343,7 +350,7 @@ def test_usage_calibrates_the_limit():
 def test_explain_says_what_became_of_every_fact():
     conv = opened(context=400, policy=OMITTING)
     conv.user("fix it")
-    conv.tool_result("nobody asked", "stray")
+    conv.append(ToolResult(call="nobody asked", parts=(Text("stray"),)))
     windows = work(conv, 24)
     rows = conv.explain()
     facts = [

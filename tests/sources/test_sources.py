@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from omitting import OMITTING
 from transom import Budget, Conversation, fit
-from transom.core.message import Failure
+from transom.conversation.request import render
+from transom.core.message import Failure, Text, ToolResult
 from transom.policies import policy_named
 from transom.strategies.arrival import Clip
 from transom.strategies.keepers import KeepTools, KeepUsers
@@ -29,14 +30,14 @@ def opened(*, url="memory:", context=600, **policy) -> Conversation:
 
 
 def turn(conv: Conversation, number: int, tool: str = "shell", words: int = 60) -> None:
-    conv.window()
+    conv.plan_request()
     call = {"id": f"c{number}", "type": "function", "function": {"name": tool, "arguments": "{}"}}
     conv.observe({"role": "assistant", "content": f"turn {number}", "tool_calls": [call]})
     conv.tool_result(f"c{number}", f"result {number} " + "word " * words)
 
 
 def messages(conv: Conversation) -> list[dict]:
-    return conv.window().openai()
+    return render(conv.plan_request())["messages"]
 
 
 # ---- context compact system
@@ -72,7 +73,7 @@ def test_no_orphaned_tool_calls_or_results_after_removal():
 def test_normalization_runs_before_every_call():
     conv = opened()
     conv.user("go")
-    conv.tool_result("nobody", "orphan")
+    conv.append(ToolResult(call="nobody", parts=(Text("orphan"),)))
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
     conv.user("and?")
@@ -140,7 +141,7 @@ def test_context_builder_preserves_tool_call_groups():
     conv = opened()
     conv.user("go")
     for number in range(20):
-        conv.window()
+        conv.plan_request()
         calls = [
             {"id": f"c{number}.{i}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in range(3)
         ]
@@ -167,7 +168,7 @@ def test_tool_results_are_stored_as_role_tool_with_their_call_id_and_survive_reo
 def test_llm_failures_are_stored_with_their_partial_output_and_included_in_the_next_request():
     conv = opened()
     conv.user("go")
-    sent = conv.window().view.length
+    sent = conv.plan_request().view.length
     conv.append(Failure(failure="timeout", text="I was about", shown="LLM_ERROR timeout: I was about", answers=sent))
     conv.user("continue")
     shown = messages(conv)
@@ -178,9 +179,9 @@ def test_llm_failures_are_stored_with_their_partial_output_and_included_in_the_n
 def test_a_mode_switch_keeps_the_history():
     conv = opened(context=4_000)
     conv.user("go")
-    before = conv.window(says={"mode": "chat"}).openai()
+    before = render(conv.plan_request(state={"mode": "chat"}))["messages"]
     conv.observe({"role": "assistant", "content": "ok"})
-    after = conv.window(says={"mode": "agent"}).openai()
+    after = render(conv.plan_request(state={"mode": "agent"}))["messages"]
     assert after[: len(before)] == before
     assert after[-1]["content"] == "[mode] agent"
 
@@ -217,7 +218,7 @@ def test_single_message_history():
 def test_copy_preservation():
     given = [{"role": "user", "content": [{"type": "text", "text": "a " * 9_000}]}]
     before = copy.deepcopy(given)
-    shown = fit(given, context=300)
+    shown = fit(given, budget=300)
     shown[0]["content"][0]["text"] = "changed"
     assert given == before
 
@@ -226,4 +227,4 @@ def test_token_counting():
     conv = Conversation.open("memory:", "x", budget=1_000, system="Be brief.")
     conv.user("How far is Lisbon?")
     count = o200k().count
-    assert conv.window().tokens == 3 + 4 + count("Be brief.") + 4 + count("How far is Lisbon?")
+    assert conv.plan_request().tokens == 3 + 4 + count("Be brief.") + 4 + count("How far is Lisbon?")

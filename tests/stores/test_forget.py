@@ -231,12 +231,12 @@ def test_a_conversation_whose_log_is_forgotten_says_so_once(
     store, settings = place.open(), {"budget": Budget(), "policy": policy_named("default"), "counter": WordCounter()}
     conversation = Conversation(place.open().open("trip"), **settings)
     conversation.user("hello")
-    conversation.window()
+    conversation.plan_request()
     store.forget("trip")
-    for act in (lambda: conversation.user("more"), conversation.window, lambda: conversation.edit(Pin(entry=0))):
+    for act in (lambda: conversation.user("more"), conversation.plan_request, lambda: conversation.edit(Pin(entry=0))):
         with pytest.raises(UnknownLog, match="no longer in the store"):
             act()
-    monkeypatch.setattr("transom.conversation.conversation.SNAPSHOT_AT", snapshot_at)
+    monkeypatch.setattr("transom.conversation.log_writer.SNAPSHOT_AT", snapshot_at)
     conversation.close()
     assert store.names() == []
 

@@ -32,7 +32,7 @@ from transom.core.reducer import apply, build_view
 from transom.core.tokens import FormatCounter
 from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
-from transom.core.window import Window, assemble
+from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view
 from transom.stores.snapshot import decode_view, encode_view
 from transom.testing import Entries, WordCounter, entries_of, user_entries
@@ -59,7 +59,7 @@ def _slot(slot: Slot) -> tuple[Any, ...]:
 
 
 def _window(view: View) -> dict[str, Any]:
-    window = assemble(view, 1_000, Window)
+    window = assemble(view, 1_000)
     return {name: getattr(window, name) for name in window.__struct_fields__ if name != "view"}
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation, Policy, texts
+from transom.conversation.request import render
 from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
 from transom.core.tokens import apply_trim
@@ -42,7 +43,7 @@ def shown(clip, *parts):
     """The parts of a result as the next window shows them."""
     conv = opened(clip)
     entry = ran(conv, *parts)
-    conv.window()
+    conv.plan_request()
     unit = conv.view.unit(conv.view.unit_of[entry])
     return unit.shown_facts()[1].parts
 
@@ -146,7 +147,7 @@ def test_many_parts_that_are_small_alone_are_cut_together():
 def test_small_windows_clip_earlier():
     conv = opened(Clip(), context=2_000)
     ran(conv, "x" * 4_000)
-    assert WORDS.count(conv.window().openai()[-1]["content"]) <= 500
+    assert WORDS.count(render(conv.plan_request())["messages"][-1]["content"]) <= 500
 
 
 @pytest.mark.parametrize("tool", sorted(READ_BACK))
@@ -154,9 +155,9 @@ def test_small_windows_clip_earlier():
 def test_what_is_read_back_is_not_offloaded_again(arrival, tool):
     conv = opened(arrival)
     ran(conv, ROWS, tool=tool)
-    assert conv.window().openai()[-1]["content"] == ROWS
+    assert render(conv.plan_request())["messages"][-1]["content"] == ROWS
     ran(conv, ROWS, tool=f"my_{tool}", label="y")
-    assert len(conv.window().openai()[-1]["content"]) < 2_000
+    assert len(render(conv.plan_request())["messages"][-1]["content"]) < 2_000
 
 
 def test_a_read_back_beside_other_calls_is_left_alone_and_they_are_not():
@@ -168,7 +169,9 @@ def test_a_read_back_beside_other_calls_is_left_alone_and_they_are_not():
     conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
     for label in ("c", "b", "a"):
         conv.tool_result(label, ROWS)
-    lengths = {message["tool_call_id"]: len(message["content"]) for message in conv.window().openai()[2:]}
+    lengths = {
+        message["tool_call_id"]: len(message["content"]) for message in render(conv.plan_request())["messages"][2:]
+    }
     assert lengths["b"] == len(ROWS)
     assert max(lengths["a"], lengths["c"]) < 1_000
 
@@ -180,7 +183,7 @@ def test_a_stale_read_back_is_not_stubbed():
     kept = ran(conv, "r" * 12_000, tool="transom_read", label="r")
     for number in range(3):
         ran(conv, "x" * 3_000, label=f"x{number}")
-        conv.window()
+        conv.plan_request()
     cut = [entry.body for entry in conv.log.read() if isinstance(entry.body, Trim)]
     assert gone in [trim.entry for trim in cut]
     assert kept not in [trim.entry for trim in cut]
@@ -191,7 +194,7 @@ def test_a_read_back_that_does_not_fit_is_still_made_to_fit():
     """Never offloaded is not never cut: the limit comes first."""
     conv = opened(Clip(), context=1_000)
     entry = ran(conv, ROWS, tool="transom_read")
-    window = conv.window()
+    window = conv.plan_request()
     assert window.tokens <= 1_000
     trims = [seen.body for seen in conv.log.read() if isinstance(seen.body, Trim) and seen.body.entry == entry]
     assert [trim.why for trim in trims] == ["elide"]

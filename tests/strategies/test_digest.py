@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
+from transom.conversation.request import render
 from transom.core.derived import Derived
 from transom.core.edit import Fold
+from transom.measure.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
 from transom.strategies.digest.coverage import Choice
@@ -33,7 +35,7 @@ def opened(context=1_000, **kwargs):
 
 
 def turn(conv, number, result, name="sh", **args):
-    window = conv.window()
+    window = conv.plan_request()
     body = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
     conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
     conv.tool_result(f"c{number}", result)
@@ -45,7 +47,7 @@ def filler(number, count=100):
 
 
 def texts(window):
-    return [message["content"] or "" for message in window.openai()]
+    return [message["content"] or "" for message in render(window)["messages"]]
 
 
 def digests(window):
@@ -182,7 +184,7 @@ def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypa
                     "only the plan's own turn is new"
                 )
                 conv.prepare()
-            yield window.openai()
+            yield render(window)["messages"]
 
     assert list(played(False)) == list(played(True))
     assert seen
@@ -248,14 +250,14 @@ def test_the_fold_names_the_entries_that_it_quotes():
 def test_results_of_one_turn_that_would_fill_the_room_are_cut_together_on_arrival():
     conv = opened(6_000)
     conv.user("go")
-    conv.window()
+    conv.plan_request()
     calls = [{"id": k, "type": "function", "function": {"name": "sh", "arguments": "{}"}} for k in "abc"]
     conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
     conv.tool_result("a", "small")
     lines = [filler(1, 40)] * 30
     conv.tool_result("b", "\n".join(["start", *lines, "key_of_b=9", *lines, "end"]))
     conv.tool_result("c", filler(2, 1_200))
-    window = conv.window()
+    window = conv.plan_request()
     assert window.breaks is None, "nothing that was sent has changed"
     small, large, other = texts(window)[-3:]
     assert small == "small"
@@ -280,9 +282,9 @@ def test_a_clipped_result_fills_its_room_keeps_to_it_and_says_what_is_gone(conte
     conv = Conversation.open("memory:", "x", budget=Budget(context=context), clock=FakeClock())
     conv.user("go")
     turn(conv, 0, "\n".join(lines))
-    window = conv.window()
-    shown = window.openai()[-1]["content"]
-    row = next(row for row in window.explain() if row.role == "tool")
+    window = conv.plan_request()
+    shown = render(window)["messages"][-1]["content"]
+    row = next(row for row in explain(window) if row.role == "tool")
     most = min(5_000, 0.16 * context)
     assert 0.85 * most < row.shown <= 1.01 * most
     said = re.search(r"\[…([\d,]+) tokens truncated.*?\]", shown)
@@ -326,7 +328,7 @@ def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
         found = []
         for number in range(40):
             if look:
-                conv.dry_run(says={"goal": f"other_goal_{number}"})
+                conv.window(state={"goal": f"other_goal_{number}"})
             found.append(texts(turn(conv, number, f"result_{number} " + filler(number))))
         return found
 

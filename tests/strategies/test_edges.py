@@ -7,6 +7,7 @@ import pytest
 import transom
 from omitting import OMITTING
 from transom import Budget, BudgetImpossible, Conversation, Policy
+from transom.conversation.request import render
 from transom.core.edit import Fold, Undo
 from transom.core.message import Instruction, Note, Text, ToolResult
 from transom.strategies.arrival import Stub
@@ -31,7 +32,7 @@ def asks(*labels):
 
 
 def contents(window):
-    return [message["content"] for message in window.openai()]
+    return [message["content"] for message in render(window)["messages"]]
 
 
 def picture(number=0):
@@ -46,14 +47,14 @@ def test_results_the_model_has_not_seen_are_never_stale():
     conv = opened(context=4_000)
     conv.user("go")
     for number in range(3):
-        conv.window()
+        conv.plan_request()
         conv.observe(asks(f"c{number}"))
         conv.tool_result(f"c{number}", f"old {number} " * 300)
-    conv.window()
+    conv.plan_request()
     conv.observe(asks("a", "b"))
     conv.tool_result("a", "a " * 1_900)
     conv.tool_result("b", "b " * 1_900)
-    assert contents(conv.window())[-2:] == ["a " * 1_900, "b " * 1_900]
+    assert contents(conv.plan_request())[-2:] == ["a " * 1_900, "b " * 1_900]
 
 
 def test_a_real_result_is_never_replaced_by_a_made_one():
@@ -62,20 +63,20 @@ def test_a_real_result_is_never_replaced_by_a_made_one():
     conv.observe(asks("x"))
     conv.observe({"role": "assistant", "content": "meanwhile"})
     conv.tool_result("x", "the real one")
-    assert contents(conv.window()) == ["go", None, "the real one", "meanwhile"]
+    assert contents(conv.plan_request()) == ["go", None, "the real one", "meanwhile"]
 
 
 def test_a_second_answer_to_a_later_call_with_the_same_id_is_not_late():
     conv = opened()
     conv.user("go")
     conv.observe(asks("call_0"))
-    conv.window()  # closes it
+    conv.plan_request()  # closes it
     conv.observe(asks("call_0"))
     conv.tool_result("call_0", "first")
     conv.tool_result("call_0", "again")
     conv.tool_result("", "nobody's")
     assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
-    conv.window()
+    conv.plan_request()
     assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
 
 
@@ -83,11 +84,11 @@ def test_a_late_result_is_said_once_with_its_tool():
     conv = opened()
     conv.user("go")
     conv.observe(asks("x"))
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": "on"})
     conv.tool_result("x", "late")
     conv.tool_result("x", "late again")
-    last = contents(conv.window())[-1]
+    last = contents(conv.plan_request())[-1]
     assert last == "[late result of sh, entry 5; the call above it was marked aborted]\nlate"
 
 
@@ -97,7 +98,7 @@ def test_a_pinned_result_is_not_clipped_on_arrival(size):
     conv.user("go")
     conv.observe(asks("x"))
     conv.pin(conv.tool_result("x", "y" * size))
-    assert contents(conv.window())[-1] == "y" * size
+    assert contents(conv.plan_request())[-1] == "y" * size
 
 
 def test_a_pinned_image_stays_while_others_go():
@@ -106,7 +107,7 @@ def test_a_pinned_image_stays_while_others_go():
     conv.pin(pinned)
     for number in range(1, 4):
         conv.user([picture(number)])
-    shown = contents(conv.window())
+    shown = contents(conv.plan_request())
     assert shown[0] == [picture(0)]
     assert shown[1] == [{"type": "text", "text": "[image left out; whole in entry 2]"}]
     assert shown[3] == [picture(3)]
@@ -119,7 +120,7 @@ def test_the_newest_message_of_sound_or_pictures_stays_whole(part, context):
     for number in range(6):
         messages += [{"role": "user", "content": [part(number)]}, {"role": "assistant", "content": f"answer {number}"}]
     messages.append({"role": "user", "content": [part(9)]})
-    assert transom.fit(messages, context=context)[-1] == messages[-1]
+    assert transom.fit(messages, budget=context)[-1] == messages[-1]
 
 
 def test_what_cannot_be_quoted_is_named():
@@ -127,7 +128,7 @@ def test_what_cannot_be_quoted_is_named():
     conv.append(Instruction(role="developer", parts=(Text("stay calm"),)))
     conv.user("first")
     conv.user([picture()])
-    (text,) = contents(conv.window())
+    (text,) = contents(conv.plan_request())
     assert text == "[entry 0 to entry 2]\n[entry 1, user] first\n[entry 2, user] [image left out]"
 
 
@@ -136,17 +137,17 @@ def test_a_pinned_instruction_is_quoted_by_its_role():
     pinned = conv.append(Instruction(role="developer", parts=(Text("stay calm " * 20),)))
     conv.pin(pinned)
     conv.user("first " * 30)
-    assert "[entry 0, developer] stay calm" in contents(conv.window())[0]
+    assert "[entry 0, developer] stay calm" in contents(conv.plan_request())[0]
 
 
 def test_the_newest_turn_stays_where_messages_are_few():
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "task"}]
     for number in range(6):
         messages += [asks(f"c{number}"), {"role": "tool", "tool_call_id": f"c{number}", "content": f"r{number}"}]
-    shown = transom.fit(messages, max_messages=4)
+    shown = transom.fit(messages, budget=Budget(max_messages=4))
     assert shown[1]["content"] == "[message 1 to message 11]\n[message 1, user] task"
     assert shown[2:] == messages[-2:]
-    assert transom.fit(messages, max_messages=5)[1] == messages[1]
+    assert transom.fit(messages, budget=Budget(max_messages=5))[1] == messages[1]
 
 
 def test_an_edit_taken_back_at_once_breaks_nothing():
@@ -154,21 +155,21 @@ def test_an_edit_taken_back_at_once_breaks_nothing():
     conv.user("a " * 50)
     conv.observe({"role": "assistant", "content": "b " * 50})
     conv.user("c " * 50)
-    before = conv.window()
+    before = conv.plan_request()
     conv.observe({"role": "assistant", "content": "d"})
     fold = conv.edit(Fold(first=0, last=1, text="[gone]"))
     conv.edit(Undo(edit=fold))
-    after = conv.window()
+    after = conv.plan_request()
     assert after.breaks is None
     assert after.shared_tokens == before.size.tokens
-    assert after.openai()[:3] == before.openai()
+    assert render(after)["messages"][:3] == render(before)["messages"]
 
 
 def test_a_head_that_does_not_fit_is_billed_alone():
     conv = opened(context=100)
     conv.user("word " * 2_000)
     with pytest.raises(BudgetImpossible) as refused:
-        conv.window(tools=[{"type": "function", "function": {"name": "x" * 600}}])
+        conv.plan_request(tools=[{"type": "function", "function": {"name": "x" * 600}}])
     bill = refused.value.bill
     assert set(bill) == {"need", "limit", "head", "tools"}
     assert bill["need"] == bill["head"] + bill["tools"]
@@ -179,7 +180,7 @@ def test_a_word_said_again_names_what_it_replaces():
     conv = opened(context=300)
     conv.user("go")
     for number in range(30):
-        conv.window(says={"step": f"step {number} of a long plan that goes on"})
+        conv.plan_request(state={"step": f"step {number} of a long plan that goes on"})
         conv.observe({"role": "assistant", "content": "word " * 10})
     folds = [entry.body for entry in conv.log.read() if isinstance(entry.body, Fold) and entry.body.why == "superseded"]
     assert all(fold.text == f"[entry {fold.first}: said again later]" for fold in folds)
@@ -190,7 +191,7 @@ def test_a_stub_shows_a_preview_and_where_the_whole_is():
     conv.user("read it")
     conv.observe(asks("x"))
     conv.tool_result("x", "\n".join(f"line {number}" for number in range(2_000)))
-    shown = contents(conv.window())[-1]
+    shown = contents(conv.plan_request())[-1]
     assert shown.startswith("line 0\n")
     assert shown.endswith("\nline 1999")
     assert "\n[sh output stored: 4,723 tokens, 2,000 lines; whole in entry 2]\n" in shown
@@ -199,7 +200,7 @@ def test_a_stub_shows_a_preview_and_where_the_whole_is():
     small.user("read it")
     small.observe(asks("x"))
     small.tool_result("x", "y" * 1_200)
-    assert "output stored" in contents(small.window())[-1]
+    assert "output stored" in contents(small.plan_request())[-1]
 
 
 def test_edits_taken_back_cost_later_turns_nothing():
@@ -212,7 +213,7 @@ def test_edits_taken_back_cost_later_turns_nothing():
     conv._folded = conv.view.with_log(Reads(conv.log, reads))
     conv.observe(asks("x"))
     conv.append(ToolResult(call="x", parts=(Text("ok"),)))
-    conv.window()
+    conv.plan_request()
     assert reads == []
 
 

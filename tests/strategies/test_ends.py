@@ -7,6 +7,7 @@ from asked import aimed, seen
 from msgspec.structs import replace
 
 from transom import Budget, Conversation, Policy
+from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Note
 from transom.policies.plain import LADDER
@@ -109,9 +110,9 @@ def test_what_keepers_want_shows_beside_the_marker(strategy):
     conv = Conversation.open("memory:", "e", budget=Budget(context=1_500), policy=policy, counter=WordCounter())
     for number in range(9):
         conv.user(f"wish {number}")
-        window = conv.window()
+        window = conv.plan_request()
         conv.observe({"role": "assistant", "content": f"answer {number} {LONG}" * 2})
-    shown = [message["content"] for message in window.openai()]
+    shown = [message["content"] for message in render(window)["messages"]]
     assert [text for text in shown if text.startswith("wish")] == [f"wish {number}" for number in range(9)]
     assert sum("are left out of this window" in text for text in shown) == 1
     assert "answer 1" not in "".join(shown)

@@ -6,6 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from transom import Budget, Conversation
+from transom.conversation.request import render
+from transom.measure.explain import explain
 from transom.policies import policy_named
 from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.testing import WordCounter
@@ -17,12 +19,12 @@ def opened(*keepers, context=600, policy="default") -> Conversation:
 
 
 def contents(window) -> list[str]:
-    return [message["content"] for message in window.openai()]
+    return [message["content"] for message in render(window)["messages"]]
 
 
 def work(conv: Conversation, number: int, tool: str = "shell", args: str = "{}", words: int = 60) -> None:
     """A turn with one call and its result, answering the request before it."""
-    conv.window()
+    conv.plan_request()
     call = {"id": f"c{number}", "type": "function", "function": {"name": tool, "arguments": args}}
     conv.observe({"role": "assistant", "content": f"turn {number}", "tool_calls": [call]})
     conv.tool_result(f"c{number}", f"result {number} " + "word " * words)
@@ -33,7 +35,7 @@ def test_user_messages_stay_newest_first_within_their_budget():
     for number in range(12):
         conv.user(f"wish {number} " + "please " * 18)
         work(conv, number)
-    shown = [text.split()[1] for text in contents(conv.window()) if text.startswith("wish")]
+    shown = [text.split()[1] for text in contents(conv.plan_request()) if text.startswith("wish")]
     assert "0" in shown  # the first task
     newest = [int(number) for number in shown[1:]]
     assert newest == list(range(newest[0], 12)), "newest first, none between left out"
@@ -41,7 +43,7 @@ def test_user_messages_stay_newest_first_within_their_budget():
     for number in range(12):
         none.user(f"wish {number} " + "please " * 18)
         work(none, number)
-    assert len(shown) > sum(text.startswith("wish") for text in contents(none.window()))
+    assert len(shown) > sum(text.startswith("wish") for text in contents(none.plan_request()))
 
 
 def test_what_is_kept_says_why():
@@ -49,7 +51,7 @@ def test_what_is_kept_says_why():
     for number in range(12):
         conv.user(f"wish {number} " + "please " * 18)
         work(conv, number, tool="write_plan" if number == 2 else "shell", words=20)
-    whys = {row.role: row.why for row in conv.window().explain() if row.why.startswith("pinned")}
+    whys = {row.role: row.why for row in explain(conv.plan_request()) if row.why.startswith("pinned")}
     assert whys == {
         "user": "pinned: user messages",
         "assistant": "pinned: newest write_plan",
@@ -64,12 +66,12 @@ def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_cut():
     conv.user("long " + "please " * 300)
     for number in range(9):
         work(conv, number)
-    row = next(row for row in conv.window().explain() if row.text.startswith("long"))
+    row = next(row for row in explain(conv.plan_request()) if row.text.startswith("long"))
     assert (row.state, row.why) == ("kept", "pinned: required"), "a cut came while it was the newest"
     conv.user("newest")
     for number in range(20):
         work(conv, 9 + number)
-    row = next(row for row in conv.window().explain() if row.text.startswith("long"))
+    row = next(row for row in explain(conv.plan_request()) if row.text.startswith("long"))
     assert (row.state, row.why) == ("shortened", "user messages, pinned: user messages")
     assert row.shown <= 100
 
@@ -81,7 +83,7 @@ def test_the_one_that_crosses_is_excerpted_not_dropped():
     conv.user("newest")
     for number in range(9):
         work(conv, number)
-    shown = contents(conv.window())
+    shown = contents(conv.plan_request())
     excerpts = [text for text in shown if text.startswith("long") and "whole in entry 1" in text]
     assert excerpts
     assert WordCounter().count(excerpts[0]) <= 100
@@ -92,7 +94,7 @@ def test_a_stale_pin_of_a_user_message_goes_at_the_next_break():
     for number in range(30):
         conv.user(f"wish {number} " + "please " * 15)
         work(conv, number)
-    kept = [text for text in contents(conv.window()) if text.startswith("wish")]
+    kept = [text for text in contents(conv.plan_request()) if text.startswith("wish")]
     folded = conv.view.slots[1]
     assert len(folded.surfaced_units) <= 3, "older ones were let go"
     assert len(kept) < 20
@@ -103,7 +105,7 @@ def test_the_newest_result_of_a_protected_tool_survives():
     conv.user("go")
     for number in range(12):
         work(conv, number, "todo" if number in {1, 4} else "shell")
-    shown = contents(conv.window())
+    shown = contents(conv.plan_request())
     assert any(text.startswith("result 4") for text in shown)
     assert not any(text.startswith("result 1 ") for text in shown)
 
@@ -115,7 +117,7 @@ def test_a_protected_tool_by_key_keeps_the_newest_of_each():
         work(conv, number, "read", f'{{"path": "{path}"}}')
     for number in range(3, 14):
         work(conv, number)
-    shown = contents(conv.window())
+    shown = contents(conv.plan_request())
     assert any(text.startswith("result 1 ") for text in shown)
     assert any(text.startswith("result 2 ") for text in shown)
     assert not any(text.startswith("result 0 ") for text in shown)
@@ -128,7 +130,7 @@ def test_odd_arguments_of_a_protected_tool_are_a_key_like_any_other(args):
     work(conv, 0, "read", args)
     for number in range(1, 12):
         work(conv, number)
-    assert any(text.startswith("result 0 ") for text in contents(conv.window()))
+    assert any(text.startswith("result 0 ") for text in contents(conv.plan_request()))
 
 
 def test_what_is_kept_goes_before_a_window_is_refused():
@@ -136,7 +138,7 @@ def test_what_is_kept_goes_before_a_window_is_refused():
     for number in range(10):
         conv.user(f"wish {number} " + "please " * 30)
         work(conv, number, words=10)
-    assert conv.window().tokens <= 300
+    assert conv.plan_request().tokens <= 300
 
 
 def test_the_default_policy_keeps_users_and_plans():
@@ -146,6 +148,6 @@ def test_the_default_policy_keeps_users_and_plans():
     conv.user("and use tabs")
     for number in range(1, 40):
         work(conv, number, words=200)
-    shown = contents(conv.window())
+    shown = contents(conv.plan_request())
     assert "and use tabs" in shown
     assert any(text.startswith("result 0 ") for text in shown)

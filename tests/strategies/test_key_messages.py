@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation, Policy
+from transom.conversation.request import render
 from transom.core.policy import Target
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import Size
 from transom.core.unit import Folded
+from transom.measure.explain import explain
 from transom.policies.plain import LADDER
 from transom.strategies.keepers import KeepUsers
 from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
@@ -35,12 +37,12 @@ def opened(policy: Policy = KEY, context: int = 1_000) -> Conversation:
 def chat(conv: Conversation, *sentences: str) -> None:
     for sentence in sentences:
         conv.user(sentence)
-        conv.window()
+        conv.plan_request()
         conv.observe({"role": "assistant", "content": CHAT})
 
 
 def shown(conv: Conversation) -> list[str]:
-    return [message["content"] for message in conv.window().openai()]
+    return [message["content"] for message in render(conv.plan_request())["messages"]]
 
 
 def aim_of(view, goal: int, *, hard: bool = False, required: tuple[int, ...] = ()) -> Target:
@@ -135,23 +137,23 @@ def ruled(policy):
     conv.user("go")
     for number in range(9):
         conv.user("Never deploy on a Friday, please." if number == 3 else f"chat {number} " * 20)
-        conv.window()
+        conv.plan_request()
         conv.observe({"role": "assistant", "content": CHAT * 4})
     conv.user("and now?")
-    return conv, next(row for row in conv.window().explain() if row.text.startswith("Never deploy"))
+    return conv, next(row for row in explain(conv.plan_request()) if row.text.startswith("Never deploy"))
 
 
 def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     """A dry run would say a late result, in an entry of its own: another one comes to stand in that place."""
     conv = opened(replace(KEY, keepers=()), 500)
     conv.user("go")
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": CHAT * 12, "tool_calls": [CALL]})
     conv.user("And now?")
-    conv.window()
+    conv.plan_request()
     conv.tool_result("c", "late")
     conv.observe({"role": "assistant", "content": CHAT * 12})
-    assert conv.dry_run().breaks is not None, "it cuts"
+    assert conv.window().breaks is not None, "it cuts"
     conv.user("Never deploy on a Friday, please.")
     told, _ = collect_statements(conv.view, conv.derived)
     assert told[-1].statement.text == "Never deploy on a Friday, please."
@@ -183,14 +185,14 @@ def test_under_pressure_what_somebody_pinned_stays_whole():
     conv.user("go")
     entries = []
     for number in range(2):
-        conv.window()
+        conv.plan_request()
         calls = [{"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}]
         conv.observe({"role": "assistant", "content": f"{CHAT * 30}\n\n{CHAT * 30}", "tool_calls": calls})
         entries.append(conv.tool_result(f"c{number}", "a line of it\n" * 200))
         if number == 0:
             conv.pin(entries[0])
     conv.user("and now?")
-    conv.window()
+    conv.plan_request()
     rows = {row.entry: row for row in conv.explain()}
     assert [rows[entry].state for entry in entries] == ["kept", "shortened"]
     assert [rows[entry - 1].state for entry in entries] == ["kept", "shortened"]
@@ -221,14 +223,14 @@ def test_everything_mandatory_is_no_success_without_shrinking():
             break
     assert conv.view.total.tokens > 600
     before = conv.view.total.tokens
-    assert conv.window().tokens <= 600 < before
+    assert conv.plan_request().tokens <= 600 < before
 
 
 def test_what_cannot_shrink_is_refused_with_its_bill():
     conv = opened(Policy(name="key", pressure=KEY_STEPS, hard=KEY_STEPS, trigger=0.9), 100)
     conv.user("must " * 100)
     with pytest.raises(BudgetImpossible) as refused:
-        conv.window()
+        conv.plan_request()
     assert refused.value.bill["need"] > refused.value.bill["limit"]
 
 
@@ -283,7 +285,7 @@ def test_required_texts_are_outlined_only_where_nothing_fits():
 def test_what_somebody_took_back_is_left_alone():
     conv = opened()
     chat(conv, "go", *[f"{number}. {CHAT}" for number in range(24)])
-    conv.window()
+    conv.plan_request()
     folded = next(slot for slot in conv.view.slots if isinstance(slot, Folded))
     conv.undo(folded.seq)
     held = [slot.key for slot in conv.view.slots if conv.view.user_restored(slot)]

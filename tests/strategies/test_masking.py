@@ -6,6 +6,7 @@ import pytest
 from asked import asked
 
 from transom import Budget, Conversation, Policy
+from transom.conversation.request import render
 from transom.core.edit import Pin, Trim, Undo
 from transom.policies.plain import LADDER
 from transom.strategies.observation_masking import Mask
@@ -58,11 +59,11 @@ def test_between_batches_the_window_only_grows():
     conv.user("go")
     breaks = []
     for number in range(41):
-        window = conv.window()
+        window = conv.plan_request()
         if window.breaks is not None:
             breaks.append((number, window.breaks.why))
         made = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
         conv.observe({"role": "assistant", "content": "next", "tool_calls": [made]})
         conv.tool_result(f"c{number}", ROWS)
     assert breaks == [(10, "mask"), (20, "mask"), (30, "mask"), (40, "mask")]
-    assert sum("left out" in message["content"] for message in window.openai()) == 34
+    assert sum("left out" in message["content"] for message in render(window)["messages"]) == 34

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from omitting import OMITTING
 from transom import Budget, Conversation
+from transom.conversation.request import render
 from transom.strategies.reasoning import DropReasoning
 from transom.testing import WordCounter
 
@@ -18,14 +19,14 @@ def thinking(context: int, strategy: DropReasoning, *, pin: bool = False) -> lis
     for question in ("first", "second", "third"):
         conv.user(question)
         for step in range(2):
-            conv.window()
+            conv.plan_request()
             thought = f"{question} {step} " + "hm " * 60
             reply = {"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": thought}
             entry = conv.observe(reply)
             if pin and thought.startswith("first 0"):
                 conv.pin(entry)
             conv.tool_result("c", "ok")
-    return conv.window().openai()
+    return render(conv.plan_request())["messages"]
 
 
 def thoughts(window: list[dict]) -> list[str]:

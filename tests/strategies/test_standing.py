@@ -7,6 +7,7 @@ import json
 import pytest
 
 from transom import Budget, Conversation
+from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.unit import Unit
 from transom.strategies.digest.passages import quoted_spans
@@ -24,7 +25,7 @@ def opened(context, policy="default", counter=None):
 
 
 def turn(conv, number, *results):
-    window = conv.window()
+    window = conv.plan_request()
     labels = [f"c{number}_{at}" for at in range(len(results))]
     function = {"name": "sh", "arguments": json.dumps({})}
     calls = [{"id": label, "type": "function", "function": function} for label in labels]
@@ -39,7 +40,7 @@ def filler(number, count=100):
 
 
 def said(window):
-    return "\n".join(message["content"] or "" for message in window.openai())
+    return "\n".join(message["content"] or "" for message in render(window)["messages"])
 
 
 @pytest.mark.parametrize("policy", DIGESTING)
@@ -76,12 +77,12 @@ def test_a_policys_own_limit_leaves_its_summary_the_room_that_the_window_has():
     conv.user("task")
     for number in range(40):
         turn(conv, number, f"the port of service_{number} is 48{number}13 " + filler(number, 200))
-    conv.window()
+    conv.plan_request()
     conv.observe({"role": "assistant", "content": "done"})
     conv.user("next thing")
-    conv.window()
+    conv.plan_request()
     turn(conv, 99, *["out " + "plain words without end " * 800] * 14)
-    held = said(conv.window())
+    held = said(conv.plan_request())
     assert sum(f"service_{number} " in held for number in range(40)) > 30
 
 

@@ -6,14 +6,14 @@ import json
 
 from counting import strings
 from transom.conversation.conversation import Conversation
-from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.entry import Meta
-from transom.core.window import assemble
+from transom.core.window import Window, assemble
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter
 from transom.wire.dialect import Rendered
+from transom.wire.rendering import render_messages
 from transom.wire.responses import RESPONSES
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -46,16 +46,16 @@ def read(request, dialect=RESPONSES, counter=None) -> Conversation:
 def request_of(conversation, dialect=RESPONSES, window=None) -> dict:
     """What a window is sent as; by default, that of what the log shows now, with nothing closed."""
     if window is None:
-        bare = assemble(conversation.view, 10**7, Window)
+        bare = assemble(conversation.view, 10**7)
         top = [] if bare.head_entry is not None else dialect.render_head(conversation.head)
-        shown = [Rendered(item) for item in bare.messages(dialect)]
+        shown = [Rendered(item) for item in render_messages(bare.view, dialect)]
         return dialect.body(conversation.head, dialect.join([*top, *shown]))
-    return dialect.body(conversation.head, window.messages(dialect))
+    return dialect.body(conversation.head, render_messages(window.view, dialect))
 
 
 def planned(conversation, dialect=RESPONSES) -> tuple[dict, Window]:
     """The request of the next call, and its window."""
-    window = conversation.window()
+    window = conversation.plan_request()
     return request_of(conversation, dialect, window), window
 
 

@@ -9,6 +9,7 @@ from windows import Letters
 
 from counting import strings
 from transom.conversation.conversation import Conversation
+from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Failure, Instruction, Reasoning, Text, ToolResult, User
 from transom.policies import policy_named
@@ -121,8 +122,8 @@ LOGS = {
 
 @pytest.mark.parametrize("facts", LOGS.values(), ids=LOGS)
 def test_no_window_costs_more_than_it_says(facts):
-    window = talking(*facts, system=[Instruction(parts=(Text("s"),))]).window(tools=[{"name": "sh"}])
-    request = window.request(ANTHROPIC)
+    window = talking(*facts, system=[Instruction(parts=(Text("s"),))]).plan_request(tools=[{"name": "sh"}])
+    request = render(window, ANTHROPIC)
     assert ANTHROPIC.violations(request) == []
     assert request_tokens(request, Letters(), [{"name": "sh"}]) <= window.tokens
 
@@ -139,15 +140,15 @@ def test_a_plain_conversation_costs_what_is_sent():
         asked({"type": "text", "text": "done"}),
         {"role": "user", "content": [{"type": "text", "text": "thanks"}]},
     )
-    window = talking(*facts, system=ANTHROPIC.parse_system("be brief")).window()
+    window = talking(*facts, system=ANTHROPIC.parse_system("be brief")).plan_request()
     marks = len("[system message] ") + 1  # counted for instructions, since one in the middle may need it
-    assert window.tokens == request_tokens(window.request(ANTHROPIC), Letters()) + marks
+    assert window.tokens == request_tokens(render(window, ANTHROPIC), Letters()) + marks
 
 
 def test_an_open_document_counts_its_text():
     def tokens(source):
         document = {"type": "document", "source": source}
-        return talking(*read({"role": "user", "content": [document]})).window().tokens
+        return talking(*read({"role": "user", "content": [document]})).plan_request().tokens
 
     assert tokens({"type": "text", "data": "x" * 5_000}) >= 5_000
     assert tokens({"type": "base64", "data": "A" * 5_000}) == 3 + 4 + MEDIA

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_anthropic_counting import request_tokens, talking
 from windows import Letters
 
-from transom.conversation.window import Window
+from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed_parts
 from transom.core.unit import Folded
@@ -18,6 +18,7 @@ from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
 from transom.wire.openai import parse as parse_chat
+from transom.wire.rendering import render_messages
 
 TEXTS = st.sampled_from(["", "x", "é\ud800", " \n", "a b ", "long " * 20, "[entry 3: left out]"])
 LABELS = st.sampled_from(["a", "b", "c", "a b", "", "\ud800", "call_1_0"])
@@ -143,29 +144,29 @@ def sound(request, *, native) -> None:
 def test_any_conversation_makes_a_valid_window(raws, context):
     talk = talking(*facts_of(raws), context=context, system=ANTHROPIC.parse_system("be brief"))
     try:
-        window = talk.window(says={"mode": "quick"})
+        window = talk.plan_request(state={"mode": "quick"})
     except BudgetImpossible:
         assert context < 10_000_000
         return
-    request = window.request(ANTHROPIC)
+    request = render(window, ANTHROPIC)
     sound(request, native=any(spoken == "anthropic" for spoken, _ in raws))
     assert request_tokens(request, Letters()) <= window.tokens <= context
 
 
 @given(st.lists(CHAT, min_size=1, max_size=12))
 def test_calls_of_another_dialect_are_named_by_place(raws):
-    sound(talking(*(parse_chat(raw) for raw in raws)).window().request(ANTHROPIC), native=False)
+    sound(render(talking(*(parse_chat(raw) for raw in raws)).plan_request(), ANTHROPIC), native=False)
 
 
 @given(STRETCHES)
 def test_what_comes_out_is_read_and_comes_out_the_same(raws):
     """A window is what the API would accept: so it comes back unchanged. But a turn of nothing but reasoning, which a
     mended window may hold, has no content for the core: it is kept, and not shown."""
-    request = talking(*facts_of(raws)).window().request(ANTHROPIC)
+    request = render(talking(*facts_of(raws)).plan_request(), ANTHROPIC)
     turns = [message["content"] for message in request["messages"] if message["role"] == "assistant"]
     assume(not any(all("thinking" in block["type"] for block in turn) for turn in turns if isinstance(turn, list)))
     again = talking(*(fact for _, fact in ANTHROPIC.parse(request["messages"])))
-    assert ANTHROPIC.body(Head(), assemble(again.view, 10**7, Window).messages(ANTHROPIC)) == request
+    assert ANTHROPIC.body(Head(), render_messages(assemble(again.view, 10**7).view, ANTHROPIC)) == request
 
 
 @given(STRETCHES)
@@ -237,8 +238,8 @@ def test_any_log_with_any_edits_makes_a_valid_window(raws, own, edits, bound):
     talk = talking(*facts)
     for each in edits:
         edited(talk, *each)
-    window = talk.window()
-    request = window.request(ANTHROPIC)
+    window = talk.plan_request()
+    request = render(window, ANTHROPIC)
     assert request_tokens(request, Letters()) <= window.tokens
     if not ends_unseen(window.view):
         sound(request, native=any(spoken == "anthropic" for spoken, _ in raws))

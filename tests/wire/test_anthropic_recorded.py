@@ -12,11 +12,12 @@ from windows import conversations
 
 from families import FAMILIES
 from transom.conversation.replay import replay, split
-from transom.conversation.window import Window
+from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble
 from transom.tokenizer import o200k
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
+from transom.wire.rendering import render_messages
 
 NO_SHAPE = {"not_found_error": 2, "does not support effort level": 1}
 """Why requests were refused, and how many: none of these reasons stands in the messages."""
@@ -39,8 +40,8 @@ def came_back(request, dialect=ANTHROPIC) -> dict:
     head = dialect.parse_system(request["system"]) if "system" in request else []
     facts = [fact for _, fact in dialect.parse(request["messages"])]
     talk = talking(*facts, system=head, dialect=dialect, counter=o200k())
-    window = assemble(talk.view, 10**7, Window)
-    return dialect.body(talk.head, window.messages(dialect))
+    window = assemble(talk.view, 10**7)
+    return dialect.body(talk.head, render_messages(window.view, dialect))
 
 
 def judged(messages, *, again=False) -> list[str]:
@@ -73,8 +74,8 @@ def test_every_accepted_request_is_sent_again_as_it_was(exchanges):
         tools = [tool for tool in request.get("tools", ()) if isinstance(tool, dict)]
         head = ANTHROPIC.parse_system(request["system"]) if "system" in request else []
         facts = [fact for _, fact in ANTHROPIC.parse(request["messages"])]
-        window = talking(*facts, system=head, counter=o200k()).window(tools=tools)
-        out = window.request(ANTHROPIC)
+        window = talking(*facts, system=head, counter=o200k()).plan_request(tools=tools)
+        out = render(window, ANTHROPIC)
         same += out == stated(request)
         assert request_tokens(out, o200k(), tools) <= window.tokens
     assert same == 159
@@ -105,7 +106,7 @@ def check(conversation, context=10_000_000) -> int:
     windows = 0
     for step in replay(talk, facts):
         assert step.refused is None
-        request = step.window.request(ANTHROPIC)
+        request = render(step.window, ANTHROPIC)
         broken = [] if step.window.slots else ["empty"]  # a call made on nothing but the system prompt
         assert [found.rule for found in ANTHROPIC.violations(request)] == broken
         assert judged(request["messages"]) == []

@@ -7,7 +7,6 @@ import copy
 import pytest
 from test_anthropic_counting import read, talking
 
-from transom.conversation.window import Window
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import (
     Assistant,
@@ -64,8 +63,8 @@ def shown(*facts, dialect=ANTHROPIC, edits=(), nothing_said=False):
     talk = talking(*facts, dialect=dialect)
     for edit in edits:
         talk.edit(edit)
-    window = assemble(talk.view, 10**7, Window) if nothing_said else talk.window()
-    request = window.request(dialect)
+    window = assemble(talk.view, 10**7) if nothing_said else talk.plan_request()
+    request = render(window, dialect)
     assert nothing_said or dialect.violations(request) == []
     return request["messages"]
 
@@ -269,7 +268,7 @@ def test_trims_and_folds():
 
 def test_the_system_prompt():
     def system(*instructions):
-        return talking(*read(GO), system=instructions).window().request(ANTHROPIC).get("system")
+        return render(talking(*read(GO), system=instructions).plan_request(), ANTHROPIC).get("system")
 
     native = ANTHROPIC.parse_system([text(**MARK), text("y")])
     chat = [Instruction(parts=(Text("a"),)), Instruction(parts=(Text("b", MARK), Other({})), shape="parts")]
@@ -289,7 +288,7 @@ def test_no_more_cache_marks_leave_than_the_api_takes():
     marked = [said(text(str(at), **MARK)) for at in range(3)]
     call, answer = turn({**use(), **MARK}), said(got(content=[text("r", **MARK)]), text("u", **MARK))
     talk = talking(*read(*marked, call, answer), system=ANTHROPIC.parse_system([text("s", **MARK)]))
-    request = talk.window().request(ANTHROPIC)
+    request = render(talk.plan_request(), ANTHROPIC)
     assert request["system"] == [text("s", **MARK)]
     assert request["messages"] == [*[said(text(str(at))) for at in range(3)], call, answer]
     assert ANTHROPIC.violations(request) == []

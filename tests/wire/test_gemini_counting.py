@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from counting import strings
 from transom.conversation.conversation import Conversation
-from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.window import assemble
@@ -16,6 +15,7 @@ from transom.policies import policy_named
 from transom.stores.memory import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.gemini import GEMINI
+from transom.wire.rendering import render_messages
 
 MEDIA = 1_000
 
@@ -88,9 +88,9 @@ def read(contents, **settings) -> Conversation:
 
 def request_of(conversation, window=None) -> dict:
     """What a window sends; without one, what the view shows, with nothing closed or said."""
-    window = window or assemble(conversation.view, 10**7, Window)
+    window = window or assemble(conversation.view, 10**7)
     head = window.head_entry.body if window.head_entry is not None else conversation.head
-    return conversation.dialect.body(head, window.messages(conversation.dialect))
+    return conversation.dialect.body(head, render_messages(window.view, conversation.dialect))
 
 
 def test_the_formula_by_hand():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from test_gemini_counting import read, request_of, request_tokens, talk
 from test_openai_odd import odd_messages
 
-from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.codec import decode, encode
 from transom.core.entry import Entry
@@ -127,21 +126,21 @@ def assert_sound(conversation, window):
 @given(st.lists(ODD, max_size=6))
 def test_any_contents_make_a_valid_window(contents):
     conversation = read(contents, counter=COUNTER, dialect=STRICT)
-    assert_sound(conversation, conversation.window())
+    assert_sound(conversation, conversation.plan_request())
 
 
 @given(MIXED, st.lists(TEXTS, max_size=2))
 def test_any_facts_of_any_dialect_make_a_valid_window(facts, heads):
     system = [Instruction(parts=(Text(text),)) for text in heads]
     conversation = talk(*facts, system=system, counter=COUNTER, dialect=STRICT)
-    assert_sound(conversation, conversation.window())
+    assert_sound(conversation, conversation.plan_request())
 
 
 @given(MIXED, st.integers(60, 900))
 def test_within_a_budget_or_refused(facts, context):
     conversation = talk(*facts, counter=COUNTER, context=context, policy="default", dialect=STRICT)
     try:
-        window = conversation.window()
+        window = conversation.plan_request()
     except BudgetImpossible:
         return
     assert_sound(conversation, window)
@@ -153,7 +152,7 @@ def test_within_a_budget_or_refused(facts, context):
 def test_any_log_with_any_edits_makes_a_valid_window(log):
     view = build_view(Entries(log), GEMINI.format_counter(COUNTER))
     policy, frame = policy_named("passthrough"), Frame(required_user_turn=GEMINI.required_user_turn)
-    window = plan(view, frame, Budget(context=10**7), policy, at=0.0, kind=Window).window
+    window = plan(view, frame, Budget(context=10**7), policy, at=0.0).window
     assert_sound(talk(dialect=STRICT), window)
 
 

@@ -41,7 +41,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(exchanges
         assert GEMINI.violations(request) == []
         system = GEMINI.parse_system(request["systemInstruction"]) if "systemInstruction" in request else None
         conversation = read(request["contents"], system=system)
-        window = conversation.dry_run()
+        window = conversation.window()
         assert request_of(conversation, window) == fields_of(request)
         assert request_tokens(request_of(conversation, window), o200k()) <= window.size.tokens
     assert len(accepted) == 216
@@ -60,7 +60,7 @@ def test_counts_are_close_to_what_is_sent(exchanges):
     more = []
     for row in exchanges:
         conversation = read(row["request"]["contents"])
-        window = conversation.dry_run()
+        window = conversation.window()
         more.append(window.size.tokens - request_tokens(request_of(conversation, window), o200k()))
     least = GEMINI.format_counter(o200k()).request - 3
     assert min(more) == least
@@ -91,7 +91,7 @@ def check(messages):
     """Every window of a conversation that grows: valid, and never more than was counted. Its last one is looked at."""
     facts = [parse(message) for message in messages]
     conversation = talk(*facts)
-    window = conversation.window()
+    window = conversation.plan_request()
     request = request_of(conversation, window)
     assert Gemini(strict=True).violations(request) == []
     assert request_tokens(request, o200k()) <= window.size.tokens
@@ -115,7 +115,7 @@ def test_within_small_budgets_too(data, family):
     for message in conversation["messages"][:120]:
         fact = parse(message)
         if message["role"] == "assistant" and grown.view.slots:
-            window = grown.window()
+            window = grown.plan_request()
             request = request_of(grown, window)
             assert Gemini(strict=True).violations(request) == []
             assert request_tokens(request, o200k()) <= min(window.size.tokens, grown.budget.usable)

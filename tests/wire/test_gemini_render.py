@@ -60,7 +60,7 @@ def aborted(name="sh", label=None):
 
 def sent(conversation, *, dialect=GEMINI):
     """The contents of its next window: valid, and within what was counted."""
-    window = conversation.window()
+    window = conversation.plan_request()
     request = request_of(conversation, window)
     assert dialect.violations(request) == []
     assert request_tokens(request, conversation.view.counter.counter) <= window.size.tokens
@@ -404,7 +404,7 @@ SYSTEMS = {
 @pytest.mark.parametrize(("value", "out"), SYSTEMS.values(), ids=SYSTEMS)
 def test_the_system_instruction(value, out):
     conversation = talk(User(parts=(Text("go"),)), system=GEMINI.parse_system(value))
-    conversation.window()
+    conversation.plan_request()
     assert request_of(conversation).get("systemInstruction", {}) == (value if out is None else out)
 
 

@@ -13,12 +13,12 @@ from windows import Letters, as_sent
 from transom import Budget, fit
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import split
-from transom.conversation.window import Window
 from transom.core.message import Head
 from transom.core.window import assemble
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.wire.openai.mistral import MISTRAL, nine
+from transom.wire.rendering import render_messages
 
 USER = {"role": "user", "content": "a"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -44,7 +44,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(data):
             )
             for _, fact in facts:
                 conversation.append(fact)
-            shown = assemble(conversation.view, 1, Window).messages(MISTRAL)
+            shown = render_messages(assemble(conversation.view, 1).view, MISTRAL)
             assert [*MISTRAL.join(MISTRAL.render_head(Head(messages=tuple(head)))), *shown] == as_sent(messages)
             seen += 1
     assert seen == 27
@@ -133,9 +133,9 @@ def test_it_costs_no_more_than_it_says():
         conversation.observe({"role": "assistant", "content": None, "tool_calls": [CALL]})
         conversation.tool_result("call_1", "one")
     conversation.user("and")
-    window = conversation.window()
+    window = conversation.plan_request()
     texts = []
-    for message in window.messages(MISTRAL):
+    for message in render_messages(window.view, MISTRAL):
         texts += [message.get("content") or "", message.get("tool_call_id", "")]
         texts += [text for call in message.get("tool_calls", ()) for text in (call["id"], "f", "{}")]
-    assert 3 + 4 * len(window.messages(MISTRAL)) + sum(map(len, texts)) <= window.tokens
+    assert 3 + 4 * len(render_messages(window.view, MISTRAL)) + sum(map(len, texts)) <= window.tokens

@@ -11,6 +11,7 @@ from transom.core.codec import decode, encode
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Media, Other, Text, Usage
 from transom.errors import InvalidMessage
+from transom.wire.rendering import render_messages
 from transom.wire.responses import RESPONSES
 
 USER = {"role": "user", "content": "hi"}
@@ -166,7 +167,7 @@ def test_whatever_is_read_is_stored_whole_and_shown_validly(items):
         entry = Entry(seq=at, at=0.0, body=fact)
         assert decode(encode(entry)) == entry
     conversation = told(facts)
-    sent = RESPONSES.body(conversation.head, conversation.window().messages(RESPONSES))
+    sent = RESPONSES.body(conversation.head, render_messages(conversation.plan_request().view, RESPONSES))
     assert not sent["input"] or RESPONSES.violations(sent) == []
 
 

@@ -10,11 +10,11 @@ from responses_kit import planned, read, request_of, same, tokens_of, told
 from windows import conversations
 
 from families import FAMILIES
-from transom.conversation.window import Window
 from transom.core.message import Instruction, Text
 from transom.core.window import assemble
 from transom.tokenizer import o200k
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.rendering import render_messages
 from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 NO_SHAPE = {"model_not_found": 1, "unsupported_file": 1}
@@ -50,7 +50,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(exchanges
             assert dialect.violations(request) == []
             conversation = read(request, dialect, o200k())
             assert same(request_of(conversation, dialect), expected(request))
-            assert tokens_of(expected(request), o200k().count) <= conversation.dry_run().size.tokens
+            assert tokens_of(expected(request), o200k().count) <= conversation.window().size.tokens
     assert len(accepted) == 146
 
 
@@ -117,7 +117,7 @@ def check(conversation):
     sent, window = planned(talk)
     assert RESPONSES.violations(sent) == []
     assert tokens_of(sent, o200k().count) <= window.size.tokens
-    strict = DEEPSEEK_RESPONSES.body(talk.head, assemble(talk.view, 10**7, Window).messages(DEEPSEEK_RESPONSES))
+    strict = DEEPSEEK_RESPONSES.body(talk.head, render_messages(assemble(talk.view, 10**7).view, DEEPSEEK_RESPONSES))
     assert DEEPSEEK_RESPONSES.violations(strict) == []
     shown = json.dumps(sent)
     for unit in window.view.visible_units():

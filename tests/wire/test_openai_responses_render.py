@@ -7,7 +7,6 @@ from responses_kit import planned, read, request_of, tokens_of, told
 
 from transom import texts
 from transom.conversation.conversation import Conversation
-from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.message import (
@@ -31,6 +30,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter, image
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.rendering import render_messages
 from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 USER = {"role": "user", "content": "hi"}
@@ -329,13 +329,13 @@ def test_a_system_prompt_is_instructions():
         dialect=RESPONSES,
     )
     conversation.user([{"type": "input_text", "text": "hi"}])
-    window = conversation.window()
+    window = conversation.plan_request()
     content = [{"type": "input_text", "text": "hi"}]
-    request = RESPONSES.body(conversation.head, window.messages(RESPONSES))
+    request = RESPONSES.body(conversation.head, render_messages(window.view, RESPONSES))
     assert request == {"instructions": "be brief", "input": [{"role": "user", "content": content}]}
     conversation.observe({"output": [THOUGHT, CALL]})
     conversation.tool_result("a", "ok")
-    assert conversation.window().messages(RESPONSES)[1:] == [THOUGHT, CALL, OUTPUT]
+    assert render_messages(conversation.plan_request().view, RESPONSES)[1:] == [THOUGHT, CALL, OUTPUT]
 
 
 def test_no_instructions_or_several():
@@ -359,10 +359,10 @@ def test_a_fold_is_said_by_the_user_and_pinned_units_follow():
 
 def test_a_slot_depends_on_itself_alone():
     items = [USER, THOUGHT, CALL, OUTPUT, THOUGHT, SAID]
-    whole, part = (assemble(read({"input": given}).view, 10**6, Window) for given in (items, items[:4]))
+    whole, part = (assemble(read({"input": given}).view, 10**6) for given in (items, items[:4]))
     for one, other in zip(whole.slots, part.slots, strict=False):
         assert RESPONSES.render_slot(one) == RESPONSES.render_slot(other)
-    assert whole.messages(RESPONSES)[:4] == part.messages(RESPONSES)
+    assert render_messages(whole.view, RESPONSES)[:4] == render_messages(part.view, RESPONSES)
 
 
 # ---- counting

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from responses_kit import OUTPUTS, read, request_of, same, tokens_of, told
 
-from transom.conversation.window import Window
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.frame import Frame
@@ -22,6 +21,7 @@ from transom.testing import WordCounter
 from transom.testing.random_logs import logs
 from transom.wire.checks import compact
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.rendering import render_messages
 from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
 
 COUNT = WordCounter().count
@@ -138,7 +138,7 @@ def check(conversation, window):
         return
     assert RESPONSES.violations(sent) == []
     assert tokens_of(sent, COUNT) <= window.size.tokens
-    strict = DEEPSEEK_RESPONSES.body(conversation.head, window.messages(DEEPSEEK_RESPONSES))
+    strict = DEEPSEEK_RESPONSES.body(conversation.head, render_messages(window.view, DEEPSEEK_RESPONSES))
     assert DEEPSEEK_RESPONSES.violations(strict) == []
     assert tokens_of(strict, COUNT) <= window.size.tokens
 
@@ -155,14 +155,14 @@ def test_every_window_of_every_log_is_valid_and_counted(items, chat, at, edits):
     conversation = told(mixed(items, chat, at))
     for each in edits:
         edit(conversation, *each)
-    check(conversation, conversation.window())
+    check(conversation, conversation.plan_request())
 
 
 @given(ITEMS, CHAT, st.integers(0, 8), st.integers(60, 900))
 def test_every_window_that_was_cut_is_valid_and_counted(items, chat, at, context):
     conversation = told(mixed(items, chat, at), budget=Budget(context=context), policy="default")
     with suppress(BudgetImpossible):
-        window = conversation.window()
+        window = conversation.plan_request()
         check(conversation, window)
         assert window.tokens <= context
 
@@ -172,12 +172,12 @@ def test_every_log_of_the_laws_is_valid_in_this_dialect(log):
     view = build_view(log, RESPONSES.format_counter(WordCounter()))
     head = view.head_entry.body if view.head_entry is not None else Head()
     budget, policy = Budget(context=10**7), policy_named("passthrough")
-    window = plan(view, Frame(head=head), budget, policy, at=0.0, kind=Window).window
-    sent = RESPONSES.body(head, window.messages(RESPONSES))
+    window = plan(view, Frame(head=head), budget, policy, at=0.0).window
+    sent = RESPONSES.body(head, render_messages(window.view, RESPONSES))
     if sent["input"]:
         assert RESPONSES.violations(sent) == []
         assert tokens_of(sent, COUNT) <= window.size.tokens
-        strict = DEEPSEEK_RESPONSES.body(head, window.messages(DEEPSEEK_RESPONSES))
+        strict = DEEPSEEK_RESPONSES.body(head, render_messages(window.view, DEEPSEEK_RESPONSES))
         assert DEEPSEEK_RESPONSES.violations(strict) == []
 
 
@@ -244,7 +244,7 @@ def test_a_valid_request_comes_out_as_it_came(request):
     assert RESPONSES.violations(request) == []
     conversation = read(request)
     assert same(request_of(conversation), request)
-    window = conversation.window()
+    window = conversation.plan_request()
     assert same(request_of(conversation, window=window), request)
     assert tokens_of(request, COUNT) <= window.size.tokens
 
@@ -252,7 +252,7 @@ def test_a_valid_request_comes_out_as_it_came(request):
 @given(ITEMS, CHAT, st.integers(0, 8))
 def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
     messages = request_of(told(mixed(items, chat, at)))["input"]
-    slots = assemble(told(mixed(items, chat, at)).view, 10**7, Window).slots
+    slots = assemble(told(mixed(items, chat, at)).view, 10**7).slots
     plain = [item for slot in slots for item in RESPONSES.render_slot(slot)]
     before = compact(plain)
     joined = RESPONSES.join(plain)
