@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 import transom
-from transom import Budget, Conversation, InvalidEdit
+from transom import Budget, Conversation, InvalidEdit, InvalidSetting
 from transom.conversation.request import render
 from transom.core.edit import Fold
 from transom.core.entry import Sent

@@ -74,7 +74,7 @@ def test_a_second_answer_to_a_later_call_with_the_same_id_is_not_late():
     conv.observe(asks("call_0"))
     conv.tool_result("call_0", "first")
     conv.tool_result("call_0", "again")
-    conv.tool_result("", "nobody's")
+    conv.append(ToolResult(parts=(Text("nobody's"),)))
     assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
     conv.plan_request()
     assert not any(isinstance(entry.body, Note) for entry in conv.log.read())

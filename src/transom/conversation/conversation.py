@@ -425,6 +425,11 @@ class Conversation:
         return self._frame.head
 
     @property
+    def derived(self) -> Derived:
+        """What was derived from the log so far. Not for use while another thread uses the conversation."""
+        return self._derived
+
+    @property
     def view(self) -> View:
         """What the log shows now."""
         return self._writer.view
