@@ -1,7 +1,6 @@
 """The readback tools: their schemas, their answers, and that nothing a model sends raises an exception."""
 
 from __future__ import annotations
-from transom.conversation.request import render
 
 import json
 import time
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
+from transom.conversation.request import render
 from transom.readback import TOOLS, answer, bound, list_entries
 from transom.testing.builders import call, hidden, result, says, talk
 from transom.testing.fakes import Entries, FakeClock, WordCounter
