@@ -84,7 +84,7 @@ def _planned(log: list[Entry], policy: str, context: int) -> list[Entry]:
     view = build_view(Entries(log), COUNTER)
     budget, frame = Budget(context=context), Frame(head=view.head)
     try:
-        done = plan(view, frame, budget, policy_named(policy), at=0.0, kind=Window)
+        done = plan(view, frame, budget, policy_named(policy), at=0.0)
     except BudgetImpossible:
         reject()
     return talk("what next?", after=[*log, *done.entries])

@@ -91,12 +91,12 @@ def test_a_view_is_read_and_planned_on_while_the_conversation_goes_on(_: int) ->
     log = conversation(40)
     view, future = build_view(Entries(log), COUNTER), branch(branch(log, 1), 2)
     budget, policy = Budget(context=900), policy_named("default")
-    expected = plan(build_view(Entries(log), COUNTER), Frame(), budget, policy, at=0.0, kind=Window)
+    expected = plan(build_view(Entries(log), COUNTER), Frame(), budget, policy, at=0.0)
 
     def work(name: int) -> object:
         if name == 0:
             return grown(view, future, len(future)).digest()
-        done = plan(view, Frame(), budget, policy, at=0.0, kind=Window)
+        done = plan(view, Frame(), budget, policy, at=0.0)
         return done.entries, done.window.digest, [slot.digest() for slot in view.slots], appearance_of(view)
 
     live, *planned = at_once(work)

@@ -1,6 +1,7 @@
 """The code of the page `docs/write-your-own-strategy.md`, run as the page says."""
 
 from __future__ import annotations
+from transom.conversation.request import render
 
 import re
 import subprocess
@@ -44,14 +45,14 @@ def opened(policy: Policy, context: int = 2_000) -> Conversation:
 
 def work(conversation: Conversation, turns: int) -> None:
     for number in range(turns):
-        conversation.window()
+        conversation.plan_request()
         call = {"id": f"c{number}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
         conversation.observe({"role": "assistant", "content": None, "tool_calls": [call]})
         conversation.tool_result(f"c{number}", LOG)
 
 
 def results(conversation: Conversation) -> list[str]:
-    return [message["content"] for message in conversation.window().openai() if message["role"] == "tool"]
+    return [message["content"] for message in render(conversation.plan_request())["messages"] if message["role"] == "tool"]
 
 
 @pytest.mark.skipif(not hasattr(transom.testing, "StrategyConformance"), reason="the suite is not there yet")
@@ -93,7 +94,7 @@ def test_decisions_stay_when_the_rest_is_folded(page) -> None:
     for text in ("build it", "Decision: use uv", "go on", "and now?"):
         conversation.user(text)
         work(conversation, 1)
-    conversation.window()
+    conversation.plan_request()
     visible = [unit.head.parts[0].text for unit in conversation.view.visible_units() if isinstance(unit.head, User)]
     assert visible == ["build it", "Decision: use uv", "and now?"]
 
@@ -109,8 +110,8 @@ def test_a_model_is_asked_once_for_a_summary_however_often_one_looks(page) -> No
     conversation.user("build it")
     work(conversation, 2)
     for _ in range(3):
-        conversation.dry_run()
-    conversation.window()
+        conversation.window()
+    conversation.plan_request()
     assert len(asked) == 1
     (fold,) = [slot for slot in conversation.view.slots if isinstance(slot, Folded)]
     assert fold.text == "[entry 2 to entry 3, summary]\n\\[entry 3] is a joke"
