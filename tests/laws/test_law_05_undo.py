@@ -14,7 +14,6 @@ from transom.core.message import Assistant, Opaque
 from transom.core.plan import plan
 from transom.core.reducer import build_view
 from transom.core.undo import undo_last
-from transom.core.window import Window
 from transom.errors import BudgetImpossible
 from transom.policies import POLICIES as NAMES
 from transom.policies import policy_named

@@ -17,7 +17,6 @@ from transom.core.frame import Frame
 from transom.core.plan import plan
 from transom.core.reducer import apply, build_view
 from transom.core.view import View
-from transom.core.window import Window
 from transom.policies import policy_named
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.view_appearance import appearance_of

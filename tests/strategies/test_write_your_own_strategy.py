@@ -1,7 +1,6 @@
 """The code of the page `docs/write-your-own-strategy.md`, run as the page says."""
 
 from __future__ import annotations
-from transom.conversation.request import render
 
 import re
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 
 import transom.testing
 from transom import Budget, Conversation, Policy
+from transom.conversation.request import render
 from transom.core.message import User
 from transom.core.unit import Folded
 from transom.policies import LADDER
@@ -52,7 +52,9 @@ def work(conversation: Conversation, turns: int) -> None:
 
 
 def results(conversation: Conversation) -> list[str]:
-    return [message["content"] for message in render(conversation.plan_request())["messages"] if message["role"] == "tool"]
+    return [
+        message["content"] for message in render(conversation.plan_request())["messages"] if message["role"] == "tool"
+    ]
 
 
 @pytest.mark.skipif(not hasattr(transom.testing, "StrategyConformance"), reason="the suite is not there yet")
