@@ -78,8 +78,8 @@ def test_a_tool_needs_only_a_name():
 def test_a_request_carries_its_tools_and_counts_what_is_sent(dialect, given):
     conv = Conversation.open("memory:", "x", budget=8_000, dialect=dialect, counter=WordCounter())
     conv.user("go")
-    bare = conv.window().size
-    window = conv.window(tools=[given])
+    bare = conv.plan_request().size
+    window = conv.plan_request(tools=[given])
     body = render(window, dialect)
     assert body["tools"] == [FORMS[dialect]]
     sent = json.dumps(body["tools"], separators=(",", ":"))
