@@ -85,7 +85,7 @@ def test_bound_reasoning_comes_back_on_the_prefix_it_was_made_on(exchanges):
     bound = AnthropicMessages(bound=True)
     thoughtful = [row["request"] for row in exchanges if row["status"] == 200 and '"thinking": "' in json.dumps(row)]
     for request in thoughtful:
-        facts = [fact for _, fact in bound.read(request["messages"])]
+        facts = [fact for _, fact in bound.parse(request["messages"])]
         assert any(thought.bound for fact in facts if isinstance(fact, Assistant) for thought in fact.reasoning)
         assert came_back(request, bound) == stated(request)
     assert thoughtful

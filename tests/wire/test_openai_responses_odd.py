@@ -189,8 +189,9 @@ class Dumps:
     def __init__(self, fields, unset=()):
         self.fields, self.unset = fields, unset
 
-    def model_dump(self, *, mode="python", exclude_unset=False):
+    def model_dump(self, *, mode="python", exclude_unset=False, by_alias=False):
         assert mode == "json"
+        assert by_alias
         return {key: value for key, value in self.fields.items() if not (exclude_unset and key in self.unset)}
 
 

@@ -23,9 +23,11 @@ def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
     dump: Any = None if isinstance(value, dict) else getattr(value, "model_dump", None)
     if not callable(dump):
         return cast("object", value)
-    with suppress(TypeError):
-        if how:
-            return dump(**how)
+    # the SDKs' own parsed objects do not fit their declared types: pydantic would warn the user of it
+    for words in ({**how, "warnings": False}, how):
+        with suppress(TypeError):
+            out = dump(**words)
+            return out if how else without_nulls(out, keep)
     return without_nulls(dump(), keep)
 
 

@@ -17,22 +17,17 @@ from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire import translate, turns
 from transom.wire.anthropic.caching import unmarked
-from transom.wire.anthropic.parse import NAME, as_message, parse, read
+from transom.wire.anthropic.parse import NAME, parse, read
 from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, sent_name, system_of, unit_messages, words
+from transom.wire.anthropic.reply import parse_reply
 from transom.wire.anthropic.rules import violations
+from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.checks import kind_of
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
-from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import ToolRenderer
 from transom.wire.turns import without_surrogates
-
-_RESPONSE = ("usage", "stop_reason", "type")
-"""What a response has and a message of a request has not."""
-
-_CACHED = "cache_read_input_tokens"
-_PROMPT = f"input_tokens cache_creation_input_tokens {_CACHED}"
-"""This API tells apart what was read from its cache, written to it, and neither: the prompt is all of it."""
 
 
 class AnthropicMessages(Dialect, frozen=True):
@@ -86,11 +81,8 @@ class AnthropicMessages(Dialect, frozen=True):
         return parse({"role": "user", "content": [block]}, "tool_result")[0]
 
     def parse_reply(self, reply: object) -> Assistant:
-        turn = fields = an_answer(as_message(reply), "a response or an assistant message")
-        if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
-            turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
-        fact = by_the_model(parse(turn, "reply", bound=self.bound)[0], turn)
-        return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
+        given = from_stream(reply, AnthropicAccumulator(bound=self.bound))
+        return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _FormatCounter(counter, self.render_tools)

@@ -98,10 +98,20 @@ def _part(block: Raw, where: str, path: str) -> m.Part:
     if not isinstance(kind, str):
         raise InvalidMessage(where, f"{path}.type must be a string, not {kind_of(kind)}")
     if kind == "text":
+        _drop_response_only(block)
         return Text(*_taken(block, "text", where, path))
     if kind == "image":
         return m.Media("image", block)
     return m.Media("file", block) if kind == "document" else m.Other(block)
+
+
+def _drop_response_only(block: Raw) -> None:
+    """Take out of a text block what the API adds to it, or the SDK's `.parse()`, and does not take as input."""
+    block.pop("parsed_output", None)
+    citations = block.get("citations")
+    for citation in cast("list[object]", citations) if isinstance(citations, list) else ():
+        if isinstance(citation, dict):
+            cast("Raw", citation).pop("file_id", None)
 
 
 def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:

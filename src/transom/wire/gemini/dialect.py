@@ -10,26 +10,19 @@ from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
 from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
-from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire import translate
 from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.keys import NAME, SIGNATURE
+from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.gemini.rules import violations
-from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.gemini.stream import GeminiAccumulator
+from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import ToolRenderer
 from transom.wire.turns import without_surrogates
-from transom.wire.validation import as_dict, as_list
-
-_NEEDED = "a response or a content"
-_USAGE = (
-    "promptTokenCount prompt_token_count",
-    "cachedContentTokenCount cached_content_token_count",
-    "candidatesTokenCount candidates_token_count thoughtsTokenCount thoughts_token_count",
-)
 
 
 class Gemini(Dialect, frozen=True):
@@ -59,10 +52,10 @@ class Gemini(Dialect, frozen=True):
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         items = listed(messages, where or "contents")
-        return parse.parse([_plain(item) for item in items], f"{where}, " if where else "")
+        return parse.parse([plain(item) for item in items], f"{where}, " if where else "")
 
     def parse_system(self, value: object) -> list[Instruction]:
-        return [parse.instruction(_plain(value), "system")]
+        return [parse.instruction(plain(value), "system")]
 
     def parse_user(self, content: object) -> Fact:
         return User(parts=parse.content(content, "user"), dialect=NAME)
@@ -72,18 +65,8 @@ class Gemini(Dialect, frozen=True):
         return parse.answered(parse.responded(content, "tool_result"), call)
 
     def parse_reply(self, reply: object) -> Assistant:
-        response = an_answer(_plain(reply), _NEEDED)
-        found = as_list(response.get("candidates"))
-        if not found and "parts" in response:
-            return parse.turn(response, "reply")
-        if not found:
-            raise InvalidMessage("reply", _why_none(response))
-        candidate = an_answer(found[0], _NEEDED)
-        if (content := candidate.get("content")) is None:
-            reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
-            raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
-        usage = response.get("usageMetadata") or response.get("usage_metadata")
-        return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
+        given = from_stream(reply, GeminiAccumulator())
+        return given if isinstance(given, Assistant) else parse_response(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _FormatCounter(counter, self.render_tools)
@@ -106,21 +89,8 @@ class Gemini(Dialect, frozen=True):
         return violations(body, strict=self.strict)
 
 
-def _plain(value: object) -> object:
-    """An object of a client library as the JSON it stands for, what is null left out; anything else as it is."""
-    return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
-
-
 def _snake(key: str) -> str:
     return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
-
-
-def _why_none(response: Raw) -> str:
-    """What came instead of candidates, if it is known."""
-    feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
-    if why := feedback.get("blockReason") or feedback.get("block_reason"):
-        return f"the request was blocked: {why!s:.100}"
-    return "a response with candidates or a content with parts is needed"
 
 
 class _FormatCounter(translate.Adopting):

@@ -16,6 +16,8 @@ from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import mended
 from transom.wire.openai.reply import as_message, parse_reply
 from transom.wire.openai.rules import violations
+from transom.wire.openai.stream import ChatAccumulator
+from transom.wire.stream import from_stream
 from transom.wire.translate import Adopting, adopted
 from transom.wire.turns import without_surrogates
 
@@ -57,7 +59,8 @@ class OpenAIChat(Dialect, frozen=True):
         return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
 
     def parse_reply(self, reply: object) -> Assistant:
-        return parse_reply(reply)
+        given = from_stream(reply, ChatAccumulator())
+        return given if isinstance(given, Assistant) else parse_reply(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return Adopting(counter, NAME, objects=False, tools=self.render_tools)

@@ -25,7 +25,11 @@ def parse_reply(reply: object) -> Assistant:
     elif "choices" in response and "role" not in response:
         raise InvalidMessage("reply", "the reply has no choices")
     turn = by_the_model(parse(message, "reply"), message)
-    return with_usage(turn, dumped(response.get("usage")) if choices else None, *_USAGE)
+    return with_chat_usage(turn, dumped(response.get("usage")) if choices else None)
+
+
+def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
+    return with_usage(turn, usage, *_USAGE)
 
 
 def as_message(value: object) -> object:

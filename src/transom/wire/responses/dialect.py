@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw, Reasoning, Text
 from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
@@ -15,13 +14,13 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import distinct, mended
+from transom.wire.responses.reply import as_item, parse_response
 from transom.wire.responses.rules import violations
-from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.responses.stream import ResponsesAccumulator, holds_items
+from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import Adopting, adopted, safe_name
 from transom.wire.turns import without_surrogates
-
-_USAGE = ("input_tokens", "input_tokens_details.cached_tokens", "output_tokens")
 
 _SEALED = 5
 """Characters of sealed reasoning to a token: four of base64 are three bytes, and a token is about four bytes."""
@@ -55,7 +54,7 @@ class OpenAIResponses(Dialect, frozen=True):
         """Facts from a request's `input`. A text is what the user says."""
         if isinstance(messages, str):
             return [(0, self.parse_user(messages))]
-        items = [_as_item(each) for each in listed(messages, where or "input")]
+        items = [as_item(each) for each in listed(messages, where or "input")]
         return read(items, f"{where}, " if where else "")
 
     def parse_system(self, value: object) -> list[Instruction]:
@@ -72,18 +71,8 @@ class OpenAIResponses(Dialect, frozen=True):
         return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
 
     def parse_reply(self, reply: object) -> Assistant:
-        plain = _as_item(reply)
-        if isinstance(plain, (list, tuple)):
-            return _turn(cast("list[object]", plain))
-        if not isinstance(plain, dict):
-            raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
-        response = cast("Raw", plain)
-        if "role" in response or response.get("type", "error") != "error":
-            return _turn([response])
-        an_answer(response, "a response")
-        if not isinstance(response.get("output"), list):
-            raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
-        return with_usage(_turn(response["output"]), _as_item(response.get("usage")), *_USAGE)
+        given = reply if holds_items(reply) else from_stream(reply, ResponsesAccumulator())
+        return given if isinstance(given, Assistant) else parse_response(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return _FormatCounter(counter, NAME, objects=False, tools=self.render_tools, takes=takes)
@@ -104,21 +93,6 @@ class OpenAIResponses(Dialect, frozen=True):
 
 def _is_beside(instruction: Instruction) -> bool:
     return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
-
-
-def _as_item(value: object) -> object:
-    """A client library's object as the dict that it would send: what was not sent to it is left out."""
-    return dumped(value, mode="json", exclude_unset=True)
-
-
-def _turn(items: list[object]) -> Assistant:
-    """What a reply holds, if it is one turn."""
-    if not items:
-        return Assistant(shape="absent", dialect=NAME)
-    facts = [fact for _, fact in read([_as_item(item) for item in items], "reply, ")]
-    if len(facts) == 1 and isinstance(facts[0], Assistant):
-        return facts[0]
-    raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")
 
 
 class _FormatCounter(Adopting):

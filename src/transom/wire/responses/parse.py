@@ -45,6 +45,9 @@ is there only if it was a string, or empty: then the turn holds one empty text f
 TOOLS = "additional_tools"
 """An item that is no message, and not the model's either: tools that the developer adds."""
 
+RESPONSE_ONLY = ("created_by", "parsed_arguments", "provider_specific_fields")
+"""Fields of items that only responses have. See docs/why/response-fields.md."""
+
 _FILES = frozenset({"input_file", "input_audio"})
 _IMAGES = frozenset({"input_image", "computer_screenshot", "image_generation_call", "computer_call_output"})
 """Content parts and items that carry an image: its base64 is no text."""
@@ -86,7 +89,20 @@ def _fields_of(item: object, where: str) -> Raw:
         raise InvalidMessage(where, what)
     if kind(fields) == "message":
         one_of(_ROLES, fields.get("role"), where)
+    _drop_response_only(fields)
     return fields
+
+
+def _drop_response_only(fields: Raw) -> None:
+    """Take out what the API adds to its items, or the SDK's `.parse()`, and the API does not take as input."""
+    for key in RESPONSE_ONLY:
+        fields.pop(key, None)
+    if kind(fields) == "custom_tool_call_output":
+        fields.pop("status", None)
+    content = fields.get("content")
+    for part in cast("list[object]", content) if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            cast("Raw", part).pop("parsed", None)
 
 
 def _others(fields: Raw, where: str) -> m.Fact:

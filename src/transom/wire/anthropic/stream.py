@@ -1,0 +1,91 @@
+"""A streamed message, event by event."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from transom.core.message import Assistant, Raw
+from transom.wire.anthropic.reply import parse_reply
+from transom.wire.stream import Accumulator, chunk_fields, whole_object
+from transom.wire.validation import as_dict, dicts
+
+_TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+"""Which field of a block a delta adds to."""
+
+
+class AnthropicAccumulator(Accumulator):
+    """Events of `messages.create(stream=True)`, or those of the SDK's `.stream()`, which adds some of its own.
+
+    `bound`: see the dialect. Before the message ends, only blocks that have ended are in the turn, and the text so far.
+    """
+
+    def __init__(self, *, bound: bool = False) -> None:
+        self._bound = bound
+        self._blocks: dict[int, Raw] = {}
+        self._arguments: dict[int, str] = {}
+        self._ended: set[int] = set()
+        self._usage: Raw = {}
+        self._stop: object = None
+
+    def feed(self, chunk: object) -> None:
+        if getattr(chunk, "type", None) in _OF_THE_HELPER:  # they repeat the message so far: not even looked at
+            return
+        fields = chunk_fields(chunk, {"input"})
+        kind, at = fields.get("type"), fields.get("index")
+        if kind == "message_start":
+            self._usage |= as_dict(as_dict(fields.get("message")).get("usage"))
+        elif kind == "content_block_start" and isinstance(at, int):
+            self._blocks[at] = dict(as_dict(fields.get("content_block")))
+        elif kind == "content_block_delta" and at in self._blocks:
+            self._add(at, as_dict(fields.get("delta")))
+        elif kind == "content_block_stop" and at in self._blocks:
+            self._ended.add(at)
+        elif kind == "message_delta":
+            self._usage |= as_dict(fields.get("usage"))
+            self._stop = as_dict(fields.get("delta")).get("stop_reason") or self._stop
+            self.finished = self.finished or bool(self._stop)
+        elif kind == "error":
+            error = fields.get("error")
+            self.error = str(as_dict(error).get("message") or error)
+
+    def turn(self) -> Assistant:
+        content = [block for at in sorted(self._blocks) if (block := self._whole(at)) is not None]
+        if not self.finished:
+            content = _without_loose_ends(content)
+        return parse_reply({"role": "assistant", "content": content, "usage": self._usage}, bound=self._bound)
+
+    def _add(self, at: int, delta: Raw) -> None:
+        block, kind = self._blocks[at], delta.get("type")
+        if kind == "input_json_delta":
+            self._arguments[at] = self._arguments.get(at, "") + str(delta.get("partial_json", ""))
+        elif kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        elif isinstance(kind, str) and kind in _TEXTS:
+            key = _TEXTS[kind]
+            block[key] = str(block.get(key) or "") + str(delta.get(key, ""))
+
+    def _whole(self, at: int) -> Raw | None:
+        """A block as it may be stored now; None if it is not whole."""
+        block: Raw = self._blocks[at]
+        if at not in self._ended and block.get("type") != "text":
+            return None
+        if at not in self._arguments:
+            return block
+        arguments = self._arguments[at]
+        if not arguments:
+            return block
+        return {**block, "input": json.loads(arguments)} if whole_object(arguments) else None
+
+
+_OF_THE_HELPER = frozenset({"text", "thinking", "signature", "input_json", "citation", "message_stop"})
+
+
+def _without_loose_ends(content: list[Raw]) -> list[Raw]:
+    """The blocks of a message that did not end, without a server tool's call that has no result, and without thinking
+    at its end: the API refuses both."""
+    answered: set[Any] = {block.get("tool_use_id") for block in dicts(content)}
+    out = [block for block in content if block.get("type") != "server_tool_use" or block.get("id") in answered]
+    while out and out[-1].get("type") in ("thinking", "redacted_thinking"):
+        out.pop()
+    return out

@@ -1,0 +1,45 @@
+"""What the API answered: a response, as an object or a dict, or the content of the model alone."""
+
+from __future__ import annotations
+
+from transom.core.message import Assistant, Raw
+from transom.errors import InvalidMessage
+from transom.wire.gemini import parse
+from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.validation import as_dict, as_list
+
+_NEEDED = "a response or a content"
+_USAGE = (
+    "promptTokenCount prompt_token_count",
+    "cachedContentTokenCount cached_content_token_count",
+    "candidatesTokenCount candidates_token_count thoughtsTokenCount thoughts_token_count",
+)
+
+
+def parse_response(reply: object) -> Assistant:
+    """The turn a reply holds, with its usage if that came. Raises InvalidMessage."""
+    response = an_answer(plain(reply), _NEEDED)
+    found = as_list(response.get("candidates"))
+    if not found and "parts" in response:
+        return parse.turn(response, "reply")
+    if not found:
+        raise InvalidMessage("reply", _why_none(response))
+    candidate = an_answer(found[0], _NEEDED)
+    if (content := candidate.get("content")) is None:
+        reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
+        raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
+    usage = response.get("usageMetadata") or response.get("usage_metadata")
+    return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
+
+
+def plain(value: object) -> object:
+    """An object of a client library as the JSON it stands for, what is null left out; anything else as it is."""
+    return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
+
+
+def _why_none(response: Raw) -> str:
+    """What came instead of candidates, if it is known."""
+    feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
+    if why := feedback.get("blockReason") or feedback.get("block_reason"):
+        return f"the request was blocked: {why!s:.100}"
+    return "a response with candidates or a content with parts is needed"

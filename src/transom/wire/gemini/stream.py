@@ -1,0 +1,62 @@
+"""A streamed generateContent, response by response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transom.core.message import Assistant, Raw
+from transom.wire.gemini.keys import CALL, kinds_of, spelt
+from transom.wire.gemini.reply import parse_response, plain
+from transom.wire.stream import Accumulator, chunk_fields
+from transom.wire.validation import as_dict, dicts
+
+
+class GeminiAccumulator(Accumulator):
+    """The responses of `models.generate_content_stream`. A function call comes whole, in one part."""
+
+    def __init__(self) -> None:
+        self._parts: list[Raw] = []
+        self._last: Raw = {}
+        self._usage: Any = None
+
+    def feed(self, chunk: object) -> None:
+        self._last = fields = chunk_fields(plain(chunk))
+        if error := fields.get("error"):
+            self.error = str(as_dict(error).get("message") or error)
+        self._usage = fields.get("usageMetadata") or fields.get("usage_metadata") or self._usage
+        candidate: Raw = next(iter(dicts(fields.get("candidates"))), Raw())
+        for part in dicts(as_dict(candidate.get("content")).get("parts")):
+            self._add(part)
+        if candidate.get("finishReason") or candidate.get("finish_reason"):
+            self.finished = True
+
+    def turn(self) -> Assistant:
+        if not self._parts:
+            return parse_response({**self._last, "usageMetadata": self._usage}) if self.finished else _NOTHING
+        content = {"role": "model", "parts": [part for part in self._parts if not _is_partial(part)]}
+        return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
+
+    def _add(self, part: Raw) -> None:
+        """A text goes on in the next part, if both are thoughts or neither is, until a signature ends it."""
+        last: Raw = self._parts[-1] if self._parts else {}
+        if _is_text(last) and _is_text(part) and _thinks(last) == _thinks(part) and set(last) <= {"text", "thought"}:
+            self._parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
+        else:
+            self._parts.append(part)
+
+
+_NOTHING = Assistant(shape="parts", dialect="gemini")
+
+
+def _is_text(part: Raw) -> bool:
+    return isinstance(part.get("text"), str) and kinds_of(part) == ["text"]
+
+
+def _thinks(part: Raw) -> bool:
+    return bool(part.get("thought"))
+
+
+def _is_partial(part: Raw) -> bool:
+    """Whether a call's arguments come piece by piece (Vertex, if asked for): a part of them is no call."""
+    call = as_dict(part.get(spelt(part, CALL) or ""))
+    return any(call.get(key) for key in ("partialArgs", "partial_args", "willContinue", "will_continue"))

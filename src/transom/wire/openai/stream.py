@@ -1,0 +1,111 @@
+"""A streamed chat completion, chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from transom.core.message import Assistant, Raw
+from transom.wire.openai.input_fields import taken
+from transom.wire.openai.parse import parse
+from transom.wire.openai.reply import with_chat_usage
+from transom.wire.sdk_objects import by_the_model
+from transom.wire.stream import Accumulator, chunk_fields, whole_object
+from transom.wire.validation import as_dict, dicts
+
+_PIECES = frozenset({"text", "thinking", "summary", "data"})
+"""Fields of a list's entries whose text comes in pieces."""
+_WHOLE = frozenset({"role", "name", "id", "type", "prefix"})
+"""Fields that are not put together: some servers repeat them in every chunk."""
+
+
+class ChatAccumulator(Accumulator):
+    """Chunks of `chat.completions.create(stream=True)`, or the events of the SDK's `.stream()`."""
+
+    def __init__(self) -> None:
+        self._fields: Raw = {}
+        self._calls: list[Raw] = []
+        self._usage: object = None
+
+    def feed(self, chunk: object) -> None:
+        event: object = getattr(chunk, "chunk", chunk)  # the SDK's helper wraps each chunk in an event
+        fields = chunk_fields(event)
+        if error := fields.get("error"):
+            self.error = str(as_dict(error).get("message") or error)
+        # Groq has it elsewhere
+        self._usage = fields.get("usage") or as_dict(fields.get("x_groq")).get("usage") or self._usage
+        choice: Raw = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
+        for key, value in taken(as_dict(choice.get("delta"))).items():
+            if key == "tool_calls":
+                for call in dicts(value):
+                    self._add_call(call)
+            else:
+                _add(self._fields, key, value)
+        self.finished = self.finished or (bool(choice.get("finish_reason")) and not self.error)
+
+    def turn(self) -> Assistant:
+        message: Raw = {**self._fields, "role": "assistant"}
+        calls = [call for call in self._calls if self.finished or _is_whole(call)]
+        if calls:
+            message["tool_calls"] = [{key: x for key, x in call.items() if key != "index"} for call in calls]
+        if not self.finished and not whole_object(as_dict(message.get("function_call")).get("arguments")):
+            message.pop("function_call", None)
+        if not message.get("content") and (calls or message.get("refusal") or "content" not in message):
+            message["content"] = None  # as a reply that is not streamed has it
+        return with_chat_usage(by_the_model(parse(message, "reply"), message), self._usage)
+
+    def _add_call(self, piece: Raw) -> None:
+        """A piece of a call goes to the call of its index. Gemini gives all calls one index, and each its own id."""
+        at, label = piece.get("index"), piece.get("id")
+        call = next((each for each in reversed(self._calls) if each.get("index") == at), None)
+        if call is None or (label and call.get("id") and label != call["id"]):
+            call = {"index": at}
+            self._calls.append(call)
+        for key, value in piece.items():
+            if key != "index":
+                _add(call, key, value)
+        call.setdefault("type", "custom" if "custom" in call else "function")
+
+
+def _is_whole(call: Raw) -> bool:
+    return whole_object(as_dict(call.get("function")).get("arguments"))
+
+
+def _add(fields: Raw, key: str, value: Any) -> None:
+    """Add one field of a chunk to what came before."""
+    before = fields.get(key)
+    if before is None or type(before) is not type(value):
+        fields[key] = _merged([], cast("list[Any]", value)) if isinstance(value, list) else value
+    elif isinstance(value, str):
+        fields[key] = (before or value) if key in _WHOLE else before + value
+    elif isinstance(value, dict):
+        fields[key] = dict(before)
+        for name, part in cast("Raw", value).items():
+            _add(fields[key], name, part)
+    else:
+        fields[key] = _merged(before, cast("list[Any]", value)) if isinstance(value, list) else value
+
+
+def _merged(before: list[Any], more: list[Any]) -> list[Any]:
+    """A list of parts with those of one more chunk: a part goes on in the next one of its type and index."""
+    out = list(before)
+    for part in more:
+        last = out[-1] if out else None
+        if not (isinstance(part, dict) and isinstance(last, dict) and _goes_on(cast("Raw", last), cast("Raw", part))):
+            out.append(part)
+            continue
+        joined = dict(cast("Raw", last))
+        for key, value in cast("Raw", part).items():
+            text = isinstance(value, str) and isinstance(joined.get(key), str)
+            if key in _PIECES and text:
+                joined[key] += value
+            elif key in _PIECES and isinstance(value, list) and isinstance(joined.get(key), list):
+                joined[key] = _merged(joined[key], cast("list[Any]", value))
+            else:
+                joined[key] = value
+        out[-1] = joined
+    return out
+
+
+def _goes_on(last: Raw, part: Raw) -> bool:
+    same = last.get("type") == part.get("type") and last.get("index") == part.get("index")
+    return same and not last.get("signature") and any(key in part and key in last for key in _PIECES)

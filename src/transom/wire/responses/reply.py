@@ -1,0 +1,44 @@
+"""What the API answered: a response, as an object or a dict, an item, or a list of items."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from transom.core.message import Assistant, Raw
+from transom.errors import InvalidMessage
+from transom.wire.checks import kind_of
+from transom.wire.responses.parse import NAME, read
+from transom.wire.sdk_objects import an_answer, dumped, with_usage
+
+_USAGE = ("input_tokens", "input_tokens_details.cached_tokens", "output_tokens")
+
+
+def parse_response(reply: object) -> Assistant:
+    """The turn a reply holds, with its usage if that came. Raises InvalidMessage."""
+    plain = as_item(reply)
+    if isinstance(plain, (list, tuple)):
+        return _turn(cast("list[object]", plain))
+    if not isinstance(plain, dict):
+        raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
+    response = cast("Raw", plain)
+    if "role" in response or response.get("type", "error") != "error":
+        return _turn([response])
+    an_answer(response, "a response")
+    if not isinstance(response.get("output"), list):
+        raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
+    return with_usage(_turn(response["output"]), as_item(response.get("usage")), *_USAGE)
+
+
+def as_item(value: object) -> object:
+    """A client library's object as the dict that it would send: what was not sent to it is left out."""
+    return dumped(value, mode="json", exclude_unset=True, by_alias=True)
+
+
+def _turn(items: list[object]) -> Assistant:
+    """What a reply holds, if it is one turn."""
+    if not items:
+        return Assistant(shape="absent", dialect=NAME)
+    facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ")]
+    if len(facts) == 1 and isinstance(facts[0], Assistant):
+        return facts[0]
+    raise InvalidMessage("reply", "must be one turn of the model: neither anybody else's messages nor outputs of calls")

@@ -1,0 +1,78 @@
+"""A streamed response, event by event."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from transom.core.message import Assistant, Raw
+from transom.wire.responses.reply import as_item, parse_response
+from transom.wire.stream import Accumulator, chunk_fields
+from transom.wire.validation import as_dict, as_list, text
+
+_TEXTS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
+_ENDS = frozenset({"response.completed", "response.incomplete"})
+
+
+class ResponsesAccumulator(Accumulator):
+    """Events of `responses.create(stream=True)` or of the SDK's `.stream()`.
+
+    Before the response ends, only items that are done are in the turn, and the text of the message so far.
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[int, Raw] = {}
+        self._open: dict[tuple[int, int], tuple[str, str]] = {}
+        """The text so far of each part that is not done: item and part, to kind and text."""
+        self._response: Raw = {}
+
+    def feed(self, chunk: object) -> None:
+        kind = _kind(chunk)
+        if kind and kind not in _READ:  # the helper's events repeat all that came: not looked at
+            return
+        fields = chunk_fields(as_item(chunk))
+        at = fields.get("output_index")
+        if kind == "response.output_item.done" and isinstance(at, int):
+            self._items[at] = as_dict(fields.get("item"))
+        elif kind in _TEXTS and isinstance(at, int):
+            place = (at, cast("int", fields.get("content_index") or 0))
+            self._open[place] = (_TEXTS[kind], self._open.get(place, ("", ""))[1] + text(fields, "delta"))
+        elif kind in _ENDS:
+            self._response, self.finished = as_dict(fields.get("response")), True
+        elif kind == "response.failed":
+            error = as_dict(fields.get("response")).get("error")
+            self.error = str(as_dict(error).get("message") or error or "the response failed")
+        elif kind == "error":
+            self.error = text(fields, "message") or "the response failed"
+
+    def turn(self) -> Assistant:
+        if self.finished and as_list(self._response.get("output")):
+            return parse_response(self._response)
+        items = [item for at in sorted({*self._items, *(at for at, _ in self._open)}) for item in self._item(at)]
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()
+        return parse_response({"output": items, "usage": self._response.get("usage")})
+
+    def _item(self, at: int) -> list[Raw]:
+        """An item that is done; of a message that is not done its text, and not the reasoning that led to it."""
+        if at in self._items:
+            ahead = at + 1 not in self._items and any(item == at + 1 for item, _ in self._open)
+            return [] if ahead and self._items[at].get("type") == "reasoning" else [self._items[at]]
+        parts = [self._open[place] for place in sorted(self._open) if place[0] == at]
+        content = [{"type": kind, "refusal" if kind == "refusal" else "text": words} for kind, words in parts if words]
+        return [{"type": "message", "role": "assistant", "content": content}] if content else []
+
+
+_READ = frozenset({*_TEXTS, *_ENDS, "response.output_item.done", "response.failed", "error"})
+
+
+def holds_items(reply: object) -> bool:
+    """Whether a reply is a list of items; a list of events is a stream."""
+    if not isinstance(reply, (list, tuple)):
+        return False
+    kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
+    return not any(kind.startswith(("response.", "error")) for kind in kinds)
+
+
+def _kind(chunk: object) -> str:
+    kind = as_dict(cast("object", chunk)).get("type") if isinstance(chunk, dict) else getattr(chunk, "type", "")
+    return kind if isinstance(kind, str) else ""

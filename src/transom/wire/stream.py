@@ -1,0 +1,119 @@
+"""Streams of every provider: the chunks of a reply become a turn, and a finished stream is read like a reply.
+
+An accumulator does no I/O. It is fed one chunk at a time, and can give a turn at any moment: what came so far, without
+anything that is not whole. Tool calls are in it only once their arguments are complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from transom.core.message import Assistant, Raw, Usage
+from transom.errors import InvalidMessage
+from transom.wire.sdk_objects import dumped
+from transom.wire.validation import as_dict
+
+_OPEN = (
+    "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "
+    "get_final_completion(), get_final_message() or get_final_response() returns"
+)
+_ENDED_EARLY = "the stream was closed before its end: observe the list of its chunks to store what came"
+
+_HELPERS = {
+    "get_final_completion": "current_completion_snapshot",
+    "get_final_message": "current_message_snapshot",
+    "get_final_response": None,
+}
+"""How the stream helpers of the SDKs give the reply, and the property that gives it without reading on."""
+
+
+class Accumulator:
+    """Collects the chunks of one reply. `finished`: the provider said that the reply is complete; `error`: what it
+    sent instead of the rest, or an empty text."""
+
+    finished = False
+    error = ""
+
+    def feed(self, chunk: object) -> None:
+        """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is no chunk."""
+        raise NotImplementedError
+
+    def turn(self) -> Assistant:
+        """The turn so far, with its usage if that came."""
+        raise NotImplementedError
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider reported so far."""
+        return self.turn().usage
+
+
+def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:
+    """A chunk as a dict without nulls, which say nothing in a chunk, except below `keep`. Raises InvalidMessage."""
+    fields = dumped(chunk, keep)
+    if not isinstance(fields, dict):
+        raise InvalidMessage("reply", f"a chunk must be an object, not {type(chunk).__name__}")
+    return cast("Raw", fields)
+
+
+def whole_object(arguments: object) -> bool:
+    """Whether arguments are a complete JSON object: no longer text begins with one."""
+    try:
+        return isinstance(arguments, str) and isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def from_stream(reply: object, accumulator: Accumulator) -> object:
+    """A list of chunks as the turn they are; a finished stream helper as the reply it holds; else the reply itself.
+
+    Raises InvalidMessage for an open stream.
+    """
+    if isinstance(reply, (list, tuple)):
+        return _accumulated(cast("list[object]", reply), accumulator)
+    if isinstance(reply, (dict, str)) or reply is None or hasattr(reply, "model_dump"):
+        return cast("object", reply)
+    for method, snapshot in _HELPERS.items():
+        if hasattr(reply, method):
+            return _final(reply, method, snapshot)
+    if any(hasattr(reply, name) for name in ("__next__", "__anext__", "__aiter__")):
+        raise InvalidMessage("reply", _OPEN)
+    return reply
+
+
+def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
+    empty = True
+    for chunk in chunks:
+        accumulator.feed(chunk)
+        empty = False
+    if accumulator.error:
+        raise InvalidMessage("reply", f"the reply is an error: {accumulator.error:.400}")
+    if empty:
+        raise InvalidMessage("reply", "the list of chunks is empty")
+    return accumulator.turn()
+
+
+def _final(stream: Any, method: str, snapshot: str | None) -> object:
+    """The reply of a stream helper that has been read to its end."""
+    response = getattr(stream, "response", None) or getattr(stream, "_response", None)
+    if getattr(response, "is_closed", False) is not True:
+        raise InvalidMessage("reply", _OPEN)
+    if snapshot is None and iscoroutinefunction(getattr(stream, method)):
+        raise InvalidMessage("reply", f"observe what `await stream.{method}()` returns: the stream does not keep it")
+    try:
+        reply = getattr(stream, method)() if snapshot is None else getattr(stream, snapshot)
+    except Exception:  # noqa: BLE001 - whatever the SDK raises for a stream that did not reach its end
+        reply = None
+    if not _is_complete(chunk_fields(reply) if reply is not None else {}):
+        raise InvalidMessage("reply", _ENDED_EARLY)
+    return reply
+
+
+def _is_complete(reply: Raw) -> bool:
+    """Whether the provider ended this reply, in any API."""
+    choices = reply.get("choices")
+    choice = as_dict(cast("list[object]", choices)[0]) if isinstance(choices, list) and choices else {}
+    return bool(choice.get("finish_reason") or reply.get("stop_reason") or "output" in reply)
