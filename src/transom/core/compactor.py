@@ -35,6 +35,9 @@ ROUNDS = 16
 second round; each one shrinks what shows. The plan is done when a round proposes nothing: then planning again has
 nothing to do (law 8)."""
 
+MIN_FULLNESS = 0.2
+"""Below this, a limit of messages or bytes does not matter, also for a policy that acts at every call."""
+
 REQUIRED = "required"
 """Why the first task and the newest user message are pinned out of folds."""
 
@@ -143,10 +146,11 @@ class Compactor:
     def _target(self, *, hard: bool) -> Target:
         notes, fixed, share = due_size(self.draft.view, self.state), self._fixed_size(), self.policy.target
         goal = self.limit if hard else _between(fixed, self.soft_limit, share)
+        limit = self.limit if hard else self.soft_limit
         return Target(
             goal=goal.minus(notes),
             deep_goal=_between(self._head_size(), self.limit, share).minus(notes),
-            limit=self.limit if hard else self.soft_limit,
+            limit=self._as_full_in_tokens(limit, fixed),
             fixed_size=fixed,
             budget=self.budget,
             counter=self.draft.view.counter,
@@ -158,6 +162,22 @@ class Compactor:
             due_notes=notes,
             derived=self.derived,
         )
+
+    def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
+        """The limits, that of tokens lowered so far that the window is as full in tokens as in messages or bytes.
+
+        Strategies share out tokens: so much for the newest turns, so much for a digest, so much stays free. Where
+        another limit of the budget is reached first, those shares would be of a room that nobody can use, and each
+        later window would need another compaction.
+        """
+        if self.budget.max_messages is None and self.budget.max_bytes is None:
+            return limit
+        used = self._used()
+        fullest = pressure(replace(used, tokens=0, images=0), replace(fixed, tokens=0, images=0), self.limit)
+        if fullest < max(self.policy.trigger, MIN_FULLNESS):
+            return limit
+        tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
+        return replace(limit, tokens=min(limit.tokens, tokens))
 
     # ---- steps
 

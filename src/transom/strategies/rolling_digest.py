@@ -79,4 +79,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
         start = min(leading_slots(view, target), stop)
         start += how_many_fit(view.slots[start:stop], int(size), messages=self.first)
         tail = min(self.tail, self.tail_share * free)
-        return view.slots[start : stop - how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=self.last)]
+        last = self.last
+        if target.budget.max_messages is not None:
+            after = sum(slot.size.messages for slot in view.slots[stop:] if slot.first not in target.required)
+            last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
+        return view.slots[start : stop - how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)]
