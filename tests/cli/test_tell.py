@@ -104,7 +104,7 @@ def test_explain_adds_up(run, demo):
     calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
     for at in (1, 18, calls // 2, calls):
         found = json.loads(run("explain", "demo", "--at", at, "--json")[1])
-        shown = sum(row["shown"] for row in found["rows"]) + sum(found["folds"].values())
+        shown = sum(row["shown_tokens"] for row in found["rows"]) + sum(found["folds"].values())
         assert 3 + found["head"] + shown == found["tokens"] <= found["limit"] == 16_000
         assert (found["call"], found["calls"]) == (at, calls)
 
@@ -115,9 +115,9 @@ def test_explain_says_what_the_edits_of_a_call_save_and_break(run, demo):
     broke = [(before, one) for before, one in itertools.pairwise(found) if one["breaks"]]
     assert broke
     for before, one in broke:
-        assert sum(edit["breaks"] for edit in one["edit_costs"]) == before["tokens"] - one["shared_tokens"]
+        assert sum(edit["broken_tokens"] for edit in one["edit_costs"]) == before["tokens"] - one["shared_tokens"]
         assert all(edit["entry"] > 0 for edit in one["edit_costs"])
-    assert all(edit["breaks"] == 0 for one in found if not one["breaks"] for edit in one["edit_costs"])
+    assert all(edit["broken_tokens"] == 0 for one in found if not one["breaks"] for edit in one["edit_costs"])
     line = run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3]
     assert re.fullmatch(r"\d+ new edits save [\d,]+ tokens a request, and make [\d,]+ cached tokens invalid", line)
 

@@ -1,4 +1,4 @@
-"""The loss report of a fold: what its turns named that stands in the window no more."""
+"""The report on a fold: the names in its turns that the window no longer has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transom.measure.missing_names import MissingNames, missing_names
 from transom.testing.fakes import FakeClock, WordCounter
 
 
-def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
+def test_a_name_is_missing_unless_the_text_of_the_fold_or_another_place_has_it():
     conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
     conv.user("look at src/main.py")
     for number, text in enumerate(("alpha_1 beta_2 gamma_3 " * 9, "beta_2 again")):
@@ -25,14 +25,13 @@ def test_a_name_is_lost_unless_it_stands_in_the_folds_text_or_elsewhere():
     conv.undo(fold)
     fold = conv.edit(Fold(first=first, last=first, text="[entries] nothing", why="test"))
     assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, gone=(("alpha_1", 3),))}
-    conv.user("in lib.alpha_1.py")
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}, (
-        "it stands there, in a longer name"
-    )
     conv.user("not the same: alpha_12")
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, gone=(("alpha_1", 3),))}
+    conv.user("in lib.alpha_1.py")
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}, "as part of a longer name"
 
 
-def test_a_name_in_the_models_reasoning_stands_there():
+def test_a_name_in_the_models_reasoning_is_not_missing():
     conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
     conv.user("look")
     conv.user("gamma_3 here")
@@ -41,3 +40,18 @@ def test_a_name_in_the_models_reasoning_stands_there():
     conv.user("go on")
     fold = conv.edit(Fold(first=1, last=1, text="[-]", why="test"))
     assert missing_names(conv.view) == {fold: MissingNames(names=1, found=1, gone=())}
+
+
+def test_code_between_two_strings_is_not_a_name():
+    conv = Conversation.open("memory:", "x", budget=Budget(context=4_000), counter=WordCounter(), clock=FakeClock())
+    conv.user("look")
+    conv.window()
+    body = {"id": "c", "type": "function", "function": {"name": "cat", "arguments": "{}"}}
+    conv.observe({"role": "assistant", "content": None, "tool_calls": [body]})
+    code = """name = f"{tool} " if tool else "    " and f"{kind}",other,"real name" or f'{a}'), 'beta_1'"""
+    conv.tool_result("c", code)
+    conv.user("go on")
+    first = conv.view.slots[1].key
+    fold = conv.edit(Fold(first=first, last=first, text="[-]", why="test"))
+    names = {name for name, _ in missing_names(conv.view)[fold].gone}
+    assert names == {"beta_1", "real name"}

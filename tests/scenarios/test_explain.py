@@ -24,8 +24,8 @@ def told(*items):
     shown = view(*items)
     rows = explain(shown)
     folds = sum(slot.tokens for slot in shown.slots if isinstance(slot, Folded))
-    assert 3 + folds + sum(row.shown for row in rows) == shown.total.tokens, "it adds up"
-    return [(row.entry, row.state, row.why, row.edits, row.shown) for row in rows]
+    assert 3 + folds + sum(row.shown_tokens for row in rows) == shown.total.tokens, "it adds up"
+    return [(row.entry, row.state, row.why, row.edits, row.shown_tokens) for row in rows]
 
 
 def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():

@@ -359,7 +359,7 @@ def test_explain_says_what_became_of_every_fact():
     assert [row.entry for row in rows] == facts
     states = {row.state for row in rows}
     assert states == {"kept", "folded", "dropped"}
-    assert sum(row.shown for row in rows) <= windows[-1].size.tokens
+    assert sum(row.shown_tokens for row in rows) <= windows[-1].size.tokens
     folded = next(row for row in rows if row.state == "folded")
     assert folded.why == "compaction"
     assert conv.log[folded.edits[0]].body.text == contents(windows[-1])[2][1]

@@ -286,7 +286,7 @@ def test_a_clipped_result_fills_its_room_keeps_to_it_and_says_what_is_gone(conte
     shown = render(window)["messages"][-1]["content"]
     row = next(row for row in explain(window) if row.role == "tool")
     most = min(5_000, 0.16 * context)
-    assert 0.85 * most < row.shown <= 1.01 * most
+    assert 0.85 * most < row.shown_tokens <= 1.01 * most
     said = re.search(r"\[…([\d,]+) tokens truncated.*?\]", shown)
     gone = row.tokens - o200k().count(shown.replace(said.group(), ""))
     assert abs(int(said.group(1).replace(",", "")) - gone) <= 20

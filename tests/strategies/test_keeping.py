@@ -73,7 +73,7 @@ def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_cut():
         work(conv, 9 + number)
     row = next(row for row in explain(conv.plan_request()) if row.text.startswith("long"))
     assert (row.state, row.why) == ("shortened", "user messages, pinned: user messages")
-    assert row.shown <= 100
+    assert row.shown_tokens <= 100
 
 
 def test_the_one_that_crosses_is_excerpted_not_dropped():

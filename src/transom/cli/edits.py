@@ -113,7 +113,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
         put_whole(console, (worth(edits), ""))
     for row in explain(window):
         if row.state in {"kept", "shortened"}:
-            start = f"{row.entry:>7} {row.role:<10} {row.shown:>8,} "
+            start = f"{row.entry:>7} {row.role:<10} {row.shown_tokens:>8,} "
             put(console, (start, ""), (f"{row.state:<9} ", STYLES[row.state]), (one_line(row.text), "dim"))
 
 

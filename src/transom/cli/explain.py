@@ -147,7 +147,7 @@ def _names(fold: MissingNames) -> str:
 
 def worth(edits: Sequence[EditCost]) -> str:
     """What these edits save and break together."""
-    saves, breaks = sum(edit.saves for edit in edits), sum(edit.breaks for edit in edits)
+    saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
     many = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
     cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
     return f"{many} {saves:,} tokens a request, and {cached}"
@@ -185,7 +185,7 @@ def _print_totals(console: Console, found: Explained) -> None:
     legend: list[tuple[str, str]] = []
     for state, block in BLOCKS.items():
         rows = [row for row in found.rows if row.state == state]
-        shown = sum(row.shown for row in rows) + (sum(found.folds.values()) if state == "folded" else 0)
+        shown = sum(row.shown_tokens for row in rows) + (sum(found.folds.values()) if state == "folded" else 0)
         if rows:
             count = f"{block} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
@@ -205,7 +205,7 @@ def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens
     On a narrow terminal the reason gets a line of its own, and the text is left out.
     """
     first, last = run[0], run[-1]
-    tokens, shown = sum(row.tokens for row in run), sum(row.shown for row in run) + text_tokens
+    tokens, shown = sum(row.tokens for row in run), sum(row.shown_tokens for row in run) + text_tokens
     which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
     role = first.role if first is last else f"{len(run):,} entries"
     count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"

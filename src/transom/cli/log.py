@@ -59,7 +59,7 @@ def _line(view: View, entry: Entry, row: Explanation | None) -> Line:
         kind=row.role,
         text=row.text,
         tokens=row.tokens,
-        shown=row.shown,
+        shown=row.shown_tokens,
         state=row.state,
         why=row.why,
         source=entry.meta.source if entry.meta is not None else None,

@@ -13,7 +13,8 @@ def sent_requests(log: StoredLog) -> list[Entry]:
 
 
 def call_number(at: object, calls: int, name: str) -> int:
-    """`at`, which counts from 1 or from the last, counted from 1. Raises InvalidSetting if there is no such call."""
+    """The number of a call, from 1 on; `at` counts from 1, or from the last as −1. Raises InvalidSetting if there is no
+    such call."""
     if isinstance(at, int):
         number = at if at > 0 else calls + 1 + at
         if at and 1 <= number <= calls:

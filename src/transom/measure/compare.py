@@ -1,4 +1,5 @@
-"""What a policy makes of recorded conversations: is it valid, what does it cost, is it stable, is it faithful?"""
+"""Compares policies on recorded conversations: are windows valid, what do they cost, how often does the cached prefix
+break, and do they have what the next step needs?"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class Label(Struct, frozen=True):
-    """What is known of a question: its answer, and the positions of the messages before it that say it."""
+    """A question's answer, and the positions of the messages before it that contain the answer."""
 
     answer: str
     evidence: tuple[int, ...]
@@ -52,7 +53,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     evidence: float = 0.0
 
     def plus(self, other: Compared) -> Compared:
-        """Both together."""
+        """The sum of both."""
         return Compared(
             stats=self.stats.plus(other.stats),
             anthropic=self.anthropic.plus(other.anthropic),
@@ -64,22 +65,22 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     @property
     def append_only(self) -> float | None:
-        """Calls whose window begins with the whole window before, by calls sent."""
+        """The share of sent calls whose window begins with the whole window before."""
         return share(self.stats.sent - self.stats.breaks, self.stats.sent)
 
     @property
     def evidence_recall(self) -> float | None:
-        """Usable evidence by question."""
+        """The usable share of the evidence, on average over the questions."""
         return share(self.evidence, self.stats.questions)
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
-    """Tokens of what a message says, by which it is told how far back something stands."""
+    """Tokens of a message's texts: distances in a conversation are measured in these."""
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 
 def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
-    """One conversation: every window that was `seen` for it, in order, in a budget of so many tokens."""
+    """The figures of one conversation: of every window in `seen`, in order, in a budget of so many tokens."""
     judge, total = _Judge(messages, budget, counter), Compared(stats=ReplayStats(conversations=1))
     for one in seen:
         total = total.plus(judge.judged(one))
@@ -90,7 +91,7 @@ def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, coun
 
 
 class _Judge:
-    """Goes through a conversation; keeps what stood in it so far, and what was sent."""
+    """Walks through a conversation, and remembers its texts so far and what was sent."""
 
     def __init__(self, messages: Sequence[Raw], budget: int, counter: TokenCounter) -> None:
         self._messages, self._budget, self._counter = messages, budget, counter
@@ -100,7 +101,7 @@ class _Judge:
         self.whole: list[int] = []
 
     def judged(self, one: Seen) -> Compared:
-        """One window, but for what it costs."""
+        """The figures of one window, without its cost."""
         calls, window = int(one.label is None), one.window
         if window is None:
             return Compared(stats=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))

@@ -1,5 +1,4 @@
-"""What edits are worth: the tokens each takes out of every request from then on, and those of the cached prefix that
-have to be written anew for it."""
+"""What edits save in every later request, and what they cost: tokens of the cached prefix that are written again."""
 
 from __future__ import annotations
 
@@ -17,28 +16,32 @@ from transom.core.window import shared_prefix_tokens
 
 
 class EditCost(Struct, frozen=True, kw_only=True):
-    """An edit. `saves`: raw tokens of each request, fewer than without it (below 0 if it adds some). `breaks`: sent
-    tokens that stood in front of the first difference, and no longer do; 0 where the prefix was broken already, or
-    never sent."""
+    """What an edit costs and saves.
+
+    `saved_tokens`: how many raw tokens fewer every later request has; below 0 if it has more. `broken_tokens`: how many
+    tokens of the last request are no longer part of the shared prefix; 0 if the prefix was broken before that place, or
+    if the edited entries were never sent. `plan`: edits of one plan have the same number; None is a person's edit.
+    """
 
     entry: int
-    saves: int
-    breaks: int
+    saved_tokens: int
+    broken_tokens: int
+    plan: int | None = None
 
 
 def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
-    """The edits among the entries that follow a view, whether its log has them yet or not."""
+    """The costs of the edits among these entries, which follow the view; its log need not have them yet."""
     if entries and entries[0].seq >= stored(view.log):
         view = view.with_log(PendingLog(view.log, entries))
     for entry in entries:
         before, view = view, apply(view, (entry,))
         if isinstance(entry.body, (Fold, Trim, Pin, Undo)):
-            saves = before.total.tokens - view.total.tokens
-            breaks = shared_prefix_tokens(before, before.shared_slots) - shared_prefix_tokens(view, view.shared_slots)
-            yield EditCost(entry=entry.seq, saves=saves, breaks=breaks)
+            saved = before.total.tokens - view.total.tokens
+            broken = shared_prefix_tokens(before, before.shared_slots) - shared_prefix_tokens(view, view.shared_slots)
+            yield EditCost(entry=entry.seq, saved_tokens=saved, broken_tokens=broken, plan=entry.plan)
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
-    """The edits of a log behind the last request before `stop`, up to there."""
+    """The costs of the edits between the last request before entry `stop` and that entry."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
     return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

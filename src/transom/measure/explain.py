@@ -1,4 +1,4 @@
-"""Why a window is what it is: for every fact of the log, whether it is shown, how, and by which edit."""
+"""Why a window is what it is: for every fact of the log, whether the window shows it, how, and by which edits."""
 
 from __future__ import annotations
 
@@ -23,47 +23,54 @@ DROPPED = {
     HIDDEN: "asked to be left out of context",
 }
 CARRIED = "an excerpt stands in its text"
-MADE = "made up, since no result had come when a request was due"
+SYNTHETIC = "made up, since no result had come when a request was due"
 MOVED = "came later, and stands behind its call"
-VOIDED = "signed reasoning hidden, since what precedes it has changed"
+HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """One fact: its state, the reason, the entries of the edits behind it, and its tokens whole and as shown."""
+    """What became of one fact.
+
+    `state`: it is whole ("kept"), trimmed ("shortened"), hidden by a fold ("folded"), or in no window ("dropped").
+    `why`: the reasons of the edits behind that. `edits` are the entries of these edits, and `plans` names the plan of
+    each: edits of one plan have the same number; None is a person's edit. `tokens` are those of the whole fact,
+    `shown_tokens` those that it has in the window. `text` begins as the fact does.
+    """
 
     entry: int
     role: str
     state: State
     why: str
     edits: tuple[int, ...]
+    plans: tuple[int | None, ...]
     tokens: int
-    shown: int
+    shown_tokens: int
     text: str
 
 
 def explain(shown: Window | View) -> list[Explanation]:
     """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after.
 
-    A row for each fact, in order. Costs the log, not the window.
+    One explanation for each fact, in order. It reads the whole log.
     """
     view = shown.view if isinstance(shown, Window) else shown
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
     visible = {unit.key for unit in view.visible_units()}
     return [
-        _row(view, entry, places.get(view.unit_of[seq]), visible)
+        _explanation(view, entry, places.get(view.unit_of[seq]), visible)
         for seq in range(view.length)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
 
 
 Place = tuple[Slot, Unit]
-"""A unit, and the visible slot that stands for it."""
+"""The slot that has a unit, and the unit."""
 
 
-def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Explanation:
+def _explanation(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Explanation:
     fact = entry.body
     assert isinstance(fact, Fact)
-    named = 0 if place is None else _named(view, entry, place[1])
+    labels = 0 if place is None else _label_tokens(view, entry, place[1])
     if place is None:
         state, why, edits, tokens = "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
     elif isinstance(place[0], Folded) and place[1].key not in shown:
@@ -76,8 +83,9 @@ def _row(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int])
         state=state,
         why=why,
         edits=edits,
-        tokens=sum(entry.tokens) + named,
-        shown=tokens and tokens + named,
+        plans=tuple(view.fetch(edit).plan for edit in edits),
+        tokens=sum(entry.tokens) + labels,
+        shown_tokens=tokens and tokens + labels,
         text=preview(fact),
     )
 
@@ -88,19 +96,19 @@ def _covered(fold: Folded, key: int) -> str:
 
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
-    """An entry of a unit that shows: what its cuts and a changed prefix leave of it."""
-    cuts = [cut for (owner, _), cut in unit.effective_trims().items() if owner == entry.seq]
+    """An entry of a visible unit: what its trims and a changed prefix leave of it."""
+    trims = [trim for (owner, _), trim in unit.effective_trims().items() if owner == entry.seq]
     pins = [view.fetch(pin).body for pin in unit.pins]
-    void = _void(entry, unit)
-    reasons = [*(_why(cut.trim) for cut in cuts), *([VOIDED] if void else []), *map(_why, pins)]
+    hidden = _hidden_reasoning(entry, unit)
+    reasons = [*(_why(trim.trim) for trim in trims), *([HIDDEN_REASONING] if hidden else []), *map(_why, pins)]
     reasons += _repairs(view, entry, unit)
-    by = (*(cut.seq for cut in cuts), *unit.pins)
-    tokens = (view.entry_tokens(unit, entry.seq)[1] if cuts else sum(entry.tokens)) - void
-    return ("shortened" if cuts or void else "kept"), ", ".join(dict.fromkeys(reasons)), by, tokens
+    edits = (*(trim.seq for trim in trims), *unit.pins)
+    tokens = (view.entry_tokens(unit, entry.seq)[1] if trims else sum(entry.tokens)) - hidden
+    return ("shortened" if trims or hidden else "kept"), ", ".join(dict.fromkeys(reasons)), edits, tokens
 
 
 def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
-    """What was put right so that the request is valid."""
+    """What was repaired so that the request is valid."""
     fact = entry.body
     if isinstance(fact, Assistant):
         names = call_labels(fact.calls, unit.key)
@@ -111,25 +119,25 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
     before = unit.seqs[unit.seqs.index(entry.seq) - 1]
     between = {view.unit_of[at] for at in range(before + 1, entry.seq)}
     moved = any(key >= 0 and key != unit.key for key in between)
-    return [*([MADE] if fact.synthetic else []), *([MOVED] if moved and not fact.synthetic else [])]
+    return [*([SYNTHETIC] if fact.synthetic else []), *([MOVED] if moved and not fact.synthetic else [])]
 
 
-def _named(view: View, entry: Entry, unit: Unit) -> int:
-    """What new names for a turn's calls add to it and to their answers, told of the turn."""
+def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
+    """Tokens that new ids for a turn's calls add to it and to their results; they count for the turn."""
     if entry.seq != unit.seqs[0]:
         return 0
     return unit.untrimmed_size.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
 
 
-def _void(entry: Entry, unit: Unit) -> int:
-    """Tokens of bound reasoning that is hidden since its prefix has changed, and that no trim has taken."""
+def _hidden_reasoning(entry: Entry, unit: Unit) -> int:
+    """Tokens of signed reasoning that is hidden because its prefix has changed, without what is trimmed anyway."""
     if not unit.signature_stale or not isinstance(entry.body, Assistant):
         return 0
-    cut = unit.effective_trims()
+    trimmed = unit.effective_trims()
     return sum(
         entry.tokens[position]
         for position, (address, part) in enumerate(addressed_parts(entry.body), start=1)
-        if isinstance(part, Reasoning) and part.bound and (entry.seq, address) not in cut
+        if isinstance(part, Reasoning) and part.bound and (entry.seq, address) not in trimmed
     )
 
 
@@ -140,7 +148,7 @@ def _why(edit: object) -> str:
 
 
 def preview(fact: Fact, length: int = 80) -> str:
-    """Its first words, or its calls, on one line."""
+    """The beginning of its text, and its calls, on one line."""
     text = own_text(fact) or " ".join(part.text for part in fact.parts if isinstance(part, Text))
     if isinstance(fact, Assistant) and fact.calls:
         text += " → " + ", ".join(f"{call.name}({call.args[:40]})" for call in fact.calls)

@@ -1,8 +1,8 @@
-"""Grounding: does a window still hold what the next step needs?
+"""Grounding: does a window still have what the next step needs?
 
-The identifiers that the next real message of the model uses, and that stood somewhere before it, are looked for in
-the window: with their surroundings, since a name without these says nothing. What answers a labelled question is looked
-for likewise. The window is judged as the texts it puts in a request, whoever built it.
+The identifiers that the next real message of the model uses, and that occur somewhere before it, are looked for in the
+window, with their surroundings: a name without these means nothing. So is the text that answers a labelled question.
+The window is judged by the texts that it puts in a request, whoever built it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from transom.core.message import Raw
 from transom.measure.cost import share
 
 NEAR = 40
-"""Characters on either side that must stand around an identifier as they did in the original, or up to its edge."""
+"""So many characters on either side of an identifier must be as in the original text, or up to its end."""
 
 WIDE = 240
 """Characters of an original stretch around it, in all, that are enough to read it by; or the whole text."""
@@ -47,14 +47,15 @@ _COMMON = frozenset(
         "out its did does just like more some"
     )
 )
-"""Words of an answer that say nothing."""
+"""Words of an answer that carry no meaning."""
 
 _QUOTED = re.compile(r"""(?<!\w)(["'`])([^"'`\n]{4,80})\1(?!\w)""")
 
 
 class Grounding(Struct, frozen=True, kw_only=True):
-    """Identifiers that were needed and stood in the history, how many of them were present, and how many in a wide
-    stretch; `far`: of those whose last mention is further back than the budget, and that the head does not hold."""
+    """How many identifiers of the history the next steps needed, how many of these their windows had (`present`), and
+    how many with wide surroundings. `far`: the same for identifiers whose last mention is further back than the budget,
+    and that are not in the head."""
 
     needed: int = 0
     present: int = 0
@@ -64,13 +65,14 @@ class Grounding(Struct, frozen=True, kw_only=True):
     far_wide: int = 0
 
     def plus(self, other: Grounding) -> Grounding:
-        """Both together."""
+        """The sum of both."""
         sums = map(add, astuple(self), astuple(other))
         return Grounding(**dict(zip(Grounding.__struct_fields__, sums, strict=True)))
 
     @property
     def shares(self) -> tuple[float | None, float | None, float | None]:
-        """Present of all; of those far back present, and in a wide stretch. None where none was needed."""
+        """The share of identifiers that are present; of those far back the share present, and with wide surroundings.
+        None if none was needed."""
         return (
             share(self.present, self.needed),
             share(self.far_present, self.far_needed),
@@ -79,7 +81,7 @@ class Grounding(Struct, frozen=True, kw_only=True):
 
 
 def texts_of(message: Raw) -> Iterator[str]:
-    """What a message says: the texts of its content, and each value of its calls' arguments as a text of its own."""
+    """The texts of a message: those of its content, and each value in the arguments of its calls."""
     content: object = message.get("content")
     if isinstance(content, str):
         yield content
@@ -92,7 +94,7 @@ def texts_of(message: Raw) -> Iterator[str]:
 
 
 def values_of(arguments: object) -> Iterator[str]:
-    """The strings and numbers in a call's arguments; a text that is no JSON is one of them itself."""
+    """The strings and numbers in a call's arguments; text that is not JSON is one string."""
     try:
         stack = [json.loads(arguments) if isinstance(arguments, str) else arguments]
     except (ValueError, RecursionError):
@@ -119,7 +121,7 @@ def identifiers(texts: Sequence[str]) -> list[str]:
 
 
 class History:
-    """The texts of a conversation so far, and where an identifier stands in them.
+    """The texts of a conversation so far, and the positions of identifiers in them.
 
     The head is the leading run of system and developer messages: it is in every window, so what stands in it is at
     hand, and never far.
@@ -135,7 +137,7 @@ class History:
         self._found: dict[str, tuple[int, list[int]]] = {}
 
     def add(self, message: Raw, tokens: int) -> None:
-        """One more message, `tokens` of the conversation with it."""
+        """Add a message; `tokens` of the conversation up to its end."""
         self._head = self._head and message.get("role") in {"system", "developer"}
         for text in texts_of(message):
             self._starts.append(len(self._all))
@@ -145,7 +147,7 @@ class History:
             self.known.add(text)
 
     def places(self, name: str) -> list[tuple[int, int]]:
-        """Where a name stands by itself: the number of the text, and the place in it."""
+        """The positions of a name as a whole word: the number of the text, and the position in it."""
         scanned, found = self._found.get(name, (0, []))
         found += occurrences(name, self._all, scanned)
         self._found[name] = (len(self._all), found)
@@ -153,19 +155,19 @@ class History:
         return [(text, at - self._starts[text]) for text, at in zip(texts, found, strict=True)]
 
     def nearest(self, texts: Iterable[int]) -> float:
-        """Tokens of the conversation up to the end of the latest message of these texts; no end for the head's."""
+        """Tokens of the conversation up to the latest message of these texts; infinite for the head."""
         return max(self._at[text] for text in texts)
 
 
 def grounding(history: History, window: Sequence[str], reply: Raw, total: int, budget: int) -> Grounding:
-    """How much of what `reply` uses stands in the texts of `window`; `total` tokens came before the reply."""
+    """How many identifiers that `reply` uses are in the texts of `window`; `total`: tokens before the reply."""
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]
     for name in identifiers(list(texts_of(reply))):
         places = history.places(name)
         if not places:
             continue
-        stretch = _stretch(history, name, places, whole, pieces)
+        stretch = _surroundings(history, name, places, whole, pieces)
         near, wide = int(stretch > 0), int(stretch > 1)
         done = done.plus(Grounding(needed=1, present=near, wide=wide))
         if total - history.nearest(text for text, _ in places) > budget:
@@ -173,8 +175,10 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
     return done
 
 
-def _stretch(history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]) -> int:
-    """0: not there with its surroundings; 1: with the near ones; 2: in a wide stretch."""
+def _surroundings(
+    history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]
+) -> int:
+    """0: not in the window with its surroundings; 1: with near surroundings; 2: with wide ones."""
     if any(history.texts[text] in whole for text, _ in places):
         return 2
     best = 0
@@ -188,7 +192,7 @@ def _stretch(history: History, name: str, places: list[tuple[int, int]], whole: 
 
 
 def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
-    """As `_stretch`, for one place of the name in an original and one in a piece."""
+    """As `_surroundings`, for one position of the name in an original text and one in a piece of the window."""
     end, stop = place + length, at + length
     before, after = original[max(0, place - WIDE) : place], original[end : end + WIDE]
     if not (piece.endswith(before[-NEAR:], 0, at) and piece.startswith(after[:NEAR], stop)):
@@ -204,7 +208,7 @@ def _same(one: Iterable[str], other: Iterable[str]) -> int:
 
 
 def occurrences(name: str, text: str, start: int = 0) -> list[int]:
-    """Where a name stands in a text and is no part of a longer word."""
+    """The positions of a name in a text, where it is not part of a longer word."""
     found: list[int] = []
     at = text.find(name, start)
     while at >= 0:
@@ -221,7 +225,7 @@ def _joins(one: str, other: str) -> bool:
 
 
 def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float:
-    """The share of the evidence, texts of earlier messages, by which a window lets `answer` be given.
+    """The share of the evidence (texts of earlier messages) from which a window lets the model give `answer`.
 
     What a window shows of a text are its stretches of at least 40 characters, or all of it. The text counts if every
     word of the answer that stands in it (words of 3 letters or more that say something, and numbers) stands in what is

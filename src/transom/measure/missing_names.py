@@ -1,4 +1,4 @@
-"""The loss report: which names of what a fold covers stand nowhere in the window any more."""
+"""Missing names: the names in what a fold covers that the window no longer has anywhere."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from transom.core.view import View
 from transom.measure.grounding import occurrences
 from transom.strategies.digest.digest_text import visible, visible_names, visible_texts
 from transom.strategies.digest.index import Index
+from transom.strategies.text.identifiers import is_between_strings
 
 FEW = 8
-"""Names that are told of those gone: the weightiest."""
+"""So many missing names are listed: those with the greatest weight."""
 
 
 class MissingNames(Struct, frozen=True, kw_only=True):
-    """Names in what a fold covers, how many of them stand somewhere in the window, and the weightiest of the others,
-    each with the last entry of the fold in which it was found.
+    """How many `names` there are in what a fold covers, how many of them the window still has (`found`), and the
+    weightiest of the others (`gone`), each with the last entry of the fold that has it.
 
-    A name weighs more if the user or the model said it, and the more often it came up (`Index.weight`).
+    A name has more weight if the user or the model used it, and the more often it occurs (`Index.weight`).
     """
 
     names: int
@@ -31,27 +32,29 @@ class MissingNames(Struct, frozen=True, kw_only=True):
 
 
 def missing_names(view: View) -> dict[int, MissingNames]:
-    """A report for each fold that shows, by its entry. Costs the log, not the window."""
+    """A report on each visible fold, by its entry. It reads the whole log."""
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
         index.add(view.fetch(seq))
-    stands = visible(view)
-    shown = {name for one in stands for name in visible_names(index, view, one)}
-    thoughts = (thought for one in stands if isinstance(one, Unit) for thought in _thoughts(one))
-    texts = "\0".join(chain((text for one in stands for text in visible_texts(one)), thoughts))
-    return {slot.seq: _loss(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
+    found = visible(view)
+    shown = {name for one in found for name in visible_names(index, view, one)}
+    thoughts = (thought for one in found if isinstance(one, Unit) for thought in _thoughts(one))
+    texts = "\0".join(chain((text for one in found for text in visible_texts(one)), thoughts))
+    return {slot.seq: _missing(index, slot, shown, texts) for slot in view.slots if isinstance(slot, Folded)}
 
 
 def _thoughts(unit: Unit) -> Iterator[str]:
-    """What is sent of a turn's reasoning: no digest counts on it, but it stands there."""
+    """The reasoning that is sent of a turn. Digests do not rely on it, but the model sees it."""
     for fact in unit.shown_facts():
         if isinstance(fact, Assistant):
             yield from (thought.text for thought in fact.reasoning)
 
 
-def _loss(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNames:
+def _missing(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNames:
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
-    names = {name: seq for seq in seqs for one in index.entries[seq].passages for name in one.names}
+    passages = (passage for seq in seqs for passage in index.entries[seq].passages)
+    found = ((name, passage.entry) for passage in passages for name in passage.names)
+    names = {name: seq for name, seq in found if not is_between_strings(name)}
     gone = [name for name in names if name not in shown and not occurrences(name, texts)]
     gone.sort(key=lambda name: (-index.weight(name), name))
     return MissingNames(

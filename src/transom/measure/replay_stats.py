@@ -1,4 +1,4 @@
-"""What a replay came to: counts that add up, over calls, conversations and files."""
+"""The figures of a replay: counts that add up, over calls, conversations and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transom.core.window import Window
 from transom.errors import BudgetImpossible
 
 Span = tuple[int, int]
-"""The least and the most of something."""
+"""The least and the greatest."""
 
 
 class ReplayStats(Struct, frozen=True, kw_only=True):
@@ -40,40 +40,40 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def plus(self, other: ReplayStats) -> ReplayStats:
-        """Both together."""
+        """The sum of both."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
         return ReplayStats(**dict(zip(ReplayStats.__struct_fields__, sums, strict=True)))
 
     @property
     def cached_share(self) -> float | None:
-        """Tokens of common prefixes by tokens sent; None if nothing was sent."""
+        """Tokens shared with the request before, as a share of tokens sent; None if nothing was sent."""
         return self.shared_tokens / self.tokens if self.tokens else None
 
     @property
     def sent_share(self) -> float | None:
-        """Tokens sent by those of passthrough; None if nothing was sent."""
+        """Tokens sent, as a share of what passthrough would send; None if nothing was sent."""
         return self.tokens / self.passthrough if self.passthrough else None
 
     @property
     def ms_per_call(self) -> float | None:
-        """CPU milliseconds of building, by windows built or refused."""
+        """CPU milliseconds for each window, refused ones included."""
         asked = self.calls + self.questions
         return 1e3 * self.seconds / asked if asked else None
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """Tokens that refused calls need at least, and of these what stands before the conversation."""
+    """The tokens that refused calls would have needed at least, and those of them that precede the conversation."""
 
     need: Span
     head: Span
 
     def and_of(self, other: Needs) -> Needs:
-        """Of both together."""
+        """The range of both together."""
         return Needs(need=_wider(self.need, other.need), head=_wider(self.head, other.head))
 
 
 def needs_of(refused: BudgetImpossible) -> Needs:
-    """What one refused call needs, by its bill."""
+    """The tokens that one refused call would have needed, from its bill."""
     need, head = refused.bill["need"], refused.bill.get("head", 0) + refused.bill.get("tools", 0)
     return Needs(need=(need, need), head=(head, head))
 
@@ -88,12 +88,12 @@ def unedited(window: Window) -> int:
 
 
 def newest_fold(window: Window) -> int:
-    """The entry of the youngest fold that shows, or -1."""
+    """The entry of the newest visible fold, or -1."""
     return max((slot.seq for slot in window.slots if isinstance(slot, Folded)), default=-1)
 
 
 def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
-    """One call's window; `newest_before` is the youngest fold of the windows before it."""
+    """The figures of one window; `newest_before` is the newest fold of the windows before it."""
     return ReplayStats(
         calls=1,
         sent=1,

@@ -37,6 +37,15 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
             yield match.start(), (quoted,)
 
 
+def is_between_strings(name: str) -> bool:
+    """Whether a "quoted" name is the code between two strings of a line, as in `" if x else "`.
+
+    It begins or ends with a blank, or begins with a comma or a closing bracket. Reports leave it out. Digests count it
+    like any other name; it changes little in what they choose, and windows stay as they are.
+    """
+    return name != name.strip() or name[0] in ",;)]}"
+
+
 @lru_cache(maxsize=1 << 16)
 def names_of(run: str) -> tuple[str, ...]:
     """The names in a run of name characters: itself without its outer punctuation, and the parts that are names."""

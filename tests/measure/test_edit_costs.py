@@ -31,8 +31,8 @@ def test_an_edit_saves_what_it_takes_out_and_breaks_what_was_sent_behind_it():
     cut = slots[4].size.tokens - conv.view.slots[3].size.tokens
     assert min(gone, cut) > 20
     assert conv.edit_costs(at=-1) == [
-        EditCost(entry=fold, saves=gone, breaks=sent - front),
-        EditCost(entry=trim, saves=cut, breaks=0),
+        EditCost(entry=fold, saved_tokens=gone, broken_tokens=sent - front),
+        EditCost(entry=trim, saved_tokens=cut, broken_tokens=0),
     ], "behind the first difference nothing more breaks"
     assert conv.edit_costs(at=1) == []
 
@@ -46,8 +46,8 @@ def test_the_next_windows_edits_are_priced_before_they_are_made():
         conv.user("more")
     planned, n = conv.edit_costs(), conv.view.length
     assert conv.view.length == n
-    assert sum(one.breaks for one in planned) > 0
-    assert sum(one.saves for one in planned) > 50
+    assert sum(one.broken_tokens for one in planned) > 0
+    assert sum(one.saved_tokens for one in planned) > 50
     conv.plan_request()
     assert conv.edit_costs(at=-1) == planned
     assert conv.edit_costs() == []
