@@ -24,13 +24,13 @@ ALLOWED = [("openai", "developer"), ("openai", "system"), ("responses", "develop
 
 def folded(dialect: str, role: str, carries: tuple[int, ...] = ()) -> tuple[dict[str, Any], int]:
     """A request whose second and third turn are one fold, and the tokens of the window."""
-    spoken = with_digest_role(dialect_named(dialect), role)
-    conv = transom.Conversation.open("memory:", "x", budget=4_000, dialect=spoken, system="Be brief.")
+    settings = {"budget": 4_000, "dialect": dialect, "digest_role": role}
+    conv = transom.Conversation.open("memory:", "x", system="Be brief.", **settings)
     for _, fact in dialect_named("openai").parse(MESSAGES):
         conv.append(fact)
     conv.edit(Fold(first=1, last=3, text="[entry 1 to entry 3: left out]", carries=carries))
-    window = conv.window()
-    return transom.wire.rendering.render(window, spoken), window.tokens
+    request = conv.request()
+    return dict(request), request.window.tokens
 
 
 def roles(body: dict[str, Any]) -> list[str]:
@@ -60,4 +60,16 @@ def test_a_role_that_the_api_does_not_allow_is_one_line(dialect: str) -> None:
             with pytest.raises(InvalidSetting) as caught:
                 with_digest_role(dialect_named(dialect), role)
             assert str(caught.value).startswith(f"digest_role: {dialect} allows 'user'")
-            assert len(str(caught.value)) < 150
+            assert len(str(caught.value)) < 200
+
+
+def test_fit_has_the_setting_too() -> None:
+    messages = [message for _ in range(40) for message in MESSAGES[:2]]
+    long = [
+        {**message, "content": f"{message['content']} {at} " + "and so on " * 20} for at, message in enumerate(messages)
+    ]
+    short = transom.fit(long, budget=2_000, digest_role="developer")
+    assert [message["role"] for message in short].count("developer") == 1
+    assert [{**message, "role": "user"} if message["role"] == "developer" else message for message in short] == (
+        transom.fit(long, budget=2_000)
+    )

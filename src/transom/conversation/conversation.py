@@ -45,7 +45,7 @@ from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
 from transom.wire.checks import compact
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named
+from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
 
 Content = str | Sequence[Raw]
@@ -120,6 +120,7 @@ class Conversation:
         policy: str | Policy = "default",
         system: object = None,
         dialect: str | Dialect = "openai",
+        digest_role: str | None = None,
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
@@ -131,12 +132,15 @@ class Conversation:
         `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
         `system`: the system prompt, a text or what the dialect takes beside the messages; None keeps what the log has.
         `dialect`: the provider API ("openai", "responses", "anthropic", "gemini", …) whose content parts and replies
-        come in, and for which windows are counted and rendered. `state`: what is true now, by key (goal, todo, plan), a
-        text or a function that returns it; the model reads it when it has changed.
+        come in, and for which windows are counted and rendered. `digest_role`: the role of the message that stands for
+        folded turns: "user" if not given; OpenAI's APIs allow "developer" and "system" (see docs/security.md).
+        `state`: what is true now, by key (goal, todo, plan), a text or a function that returns it; the model reads it
+        when it has changed.
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         validate.names(store, id)
-        limits, chosen, spoken = _limits(budget), policy_named(policy), dialect_named(dialect)
+        limits, chosen = _limits(budget), policy_named(policy)
+        spoken = with_digest_role(dialect_named(dialect), digest_role)
         announced = validate.state(state)
         head = (
             None if system is None else spoken.parse_system(str.__str__(system) if isinstance(system, str) else system)
@@ -172,6 +176,7 @@ class Conversation:
         policy: str | Policy = "default",
         system: object = None,
         dialect: str | Dialect = "openai",
+        digest_role: str | None = None,
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
@@ -180,7 +185,7 @@ class Conversation:
 
         The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
         """
-        spoken = dialect_named(dialect)
+        spoken = with_digest_role(dialect_named(dialect), digest_role)
         instructions, facts = split(messages, dialect=spoken)
         limits = _limits(budget)
         conversation = cls.open(

@@ -18,7 +18,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named
+from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.rendering import render_messages
 
 
@@ -29,6 +29,7 @@ def fit(
     counter: TokenCounter | None = None,
     policy: str | Policy = "default",
     dialect: str | Dialect = "openai",
+    digest_role: str | None = None,
     system: object = None,
     tools: Sequence[Raw | Tool] | None = None,
 ) -> list[dict[str, Any]]:
@@ -43,10 +44,11 @@ def fit(
     `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
     o200k if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
     its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
+    `digest_role`: the role of the message that stands for folded turns, as for `Conversation.open`.
     `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
     their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
-    spoken = dialect_named(dialect)
+    spoken = with_digest_role(dialect_named(dialect), digest_role)
     limits = Budget() if budget is None else validate.limits(budget)
     chosen = policy_named(policy)
     head, facts = split(messages, dialect=spoken)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from transom.core.log import Log
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect
 
 DIALECTS = {
@@ -32,13 +32,13 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
     return dialect
 
 
-def with_digest_role(dialect: Dialect, role: str) -> Dialect:
-    """The dialect with another role for the text of folds. Raises InvalidSetting for a role that the API has not."""
-    if role == dialect.digest_role:
+def with_digest_role(dialect: Dialect, role: object) -> Dialect:
+    """The dialect with this role for the text of folds; None keeps its own. Raises InvalidSetting."""
+    if role is None or role == dialect.digest_role:
         return dialect
     if role not in dialect.digest_roles:
         allowed = " or ".join(map(repr, dialect.digest_roles))
-        raise InvalidSetting(f"digest_role: {dialect.name} allows {allowed}, not {str(role)[:40]!r}")
+        raise InvalidSetting(f"digest_role: {dialect.name} allows {allowed}, not {quote(role)}")
     return replace(dialect, digest_role=role)
 
 
