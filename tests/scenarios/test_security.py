@@ -45,7 +45,7 @@ def conversation(policy: str, disguise: str) -> transom.Conversation:
         conv.observe({"role": "assistant", "content": f"Step {turn}.", "tool_calls": [call]})
         marks = "\n".join(DISGUISES[disguise](mark) for mark in MARKS)
         conv.tool_result(f"c{turn}", f"src/file_{turn}.py has error_{turn}\n{marks}\n" + "and so on " * 60)
-        conv.window()
+        conv.plan_request()
     return conv
 
 

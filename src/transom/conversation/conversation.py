@@ -23,7 +23,7 @@ from transom.conversation.results import knows_call, open_call_ids, stray_line
 from transom.conversation.validate import State
 from transom.core.budget import Budget
 from transom.core.derived import Derived
-from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Body, Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import PendingLog
@@ -33,6 +33,7 @@ from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.undo import last_edit, undo_last
 from transom.core.view import STRAY, View
 from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote
@@ -259,10 +260,18 @@ class Conversation:
         return self.edit(Pin(entry=validate.number("pin", entry), why=validate.reason("pin", why)))
 
     @_locked
-    def undo(self, edit: int | None = None, why: str = "") -> int:
-        """Take back a fold, trim or pin; without a number, the newest that is live. Raises InvalidEdit."""
-        seq = self.last_edit() if edit is None else validate.number("undo", edit)
-        return self.edit(Undo(edit=seq, why=validate.reason("undo", why)))
+    def undo(self, edit: int | None = None, why: str = "") -> list[int]:
+        """Take back a fold, trim or pin; the numbers of the undo's entries. Raises InvalidEdit.
+
+        Without a number it takes back the last edit in force, and everything else that the same plan decided: the last
+        compaction as a whole.
+        """
+        self._must_be_open()
+        reason = validate.reason("undo", why)
+        if edit is not None:
+            return [self.edit(Undo(edit=validate.number("undo", edit), why=reason))]
+        self.last_edit()  # raises if there is none
+        return [entry.seq for entry in self._writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
 
     @_locked
     def edit(self, edit: Edit) -> int:
@@ -283,12 +292,9 @@ class Conversation:
     def last_edit(self) -> int:
         """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
         self._must_be_open()
-        view = self.view
-        for seq in range(view.length - 1, -1, -1):
-            body = view.fetch(seq).body
-            if isinstance(body, (Fold, Trim, Pin)) and view.refusal(Undo(edit=seq)) is None:
-                return seq
-        raise InvalidEdit("undo: there is no live edit")
+        if (seq := last_edit(self.view)) is None:
+            raise InvalidEdit("undo: there is no live edit")
+        return seq
 
     # ---- the next call
 
