@@ -3,7 +3,8 @@
 - Logs in a few words: `talk("fix it", call("sh"), result("ok"))`; a fake clock, a fast counter, a log in memory.
 - `logs()`: random logs for Hypothesis. `HISTORIES`: random message lists, valid or damaged, without Hypothesis.
 - `appearance`: a second, slow implementation of the view; `appearance_of(view)` is what must equal it.
-- `StoreConformance`: the tests of a store, to inherit from.
+- `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
+- `StrategyConformance`, `PolicyConformance`, `StoreConformance`: the tests of your own, to inherit from.
 
 What needs pytest or Hypothesis is imported when it is first asked for: `pip install "transom[testing]"`.
 """
@@ -21,7 +22,8 @@ from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 from transom.testing.view_appearance import appearance_of
 
 if TYPE_CHECKING:
-    from transom.testing.random_logs import LogBuilder, Step, logs, steps
+    from transom.testing.policy_conformance import PolicyConformance, StrategyConformance
+    from transom.testing.random_logs import LogBuilder, Step, budgets, logs, states, steps, work_logs, write_log
     from transom.testing.store_conformance import StoreConformance
 
 __all__ = [
@@ -34,12 +36,15 @@ __all__ = [
     "LogBuilder",
     "MeteredCounter",
     "MeteredLog",
+    "PolicyConformance",
     "Step",
     "StoreConformance",
+    "StrategyConformance",
     "WordCounter",
     "anthropic_history",
     "appearance",
     "appearance_of",
+    "budgets",
     "call",
     "entries_of",
     "hidden",
@@ -48,17 +53,26 @@ __all__ = [
     "openai_history",
     "result",
     "says",
+    "states",
     "steps",
     "talk",
     "user",
     "user_entries",
+    "work_logs",
+    "write_log",
 ]
 
 _LAZY = {
+    "PolicyConformance": "transom.testing.policy_conformance",
+    "StrategyConformance": "transom.testing.policy_conformance",
     "LogBuilder": "transom.testing.random_logs",
     "Step": "transom.testing.random_logs",
     "StoreConformance": "transom.testing.store_conformance",
     "logs": "transom.testing.random_logs",
+    "budgets": "transom.testing.random_logs",
+    "states": "transom.testing.random_logs",
+    "work_logs": "transom.testing.random_logs",
+    "write_log": "transom.testing.random_logs",
     "steps": "transom.testing.random_logs",
 }
 """Where the names are that need pytest or Hypothesis."""

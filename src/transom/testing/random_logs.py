@@ -7,11 +7,12 @@ know what a step can point at. This module needs Hypothesis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from hypothesis import strategies as st
 
+from transom.core.budget import Budget
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.message import (
@@ -34,10 +35,11 @@ from transom.core.message import (
     User,
     addressed_parts,
 )
+from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import apply
 from transom.core.unit import units_in
 from transom.core.view import View
-from transom.testing.builders import entry, image
+from transom.testing.builders import Item, call, entry, image, result, talk
 from transom.testing.fakes import Entries, WordCounter
 
 COUNTER = WordCounter()
@@ -120,11 +122,6 @@ class LogBuilder:
         return self.view.in_flight.seq if self.view.in_flight is not None else None
 
 
-def live_edits(view: View) -> list[int]:
-    """The seqs of the edits that an `Undo` may take back."""
-    return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
-
-
 def _parts(a: int, d: int) -> tuple[Part, ...]:
     text = TEXTS[a % len(TEXTS)]
     if d < 10:
@@ -175,14 +172,14 @@ def _reply(builder: LogBuilder, step: Step) -> None:
 def _result(builder: LogBuilder, step: Step) -> None:
     """a: text, b: which call, c: to which turn, d: form."""
     turns = builder.calls()
-    call = Call("nobody", "sh", "{}")
+    answered = Call("nobody", "sh", "{}")
     if turns and step.c < 14:
         calls = turns[-1 if step.c < 10 else -1 - step.c % len(turns)]
-        call = calls[step.b % len(calls)]
-    extra = {"name": call.name} if call.legacy and step.d % 2 else None
+        answered = calls[step.b % len(calls)]
+    extra = {"name": answered.name} if answered.legacy and step.d % 2 else None
     parts = _parts(step.a + 3, step.d)
-    result = ToolResult(parts=parts, call=call.id, legacy=call.legacy, extra=extra)
-    builder.append(result, hidden=step.d == 9)
+    answer = ToolResult(parts=parts, call=answered.id, legacy=answered.legacy, extra=extra)
+    builder.append(answer, hidden=step.d == 9)
 
 
 def _synthetic(builder: LogBuilder, step: Step) -> None:
@@ -266,7 +263,7 @@ def _undo(builder: LogBuilder, step: Step) -> None:
     """a: which live edit, the newest first; from d = 12 on any edit, from d = 14 on any entry."""
     edits = [entry.seq for entry in builder.log if isinstance(entry.body, (Fold, Trim, Pin))]
     if step.d < 12:
-        edits = live_edits(builder.view)
+        edits = [seq for seq in range(builder.view.length) if builder.view.refusal(Undo(edit=seq)) is None]
     builder.append(Undo(edit=edits[-1 - step.a % len(edits)] if edits and step.d < 14 else step.a))
 
 
@@ -309,3 +306,40 @@ def _step_lists(kinds: tuple[Kind, ...], least: int, most: int) -> st.SearchStra
     small = st.integers(0, 15)
     step = st.builds(Step, st.sampled_from(kinds), small, small, small, small)
     return st.lists(step, min_size=least, max_size=most)
+
+
+_TOOLS = ("read", "read", "write_file", "edit", "sh", "transom_read")
+_PATHS = tuple(f'{{"path": "src/{name}.py", "text": "{"new text " * 60}"}}' for name in ("a", "b"))
+_RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wrong " * 30, "{}")
+
+
+def work_logs() -> st.SearchStrategy[list[Entry]]:
+    """A task, and tool calls with long results, as of a coding agent; then a few edits."""
+    choices = st.tuples(*(st.integers(0, len(each) - 1) for each in (_TOOLS, _PATHS, _RESULTS)))
+    return st.builds(_worked, st.lists(choices, min_size=2, max_size=16), steps("pin", "undo", "trim", "fold"))
+
+
+def _worked(choices: Sequence[tuple[int, ...]], edits: Sequence[Step]) -> list[Entry]:
+    items: list[Item] = ["fix it"]
+    for tool, path, text in choices:
+        items += [call(_TOOLS[tool], _PATHS[path]), result(_RESULTS[text])]
+    log = talk(*items)
+    return [*log, *LogBuilder(log).write(edits)]
+
+
+def budgets() -> st.SearchStrategy[Budget]:
+    """Small and large limits of every kind, with and without prices."""
+    always = Prices(write=1.0, read=1.0)  # a compaction costs nothing and always pays
+    return st.builds(
+        Budget,
+        context=st.sampled_from([60, 150, 400, 1_500, 100_000]),
+        max_messages=st.sampled_from([None, None, 2, 5, 12]),
+        max_bytes=st.sampled_from([None, None, 700, 4_000]),
+        max_images=st.sampled_from([None, None, 0, 1]),
+        prices=st.sampled_from([None, None, ANTHROPIC, always]),
+    )
+
+
+def states() -> st.SearchStrategy[dict[str, str]]:
+    """What a caller announces when it changes: nothing, a mode, a mode and a goal."""
+    return st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])

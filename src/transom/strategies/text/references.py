@@ -10,7 +10,13 @@ from transom.core.view import View
 
 
 def range_reference(view: View, target: Target, slots: Sequence[Slot]) -> str:
-    """The entries of these slots, as a text names them."""
-    first = target.reference(view.unit(slots[0].first).seqs[0])
-    last = target.reference(view.unit(slots[-1].last).seqs[-1])
-    return first if first == last else f"{first} to {last}"
+    """The entries of these slots, as a text names them.
+
+    Units are in the order of their keys, not of all their entries: a result may come after the next user message. So
+    the first and the last entry need not be those of the first and the last unit. No entry comes before its unit's key.
+    """
+    first, last, unit_of = slots[0].first, slots[-1].last, view.unit_of
+    low = next(seq for seq in range(first, view.length) if first <= unit_of[seq] <= last)
+    high = next(seq for seq in range(view.length - 1, -1, -1) if first <= unit_of[seq] <= last)
+    names = target.reference(low), target.reference(high)
+    return names[0] if low == high else f"{names[0]} to {names[1]}"

@@ -1,0 +1,65 @@
+"""The laws: what holds of every log, view and window, as functions that raise AssertionError where it does not.
+
+Most take a log, which is a list of entries, or a `PlannedCall`: a log with the plan for its next request. They need
+neither pytest nor Hypothesis; `StrategyConformance` and `PolicyConformance` run them on random logs.
+"""
+
+from transom.testing.laws.log import (
+    check_all_undone,
+    check_bound,
+    check_definition,
+    check_flat,
+    check_kept,
+    check_order,
+    check_text,
+    check_thrift,
+    check_undo,
+)
+from transom.testing.laws.planned import (
+    PlannedCall,
+    check_fits,
+    check_plan,
+    check_plan_undo,
+    check_plans_in_turn,
+    check_prefix,
+    check_present,
+    check_refusal,
+    check_replay,
+    check_settled,
+    check_valid,
+    plan_call,
+)
+from transom.testing.laws.reachable import check_reachable, check_read_back
+from transom.testing.laws.shared import COUNTER, live_edits, messages_of
+from transom.testing.laws.strategy import check_proposals, target_for
+
+__all__ = [
+    "COUNTER",
+    "PlannedCall",
+    "check_all_undone",
+    "check_bound",
+    "check_definition",
+    "check_fits",
+    "check_flat",
+    "check_kept",
+    "check_order",
+    "check_plan",
+    "check_plan_undo",
+    "check_plans_in_turn",
+    "check_prefix",
+    "check_present",
+    "check_proposals",
+    "check_reachable",
+    "check_read_back",
+    "check_refusal",
+    "check_replay",
+    "check_settled",
+    "check_text",
+    "check_thrift",
+    "check_undo",
+    "check_valid",
+    "live_edits",
+    "messages_of",
+    "plan_call",
+    "target_for",
+]

@@ -1,0 +1,229 @@
+"""The laws of a plan: what holds of every request that is about to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from msgspec.structs import replace
+
+from transom.core.budget import Budget
+from transom.core.codec import decode, encode
+from transom.core.edit import Edit, Fold, Pin, Trim
+from transom.core.entry import Entry, Sent
+from transom.core.frame import Frame
+from transom.core.message import Head
+from transom.core.plan import Plan, plan
+from transom.core.policy import Policy
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import TokenCounter
+from transom.core.undo import undo_last
+from transom.core.unit import Folded
+from transom.core.view import View
+from transom.core.window import Window
+from transom.errors import BudgetImpossible
+from transom.testing.fakes import Entries
+from transom.testing.laws.log import check_order, check_text, check_thrift
+from transom.testing.laws.reachable import check_reachable, numbers_of, references_in
+from transom.testing.laws.shared import COUNTER, blanked, messages_of, request_of, strings_in, unbound, visible
+from transom.testing.view_appearance import appearance_of
+from transom.wire.dialects import dialect_named
+from transom.wire.rendering import render_messages
+
+
+class PlannedCall(NamedTuple):
+    """A log, the plan for its next request, and what was planned for."""
+
+    log: Sequence[Entry]
+    frame: Frame
+    budget: Budget
+    policy: Policy
+    dialect: str
+    before: View
+    plan: Plan
+
+    @property
+    def window(self) -> Window:
+        """What is about to be sent."""
+        return self.plan.window
+
+    @property
+    def whole_log(self) -> list[Entry]:
+        """The log with the plan's entries, its `Sent` last."""
+        return [*self.log, *self.plan.entries]
+
+    @property
+    def after(self) -> View:
+        """The view of `whole_log`, made from the plan's own."""
+        return apply(self.plan.before, self.plan.entries[-1:]).with_log(Entries(self.whole_log))
+
+
+def plan_call(
+    log: Sequence[Entry],
+    budget: Budget,
+    policy: Policy,
+    *,
+    state: Mapping[str, str] | None = None,
+    dialect: str = "openai",
+    counter: TokenCounter = COUNTER,
+) -> PlannedCall:
+    """Plan the next request of a log. Raises BudgetImpossible, after a look at its bill."""
+    spoken = dialect_named(dialect)
+    view = build_view(Entries(log), spoken.format_counter(counter))
+    frame = Frame(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
+    try:
+        done = plan(view, frame, budget, policy, at=0.0)
+    except BudgetImpossible as refused:
+        check_refusal(refused)
+        raise
+    return PlannedCall(log, frame, budget, policy, dialect, view, done)
+
+
+def check_plan(call: PlannedCall) -> None:
+    """Every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10 and 12."""
+    check_valid(call.window, call.dialect)
+    check_fits(call.window, call.budget, call.dialect)
+    check_replay(call)
+    check_plan_undo(call)
+    for run in _runs_of_trims(call):
+        check_order(*run)
+    check_thrift(call.whole_log)
+    check_settled(call)
+    check_reachable(call.after, call.dialect)
+    check_present(call)
+    check_text(call.window.view)
+
+
+def check_valid(window: Window, dialect: str = "openai") -> None:
+    """Law 1: the window obeys the provider's rules."""
+    if messages_of(window.view, dialect):  # a request without messages is the caller's to notice
+        assert dialect_named(dialect).violations(request_of(window.view, dialect)) == []
+
+
+def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
+    """Law 2: the window is within every limit; `max_messages` counts what goes out."""
+    sent = len(messages_of(window.view, dialect))
+    assert window.tokens <= budget.usable
+    assert sent <= window.size.messages, "more messages go out than were counted"
+    assert budget.max_messages is None or sent <= budget.max_messages
+    assert budget.max_bytes is None or window.size.bytes <= budget.max_bytes
+    assert budget.max_images is None or window.size.images <= budget.max_images
+
+
+def check_refusal(refused: BudgetImpossible) -> None:
+    """Law 2: what is refused did not fit, and its bill says so."""
+    assert refused.bill["need"] > refused.bill["limit"]
+
+
+def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None:
+    """Law 3: of two consecutive requests the later begins with the whole earlier, unless its break is named."""
+    old, new = messages_of(before.view, dialect), messages_of(after.view, dialect)
+    if after.breaks is None:
+        assert new[: len(old)] == old, "a break without a name"
+        return
+    assert after.breaks.why
+    same = max(0, after.breaks.slot)
+    looks = [[slot.digest() for slot in window.slots[:same]] for window in (before, after)]
+    assert looks[0] == looks[1], "slots before the break have changed"
+
+
+def check_plans_in_turn(
+    log: Sequence[Entry],
+    news: Sequence[Entry],
+    budget: Budget,
+    policy: Policy,
+    *,
+    state: Mapping[str, str] | None = None,
+    dialect: str = "openai",
+) -> None:
+    """Law 3 for two plans: that of a log, and the next one, after the facts, pins and undos of another log."""
+    try:
+        first = plan_call(log, budget, policy, state=state, dialect=dialect)
+        facts = [one for one in news if not isinstance(one.body, (Fold, Trim, Sent, Head))]
+        longer = first.whole_log
+        longer += [Entry(seq=seq, at=0.0, body=one.body, meta=one.meta) for seq, one in enumerate(facts, len(longer))]
+        second = plan_call(longer, budget, policy, state=state, dialect=dialect)
+    except BudgetImpossible:
+        return
+    check_prefix(first.window, second.window, dialect)
+
+
+def check_replay(call: PlannedCall) -> None:
+    """Law 4: the stored log gives the live view again, and its `Sent` holds the digest of the window."""
+    stored = [decode(encode(one)) for one in call.whole_log]
+    sent = stored[-1].body
+    assert isinstance(sent, Sent)
+    counter = call.before.counter
+    assert appearance_of(build_view(Entries(stored), counter)) == appearance_of(call.after)
+    assert build_view(Entries(stored), counter, len(stored) - 1).digest() == sent.digest == call.window.digest
+
+
+def check_plan_undo(call: PlannedCall) -> None:
+    """Law 5: undoing a plan shows what was there before it, and the facts that it added."""
+    log, counter = [unbound(one) for one in call.whole_log], call.before.counter
+    view = build_view(Entries(log), counter)
+    made = [seq for seq in view.live_edits if seq >= len(call.log)]
+    if not made:
+        return
+    assert {log[seq].plan for seq in made} == {len(call.log)}, "the edits of a plan do not have its number"
+    undone = build_view(Entries([*log, *undo_last(view, why="", at=0.0)]), counter)
+    bare = [blanked(one) if isinstance(one.body, Edit) else one for one in log[len(call.log) :]]
+    assert visible(undone) == visible(build_view(Entries([*log[: len(call.log)], *bare]), counter))
+
+
+def check_settled(call: PlannedCall) -> None:
+    """Law 8: a plan leaves nothing to do. Planned again, as if nothing had left, it gives only `Sent`."""
+    view = call.after
+    view = replace(view, prefix=replace(view.prefix, in_flight=None))
+    again = plan(view, call.frame, call.budget, call.policy, at=0.0)
+    assert [type(one.body).__name__ for one in again.entries] == ["Sent"]
+
+
+def check_present(call: PlannedCall) -> None:
+    """Law 10: head, state, first task and newest user message are in the window: verbatim, or as a marked excerpt.
+
+    What a user's own edit shortens or carries shows as that edit says.
+    """
+    view, spoken = call.after, dialect_named(call.dialect)
+    request = request_of(view, call.dialect)
+    texts = list(strings_in(request))
+    for key, text in call.frame.state.items():
+        assert f"[{key}] {text}" in texts, f"the state {key!r} is missing"
+    if call.frame.head.messages:
+        assert view.head == call.frame.head
+    blocks = list(_blocks(messages_of(view, call.dialect)))
+    for key in (view.first_task, view.newest_user):
+        if key is None or any(not cut.trim.why for cut in view.unit(key).trims):
+            continue
+        slot = view.slots[view.slot_index(key)]
+        if isinstance(slot, Folded) and not slot.why and key in slot.carries:
+            continue
+        fact = view.fetch(view.unit(key).seqs[0]).body
+        alone = build_view(Entries([Entry(seq=0, at=0.0, body=fact)]), view.counter)
+        whole = _blocks(render_messages(alone, spoken))
+        named = any(key in numbers_of(reference) for text in texts for reference in references_in(text))
+        assert named or all(block in blocks for block in whole), f"entry {key} is neither there nor named"
+
+
+def _blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """What messages hold, divided as far as neighbours are joined: a role and a block."""
+    for message in messages:
+        role = str(message.get("role") or message.get("type"))
+        content: Any = next((message[key] for key in ("content", "parts") if key in message), message)
+        if isinstance(content, list):
+            yield from ((role, block) for block in cast("list[Any]", content))
+        else:
+            yield role, {"type": "text", "text": content} if isinstance(content, str) else content
+
+
+def _runs_of_trims(call: PlannedCall) -> Iterator[tuple[list[Entry], list[Edit]]]:
+    """The runs of trims and pins in a plan, each with the log before it."""
+    log, run = list(call.log), list[Edit]()
+    for one in call.plan.entries:
+        if isinstance(one.body, (Trim, Pin)):
+            run.append(one.body)
+            continue
+        if run:
+            yield log[: one.seq - len(run)], run
+            run = []
+        log = call.whole_log[: one.seq + 1]

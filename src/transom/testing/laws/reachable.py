@@ -1,0 +1,116 @@
+"""Law 9: what a window does not show can be read back by the references that it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from transom.core.log import Log
+from transom.core.message import Fact, Media, Note, Recalled
+from transom.core.tokens import replace_surrogates
+from transom.core.unit import Folded, units_in
+from transom.core.view import View
+from transom.errors import InvalidSetting
+from transom.readback import Reference, parse, read
+from transom.testing.laws.shared import request_of, strings_in
+from transom.testing.oracle_parts import own_text, parts_of, texts_in
+
+
+def check_reachable(view: View, dialect: str = "openai") -> None:
+    """Law 9: what a plan folded or trimmed can be read back by a reference in the window.
+
+    Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and what
+    comes is compared with the texts of the log. Edits that give no reason are a caller's own and may show any text.
+    """
+    shown = list(strings_in(request_of(view, dialect)))
+    for slot in view.slots:
+        if isinstance(slot, Folded) and slot.why:
+            assert _is_shown(slot.text, shown), f"the text of fold {slot.seq} is not in the window"
+            surfaced = {unit.key for unit in slot.surfaced_units}
+            hidden = {seq for unit in units_in(slot) if unit.key not in surfaced for seq in unit.seqs}
+            named = resolved(view.log, slot.text)
+            lost = {seq for seq in hidden - named if not named.issuperset(_repeats(view.log, seq) or {seq})}
+            assert not lost, f"fold {slot.seq} names no entry for {sorted(lost)}"
+    for unit in view.visible_units():
+        for (seq, address), cut in unit.effective_trims().items():
+            if cut.trim.why and address[0] != "reasoning":
+                assert _is_shown(cut.trim.note, shown), f"the note of trim {cut.seq} is not in the window"
+                assert seq in resolved(view.log, cut.trim.note), f"trim {cut.seq} does not name entry {seq}"
+
+
+REFERENCE = re.compile(
+    r"\bentr(?:y|ies) \d+(?:(?: to entry | to | ?[-–] ?)\d+)?(?: (?:text|args|image|file|reasoning|other) \d+)?",
+    re.ASCII,
+)
+"""A reference to entries as Transom writes it."""
+
+_MARKER = re.compile(rf"(?:(?<!\\)\[|whole in )({REFERENCE.pattern})", re.ASCII)
+
+
+def references_in(text: str) -> list[Reference]:
+    """Every reference in a text, parsed as a model's read-back tool parses it."""
+    found: list[Reference] = []
+    for match in REFERENCE.finditer(text):
+        try:
+            found.append(parse(match.group()))
+        except InvalidSetting as problem:
+            raise AssertionError(f"{match.group()!r} is no reference: {problem}") from problem
+    return found
+
+
+def numbers_of(reference: Reference) -> range:
+    """The entries that a reference names."""
+    return range(reference.first, reference.last + 1)
+
+
+def resolved(log: Log, text: str) -> set[int]:
+    """The entries that can be read back by the references of a text, each with all of its words."""
+    for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
+        (reference,) = references_in(marker.group(1))
+        assert reference.last < len(log), f"{reference} is not in a log of {len(log)} entries"
+    found: set[int] = set()
+    for reference in references_in(text):
+        for seq in numbers_of(reference):
+            if seq not in found and seq < len(log):
+                check_read_back(log, seq)
+                found.add(seq)
+    return found
+
+
+def check_read_back(log: Log, seq: int) -> None:
+    """Law 9: reading an entry, page after page, gives all of its texts. (Of images and files only the kind is read.)"""
+    fact = log[seq].body
+    if not isinstance(fact, Fact):
+        return
+    wanted = [text for _, part in parts_of(fact) if not isinstance(part, Media) for text in texts_in(part)]
+    wanted.append(own_text(fact))
+    wanted = [replace_surrogates(text) for text in wanted if text]
+    if not wanted:
+        return
+    pages: list[str] = []
+    start, column = 1, 1
+    while True:
+        page = read(log, f"entry {seq}", start, column, hidden=True)
+        pages += [extract.text + ("" if extract.cut else "\n") for extract in page.extracts]
+        if page.next is None:
+            break
+        start, column = page.next.line, page.next.column
+    whole = "".join(pages)
+    compact = whole.replace("\\", "")
+    for text in wanted:  # of a part that Transom does not know, the JSON is read, in which some characters are escaped
+        assert text in whole or json.dumps(text)[1:-1].replace("\\", "") in compact, (
+            f"entry {seq} is read back without {text!r}"
+        )
+
+
+def _is_shown(text: str, shown: Iterable[str]) -> bool:
+    """Whether a text of an edit is in the window; notes in place of arguments are JSON, whose strings count."""
+    parts = list(strings_in(text))[1:] or [text]
+    return all(any(replace_surrogates(part).strip() in one for one in shown) for part in parts)
+
+
+def _repeats(log: Log, seq: int) -> tuple[int, ...]:
+    """The entries whose text a note of Transom's repeats: it can be read there as well."""
+    note = log[seq].body
+    return note.refs if isinstance(note, (Note, Recalled)) else ()

@@ -1,0 +1,83 @@
+"""What several laws need: views with one more edit, and what a window shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from transom.core.edit import Edit, Undo
+from transom.core.entry import Entry
+from transom.core.message import Assistant, Opaque
+from transom.core.reducer import apply
+from transom.core.view import View
+from transom.testing.builders import entry
+from transom.testing.fakes import Entries, WordCounter
+from transom.testing.oracle import Appearance
+from transom.testing.view_appearance import appearance_of
+from transom.wire.dialects import dialect_named
+from transom.wire.rendering import render_messages
+
+COUNTER = WordCounter()
+"""Counts the random logs."""
+
+
+def request_of(view: View, dialect: str = "openai") -> dict[str, Any]:
+    """The body of a request, as far as it holds the conversation."""
+    spoken = dialect_named(dialect)
+    return spoken.body(view.head, render_messages(view, spoken))
+
+
+def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
+    """The messages that such a body holds (items, contents)."""
+    body = request_of(view, dialect)
+    return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
+
+
+def live_edits(view: View) -> list[int]:
+    """The seqs of the edits that an `Undo` may take back."""
+    return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Every string in a JSON value, in order; strings that are JSON objects themselves are also taken apart."""
+    if isinstance(value, str):
+        yield value
+        if value.startswith("{"):
+            try:
+                yield from strings_in(json.loads(value))
+            except ValueError:
+                return
+    elif isinstance(value, dict):
+        for inner in cast("dict[str, object]", value).values():
+            yield from strings_in(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in cast("Sequence[object]", value):
+            yield from strings_in(inner)
+
+
+def with_edit(view: View, edit: Edit) -> View:
+    """The view of a log with one more edit."""
+    log = [view.log[seq] for seq in range(view.length)]
+    log.append(entry(edit, log, at=float(len(log)), counter=COUNTER))
+    return apply(view.with_log(Entries(log)), log[-1:])
+
+
+def visible(view: View) -> Appearance:
+    """What a window shows, without what only the planner asks for."""
+    return appearance_of(view)._replace(restored=())
+
+
+def blanked(one: Entry) -> Entry:
+    """An entry without meaning in the place of this one."""
+    return replace(one, body=Opaque(raw={"kind": "nothing"}))
+
+
+def unbound(one: Entry) -> Entry:
+    """An entry without reasoning that is bound to whatever preceded it: in another log that is another prefix."""
+    body = one.body
+    if isinstance(body, Assistant) and body.answers is None:
+        body = replace(body, reasoning=tuple(replace(thought, bound=False) for thought in body.reasoning))
+    return replace(one, body=body)

@@ -1,0 +1,83 @@
+"""The laws of a strategy, asked by itself: what it may propose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transom.core.budget import Budget
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry
+from transom.core.plan import entry_ref
+from transom.core.policy import Strategy, Target
+from transom.core.reducer import apply, build_view
+from transom.core.tokens import ZERO, Size, TokenCounter
+from transom.core.view import View
+from transom.testing.builders import entry
+from transom.testing.fakes import Entries
+from transom.testing.laws.shared import COUNTER
+from transom.testing.view_appearance import appearance_of
+from transom.texts import READ_BACK
+
+
+def target_for(view: View, *, context: int = 100, goal: Size = ZERO, hard: bool = False) -> Target:
+    """What a plan asks of a strategy: to bring the view within `goal`, with the first task and the newest user message
+    required."""
+    budget = Budget(context=context)
+    required = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+    return Target(
+        goal=goal,
+        deep_goal=ZERO,
+        limit=budget.limits(),
+        fixed_size=ZERO,
+        budget=budget,
+        counter=view.counter,
+        reference=entry_ref,
+        required=required,
+        protected=frozenset(required),
+        newest_unit=view.newest_unit,
+        hard=hard,
+    )
+
+
+def check_proposals(
+    log: Sequence[Entry], strategy: Strategy, *, hard: bool = False, counter: TokenCounter = COUNTER
+) -> None:
+    """A strategy changes no view, and proposes the same edits each time. Each edit that applies saves bytes and tokens.
+
+    Without `hard` it spares the newest unit, units with open calls, pinned units, results of the read-back tools, and
+    units where somebody undid an edit.
+    """
+    view = build_view(Entries(log), counter)
+    if view.in_flight is not None:
+        return  # a plan closes it first
+    before = appearance_of(view)
+    target = target_for(view, hard=hard)
+    proposed = list(strategy(view, target))
+    assert list(strategy(view, target_for(view, hard=hard))) == proposed, "it proposes other edits the second time"
+    assert appearance_of(view) == before, "it has changed the view"
+    for edit in proposed:
+        if view.refusal(edit) is not None or not isinstance(edit, (Fold, Trim)):
+            continue
+        longer = [*log, entry(edit, log, at=0.0, counter=COUNTER)]
+        after = apply(view.with_log(Entries(longer)), longer[-1:]).total
+        assert after.bytes < view.total.bytes, f"{edit} saves no bytes"
+        assert after.tokens < view.total.tokens, f"{edit} saves no tokens"
+        if not hard:
+            _check_spared(view, edit)
+
+
+def _check_spared(view: View, edit: Fold | Trim) -> None:
+    if isinstance(edit, Fold):
+        folded = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
+        assert not any(view.user_restored(slot) for slot in folded), f"{edit} folds a restored unit"
+        assert not any(edit.first <= key <= edit.last for key in (view.newest_unit, *view.open_units)), (
+            f"{edit} folds the newest unit or an open one"
+        )
+        return
+    unit = view.unit(view.unit_of[edit.entry])
+    assert unit.key != view.newest_unit, f"{edit} trims the newest unit"
+    assert not unit.pins, f"{edit} trims a pinned unit"
+    assert not unit.open_calls, f"{edit} trims a unit with open calls"
+    assert not view.user_restored(unit), f"{edit} trims a restored unit"
+    call = view.call_of(unit, edit.entry) if edit.part[0] != "args" and edit.entry != unit.seqs[0] else None
+    assert call is None or call.name not in READ_BACK, f"{edit} trims what was read back"

@@ -1,0 +1,106 @@
+"""What every strategy and policy must obey, as tests to inherit from. This module needs pytest and Hypothesis.
+
+class TestMine(StrategyConformance):
+    strategy = Mine()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from transom.core.budget import Budget
+from transom.core.entry import Entry
+from transom.core.policy import Policy, Strategy
+from transom.errors import BudgetImpossible
+from transom.policies.plain import LADDER
+from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call
+from transom.testing.random_logs import Step, budgets, logs, states, work_logs, write_log
+
+
+class PolicyConformance:
+    """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`.
+
+    Each test tries random logs, as many as the Hypothesis profile says, or as `examples` says.
+    """
+
+    policy: Policy
+    dialects: ClassVar[Sequence[str]] = ("openai",)
+    """The provider APIs whose rules its windows are checked by."""
+    examples: ClassVar[int | None] = None
+
+    def policies(self) -> list[Policy]:
+        """The policy, and the same with less room: it compacts earlier and more often."""
+        few = Budget(context=300, max_messages=6)
+        return [self.policy, replace(self.policy, trigger=0.3, target=0.1, own_limits=few)]
+
+    def test_every_plan_obeys_the_laws(self) -> None:
+        """Laws 1, 2, 4 to 10 and 12."""
+
+        @self._settings()
+        @given(_any_log(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
+        def law(log: list[Entry], state: dict[str, str], budget: Budget, policy: Policy, dialect: str) -> None:
+            try:
+                call = plan_call(log, budget, policy, state=state, dialect=dialect)
+            except BudgetImpossible:
+                return
+            check_plan(call)
+
+        law()
+
+    def test_each_request_begins_with_the_one_before_or_names_the_break(self) -> None:
+        """Law 3."""
+
+        @self._settings()
+        @given(logs(), logs(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
+        def law(
+            log: list[Entry], news: list[Entry], state: dict[str, str], budget: Budget, policy: Policy, dialect: str
+        ) -> None:
+            check_plans_in_turn(log, news, budget, policy, state=state, dialect=dialect)
+
+        law()
+
+    def test_a_window_of_notes_alone_can_be_planned(self) -> None:
+        """There is nothing that could be compacted."""
+        for policy in self.policies():
+            check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
+
+    def _settings(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        return settings(max_examples=self.examples or settings().max_examples)
+
+
+class StrategyConformance(PolicyConformance):
+    """The tests of a strategy, by itself and in a policy. Inherit from it in a class that pytest collects, and set
+    `strategy`; and `arrival` if it runs on what was not sent yet."""
+
+    strategy: Strategy
+    arrival: ClassVar[bool] = False
+
+    def policies(self) -> list[Policy]:
+        """The strategy alone, before the ladder of last resorts."""
+        policy = Policy(name="conformance", hard=LADDER, trigger=0.4, target=0.1)
+        # A function as a class attribute would be bound to the instance.
+        strategy = type(self).__dict__.get("strategy", self.strategy)
+        return [replace(policy, arrival=(strategy,)) if self.arrival else replace(policy, pressure=(strategy,))]
+
+    @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+    def test_what_it_proposes_saves_something_and_spares_what_must_stay(self, hard: bool) -> None:
+        """Laws 7 and 10, before the planner has a say."""
+        (policy,) = self.policies()
+        strategy = (*policy.arrival, *policy.pressure)[0]
+
+        @self._settings()
+        @given(_any_log())
+        def law(log: list[Entry]) -> None:
+            check_proposals(log, strategy, hard=hard)
+
+        law()
+
+
+def _any_log() -> st.SearchStrategy[list[Entry]]:
+    return st.one_of(logs(), work_logs())
