@@ -12,7 +12,7 @@ from transom.core.tokens import replace_surrogates
 from transom.core.unit import Folded, units_in
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.readback import Reference, parse, read
+from transom.readback import Reference, parse_reference, read
 from transom.testing.laws.shared import request_of, strings_in
 from transom.testing.oracle_parts import own_text, parts_of, texts_in
 
@@ -53,7 +53,7 @@ def references_in(text: str) -> list[Reference]:
     found: list[Reference] = []
     for match in REFERENCE.finditer(text):
         try:
-            found.append(parse(match.group()))
+            found.append(parse_reference(match.group()))
         except InvalidSetting as problem:
             raise AssertionError(f"{match.group()!r} is no reference: {problem}") from problem
     return found
@@ -91,7 +91,7 @@ def check_read_back(log: Log, seq: int) -> None:
     pages: list[str] = []
     start, column = 1, 1
     while True:
-        page = read(log, f"entry {seq}", start, column, hidden=True)
+        page = read(log, f"entry {seq}", start, column, include_hidden=True)
         pages += [extract.text + ("" if extract.cut else "\n") for extract in page.extracts]
         if page.next is None:
             break
