@@ -37,7 +37,7 @@ LIMITS = st.sampled_from([60, 120, 300, 1_000, 5_000])
 COUNTER = WordCounter()
 
 
-class Talk(RuleBasedStateMachine):
+class ConversationMachine(RuleBasedStateMachine):
     """One conversation, and what must hold of it whatever happens."""
 
     @initialize(limit=LIMITS, policy=st.sampled_from(["default", "sliding"]), system=st.booleans())
@@ -153,19 +153,19 @@ class Talk(RuleBasedStateMachine):
         self.conv = self.opened()  # otherwise: as after a crash, nothing was said goodbye to
 
     @rule(state=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
-    def window(self, says: dict[str, str]) -> None:
+    def window(self, state: dict[str, str]) -> None:
         before = self.stored()
         try:
-            window = self.conv.plan_request(state=says)
+            window = self.conv.plan_request(state=state)
         except BudgetImpossible as refused:
             assert self.stored() == before  # a refusal stores nothing
-            self.check_refusal(refused, says)
+            self.check_refusal(refused, state)
             return
-        self.check_window(window, says)
+        self.check_window(window, state)
 
     # ---- what must hold
 
-    def check_window(self, window, says: dict[str, str]) -> None:
+    def check_window(self, window, state: dict[str, str]) -> None:
         sent = render(window)["messages"]
         limit = self.conv.budget
         if sent:
@@ -181,30 +181,30 @@ class Talk(RuleBasedStateMachine):
         for key in (view.first_task, view.newest_user):
             assert key is None or view.is_present(key)
         shown = [message.get("content") for message in sent]
-        for key, word in says.items():
-            assert f"[{key}] {word}" in shown
+        for key, text in state.items():
+            assert f"[{key}] {text}" in shown
         assert build_view(self.conv.log, COUNTER, view.in_flight.seq).digest() == window.digest  # law 4
         self.previous = sent
-        self.check_idempotent(says)
+        self.check_idempotent(state)
 
-    def check_idempotent(self, says: dict[str, str]) -> None:
+    def check_idempotent(self, state: dict[str, str]) -> None:
         """Law 8: as if the plan stood in the log and the request had not left."""
         live = self.conv.view
         view = replace(live, prefix=replace(live.prefix, in_flight=None))
         head = view.head_entry.body if view.head_entry is not None else Head()
-        frame = Frame(head=head, state=says)
+        frame = Frame(head=head, state=state)
         again = plan(view, frame, self.conv.budget, policy_named(self.policy), at=0.0)
         assert [type(entry.body).__name__ for entry in again.entries] == ["Sent"]
 
-    def check_refusal(self, refused: BudgetImpossible, says: dict[str, str]) -> None:
+    def check_refusal(self, refused: BudgetImpossible, state: dict[str, str]) -> None:
         """Law 2: what must be there, each at its smallest, does not fit (messages of our own come to 50 tokens)."""
         assert refused.bill["need"] > refused.bill["limit"]
         view, limit = self.conv.view, self.conv.budget
         if refused.unit == "messages":
-            assert limit.max_messages <= 3 + len(says)
+            assert limit.max_messages <= 3 + len(state)
             return
         assert refused.unit == "tokens"
-        words = sum(COUNTER.count(f"[{key}] {word}") + 4 for key, word in says.items())
+        words = sum(COUNTER.count(f"[{key}] {text}") + 4 for key, text in state.items())
         texts = [
             entry.body for entry in self.conv.log.read() if isinstance(entry.body, User) and not is_empty(entry.body)
         ]
@@ -226,5 +226,5 @@ class Talk(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-TestTalk = Talk.TestCase
-TestTalk.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
+TestConversation = ConversationMachine.TestCase
+TestConversation.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
