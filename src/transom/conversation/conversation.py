@@ -36,7 +36,7 @@ from transom.core.tool import Tool
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import STRAY, View
 from transom.core.window import Window
-from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote
+from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
@@ -48,6 +48,7 @@ from transom.wire.checks import compact
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.rendering import render_messages
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
@@ -530,7 +531,20 @@ class Conversation:
             raise InvalidSetting(f"conversation {quote(self.log.name)} has {n:,} entries already: open and extend it")
 
     def _plan(self, view: View, frame: Frame) -> Plan:
-        return plan(view, frame, self._budget, self._policy, at=self._clock(), ref=self._ref, derived=self._derived)
+        budget = self._budget
+        while True:
+            done = plan(view, frame, budget, self._policy, at=self._clock(), ref=self._ref, derived=self._derived)
+            if budget.max_messages is None or (over := self._messages_over(done.window)) <= 0:
+                return done
+            if budget.max_messages == 1:
+                most = self._budget.max_messages or 0
+                raise BudgetImpossible({"need": most + over, "limit": most}, "messages")
+            budget = replace(budget, max_messages=max(1, budget.max_messages - over))
+
+    def _messages_over(self, window: Window) -> int:
+        """By how much a window exceeds `max_messages` once it is rendered: a dialect may split a turn into several
+        messages, or add some that its API insists on."""
+        return len(render_messages(window.view, self._dialect, self._derived)) - (self._budget.max_messages or 0)
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
         logged = self.view.head

@@ -52,7 +52,7 @@ def render_body(
 ) -> dict[str, Any]:
     """As `render`; `derived` keeps what was rendered for the next time."""
     body = rendering.render(window, dialect, derived)
-    return _with_cache_marks(window, body, dialect, derived) if cache and dialect.name == "anthropic" else body
+    return _with_cache_marks(window, body, dialect, derived) if cache and dialect.name.startswith("anthropic") else body
 
 
 def _with_cache_marks(

@@ -31,6 +31,10 @@ def as_text(arguments: object) -> str:
 
 _CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
 """What only chat messages have, at times as null, which other APIs would refuse too."""
+_PARTS_OF_OPENAI = frozenset(
+    {"image_url", "input_audio", "file", "input_text", "output_text", "input_image", "input_file"}
+)
+"""Content parts of OpenAI's two APIs that Anthropic's refuses."""
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 
 
@@ -43,6 +47,9 @@ def of_this(fields: Raw, where: str, dialect: str) -> Raw:
     if dialect == "openai" and isinstance(content, list):
         kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
         found += [_ALIEN_BLOCKS[kind] for kind in kinds if isinstance(kind, str) and kind in _ALIEN_BLOCKS]
+    if dialect == "anthropic" and isinstance(content, list):
+        kinds = (cast("Raw", part).get("type") for part in cast("list[Any]", content) if isinstance(part, dict))
+        found += ["openai" for kind in kinds if isinstance(kind, str) and kind in _PARTS_OF_OPENAI]
     if dialect == "gemini" and "parts" not in fields and content:
         found.append("openai")
     if found:

@@ -18,6 +18,7 @@ DIALECTS = {
     "responses": "transom.wire.responses:RESPONSES",
     "deepseek_responses": "transom.wire.responses:DEEPSEEK_RESPONSES",
     "anthropic": "transom.wire.anthropic:ANTHROPIC",
+    "anthropic_bedrock": "transom.wire.anthropic:ANTHROPIC_BEDROCK",
     "gemini": "transom.wire.gemini:GEMINI",
 }
 """Where the value of each stands."""

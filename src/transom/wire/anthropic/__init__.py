@@ -2,8 +2,8 @@
 prompt cache may end; `violations` names the rules a request breaks."""
 
 from transom.wire.anthropic.caching import breakpoints
-from transom.wire.anthropic.dialect import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic.dialect import ANTHROPIC, ANTHROPIC_BEDROCK, AnthropicMessages
 from transom.wire.anthropic.rules import violations
 from transom.wire.dialect import Violation
 
-__all__ = ["ANTHROPIC", "AnthropicMessages", "Violation", "breakpoints", "violations"]
+__all__ = ["ANTHROPIC", "ANTHROPIC_BEDROCK", "AnthropicMessages", "Violation", "breakpoints", "violations"]

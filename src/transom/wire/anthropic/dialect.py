@@ -11,7 +11,7 @@ from transom.core import message as m
 from transom.core.edit import Fold
 from transom.core.entry import Body
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw
-from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
+from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
@@ -35,11 +35,14 @@ class AnthropicMessages(Dialect, frozen=True):
 
     `bound`: the model signs its reasoning for the exact prefix, so that it is void on any other (A15). `mid_system`:
     the model takes a system message in the middle, also one that came in another dialect (A9).
+    `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock's does: a short
+    user message goes before it.
     """
 
     name: str = NAME
     bound: bool = False
     mid_system: bool = False
+    user_first: bool = False
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A word of the user's (A12), unless the turn ends with what the provider does itself."""
@@ -58,6 +61,8 @@ class AnthropicMessages(Dialect, frozen=True):
         """
         if messages and messages[0].message["role"] == "system":
             messages = [by_user("system", messages[0]), *messages[1:]]
+        if self.user_first and messages and messages[0].message["role"] == "assistant":
+            messages = [self.user_message(texts.NUDGE), *messages]
         return turns.join_roles(messages, "content")
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
@@ -85,7 +90,7 @@ class AnthropicMessages(Dialect, frozen=True):
         return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return _FormatCounter(counter, self.render_tools)
+        return _FormatCounter(counter, self.render_tools, user_first=self.user_first)
 
     def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
         return rendered_tools(tools, tool_formats.ANTHROPIC)
@@ -97,15 +102,17 @@ class AnthropicMessages(Dialect, frozen=True):
         return {**fields, "messages": unmarked([*head.tools, {"content": system}], messages), **self._tools(tools)}
 
     def violations(self, body: Raw) -> list[Violation]:
-        return violations(body)
+        return violations(body, user_first=self.user_first)
 
 
 class _FormatCounter(translate.Adopting):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
-    def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
+    def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:
         super().__init__(counter, NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
+        if user_first:
+            self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
 
     def image(self, width: int, height: int) -> int:
         """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""
@@ -140,3 +147,6 @@ class _FormatCounter(translate.Adopting):
 
 
 ANTHROPIC = AnthropicMessages()
+
+ANTHROPIC_BEDROCK = AnthropicMessages(f"{NAME}_bedrock", user_first=True)
+"""Claude on Amazon Bedrock: facts are the same, and the user begins."""

@@ -43,16 +43,20 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _LABELLED = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
 
 
-def violations(request: object) -> list[Violation]:
+def violations(request: object, *, user_first: bool = False) -> list[Violation]:
     """Everything in a request that the API would refuse, in the order of its messages; none for a valid one.
 
-    Total: any JSON has an answer.
+    `user_first`: Amazon Bedrock's API, which also wants the first message to be the user's. Total: any JSON has an
+    answer.
     """
     fields = as_dict(request)
     messages = as_list(fields.get("messages"))
     if not messages:  # D: `messages: at least one message is required`
         return [Violation("empty", -1, "no messages")]
-    each = [_of_message(index, message) for index, message in enumerate(messages)]
+    each = [list(_of_message(index, message)) for index, message in enumerate(messages)]
+    if user_first and as_dict(messages[0]).get("role") != "user":
+        # E: "A conversation must start with a user message. Try again with a conversation that starts with a user …"
+        each[0].append(("first", "the first message is not the user's"))
     return judged(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
 
 
