@@ -278,3 +278,22 @@ def test_deep_json_is_carried_or_refused(depth):
             read(contents)
     else:
         assert request_of(read(contents)) == {"contents": contents}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"text": "a", "functionCall": {"name": "sh"}},
+        {"functionCall": {"name": "sh"}, "function_call": {"name": "ls"}},
+        {"inlineData": {"mimeType": "image/png", "data": "eA=="}, "executableCode": {"code": "1"}},
+        {"newThing": {"a": 1}, "otherThing": {"b": 2}, "partMetadata": {"c": 3}},
+    ],
+)
+def test_a_part_that_is_two_things_at_once_is_read_as_two(part):
+    content = {"role": "model", "parts": [part]}
+    assert "part" in [violation.rule for violation in GEMINI.violations({"contents": [content]})]
+    sent = request_of(talk(*(fact for _, fact in GEMINI.parse([content]))))["contents"]
+    parts = [each for content in sent if content["role"] == "model" for each in content["parts"]]
+    assert len(parts) == 2
+    assert {key for each in parts for key in each} == set(part)
+    assert "part" not in [violation.rule for violation in GEMINI.violations({"contents": sent})]

@@ -27,9 +27,9 @@ UNDER = "under"
 
 
 def kinds_of(raw: Raw) -> list[str]:
-    """What a part is: one thing, if it is as the API takes it; perhaps one we do not know, which is an object."""
+    """The kinds of data in a part: just one, in a part that the API takes. A kind we do not know is an object."""
     known = [key for key in _KINDS if raw.get(key) is not None]
-    return known or [key for key, value in raw.items() if isinstance(value, dict) and key not in _BESIDE][:1]
+    return known or [key for key, value in raw.items() if isinstance(value, dict) and key not in _BESIDE]
 
 
 def spelt(raw: Raw, keys: tuple[str, ...]) -> str | None:

@@ -27,7 +27,7 @@ from types import NoneType
 from typing import NamedTuple
 
 from transom.wire.dialect import Violation
-from transom.wire.validation import SOME, Finding, Json, Must, as_dict, as_list, judged, shape, shown, unsayable
+from transom.wire.validation import SOME, Finding, Json, Must, as_dict, as_list, dicts, judged, shape, shown, unsayable
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
 _WORDS = ("text", "inlineData", "fileData", _CALL)
@@ -97,6 +97,10 @@ def _of_content(content: object) -> Iterator[Finding]:
         yield "G7", "no parts"
     for at, part in enumerate(parts):
         yield from _of_part(f"parts[{at}]", part, model=role == "model")
+    for at, part in enumerate(dicts(as_dict(content).get("parts"))):
+        data = [key for key in part if part[key] is not None and not _DATA.isdisjoint(_camel({key: 0}))]
+        if len(data) > len(_DATA.intersection(_camel(part))):  # D: a union field
+            yield "part", f"parts[{at}] has the same data in both spellings"
     if len({_RESPONSE in part for part in parts}) > 1:
         yield "G4", "function responses and other parts in one content"
 
