@@ -20,7 +20,7 @@ from transom.errors import InvalidSetting
 from transom.history.entries import ConversationEntry, entry_to_provider_message, provider_message_to_entry
 from transom.history.managers import SessionProtocol
 from transom.wire.openai import message, parse
-from transom.wire.translate import adopted
+from transom.wire.translate import translate_fact
 
 T = TypeVar("T")
 Slice = tuple[Any, ...]
@@ -57,7 +57,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
         if isinstance(fact, Assistant):
             tools.update((call.id, call.name) for call in fact.calls)
         made = provider_message_to_entry(
-            message(adopted(fact, "openai")),
+            message(translate_fact(fact, "openai")),
             evaluation_id=evaluation_uuid(meta.evaluation_id),
             sequence=meta.sequence,
             created_at=datetime.fromtimestamp(entry.at, UTC),

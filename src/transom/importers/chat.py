@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from transom.importers.recorded import Recorded
 from transom.wire.openai.render import message
-from transom.wire.translate import adopted
+from transom.wire.translate import translate_fact
 
 
 def as_openai_chat(recorded: Recorded) -> Recorded:
@@ -19,7 +19,7 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
     head, facts = recorded.facts()
-    messages = [message(adopted(fact, "openai")) for fact in (*head, *(fact for _, fact in facts))]
+    messages = [message(translate_fact(fact, "openai")) for fact in (*head, *(fact for _, fact in facts))]
     begin, places = len(head), [at for at, _ in facts]
 
     def moved(at: int) -> int:

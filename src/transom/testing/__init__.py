@@ -4,7 +4,7 @@
 - `logs()`: random logs for Hypothesis. `HISTORIES`: random message lists, valid or damaged, without Hypothesis.
 - `appearance`: a second, slow implementation of the view; `appearance_of(view)` is what must equal it.
 - `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
-- `StrategyConformance`, `PolicyConformance`, `StoreConformance`: the tests of your own, to inherit from.
+- `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: the tests of your own, to inherit from.
 
 What needs pytest or Hypothesis is imported when it is first asked for: `pip install "transom[testing]"`.
 """
@@ -22,6 +22,7 @@ from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 from transom.testing.view_appearance import appearance_of
 
 if TYPE_CHECKING:
+    from transom.testing.dialects import DialectConformance
     from transom.testing.policy_conformance import PolicyConformance, StrategyConformance
     from transom.testing.random_logs import LogBuilder, Step, budgets, logs, states, steps, work_logs, write_log
     from transom.testing.store_conformance import StoreConformance
@@ -30,6 +31,7 @@ __all__ = [
     "EVERY_KIND",
     "HISTORIES",
     "Appearance",
+    "DialectConformance",
     "Entries",
     "FakeClock",
     "Item",
@@ -65,6 +67,7 @@ __all__ = [
 _LAZY = {
     "PolicyConformance": "transom.testing.policy_conformance",
     "StrategyConformance": "transom.testing.policy_conformance",
+    "DialectConformance": "transom.testing.dialects",
     "LogBuilder": "transom.testing.random_logs",
     "Step": "transom.testing.random_logs",
     "StoreConformance": "transom.testing.store_conformance",

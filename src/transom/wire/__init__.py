@@ -1,0 +1,23 @@
+"""Provider APIs: how requests are read, rendered, counted and checked. Each dialect is a package of its own.
+
+To write a dialect, subclass `Dialect`; the page `docs/write-your-own-dialect.md` shows a whole one, and
+`transom.testing.DialectConformance` proves it.
+"""
+
+from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialects import DIALECTS, dialect_named
+from transom.wire.rendering import render
+from transom.wire.translate import DialectCounter, translate_fact, unique_calls
+
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "DialectCounter",
+    "Placed",
+    "Rendered",
+    "Violation",
+    "dialect_named",
+    "render",
+    "translate_fact",
+    "unique_calls",
+]

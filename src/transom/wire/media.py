@@ -46,9 +46,9 @@ _ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
 """Where only Gemini can fetch from."""
 
 
-def translated(media: Media, source: str, target: str) -> Raw | None:
-    """The part as the dialect `target` says what `source` said; None if it cannot. Names: "openai", "responses", …"""
-    asset = _KNOWN[source][0](media.raw) if source in _KNOWN else None
+def translate_media(media: Media, source: str, target: str) -> Raw | None:
+    """The part in the format of the dialect `target`; None if that has no such part, or is a dialect we do not know."""
+    asset = _KNOWN[source][0](media.raw) if source in _KNOWN and target in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
         return None
     return _KNOWN[target][1](asset if asset.mime else replace(asset, mime=_USUAL[asset.kind]))

@@ -1,6 +1,7 @@
-"""A fact that came in another dialect, as this one would have said it: content is translated, its wire form is not.
+"""Facts of another dialect in this one: their content is translated, their wire form is dropped.
 
-What has no word here becomes a placeholder; reasoning, which only its own provider takes back, is left out.
+Content that this dialect cannot express becomes a placeholder text. Reasoning is left out: only its own provider takes
+it back.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from transom.core.pairing import call_labels
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.arguments import object_text
-from transom.wire.media import pixels, translated
+from transom.wire.media import pixels, translate_media
 
 Takes = Callable[[str], object]
 """Whether an API takes a label as the id of a call."""
@@ -38,8 +39,9 @@ def safe_name(name: str) -> str:
     return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 
-def adopted(fact: Fact, target: str) -> Fact:
-    """The fact in the dialect `target`: itself if it came in it. Calls keep their ids: see `labelled`."""
+def translate_fact(fact: Fact, target: str) -> Fact:
+    """The fact in the dialect `target`; the same object if it is in it already. Calls keep their ids: `unique_calls`
+    gives those under which they are sent."""
     if fact.dialect == target:
         return fact
     parts = _parts(fact, target)
@@ -56,15 +58,19 @@ def adopted(fact: Fact, target: str) -> Fact:
     return cast("Fact", replace(fact, **changed))
 
 
-def nudge(turn: Assistant, target: str) -> str:
-    """What follows a turn that may not be the last: nothing if it ends with what the provider itself is doing."""
+def user_turn_after(turn: Assistant, target: str) -> str:
+    """The text of the user message after a turn that may not be the last: none if the turn ends with a part of the
+    provider's own tools."""
     own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
     return "" if own and (turn.order or "p")[-1] == "p" else texts.NUDGE
 
 
-def labelled(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
-    """The calls of a unit's turn, under labels unique in it. Another dialect's are named by their places, and as every
-    API takes it; its own keep the ids that the API `takes` (None: all of them)."""
+def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
+    """The calls of a unit's turn, each under an id that is unique in the turn.
+
+    `turn` is the unit's head as this dialect has it. Calls of another dialect get ids made of their places and names
+    that every API takes. The dialect's own calls keep an id that the API `takes` (None: it takes every id).
+    """
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
     known = turn.calls if takes is None else [c if takes(c.id) else replace(c, id="") for c in turn.calls]
@@ -87,12 +93,12 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
     if isinstance(part, Text):
         return Text(part.text)
     if isinstance(part, m.Media):
-        raw = translated(part, source, target)
+        raw = translate_media(part, source, target)
         return Text(texts.left_out(part.media)) if raw is None else m.Media(part.media, raw)
     return Text(texts.left_out("part"))
 
 
-class Adopting(FormatCounter):
+class DialectCounter(FormatCounter):
     """Counts never less than a dialect sends: it names foreign calls by their places, and leaves foreign parts out.
 
     `objects`: the API takes arguments as JSON objects. `tools` renders tool schemas. `takes`: whether the API takes the

@@ -46,7 +46,7 @@ class AnthropicMessages(Dialect, frozen=True):
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A word of the user's (A12), unless the turn ends with what the provider does itself."""
-        return translate.nudge(turn, NAME)
+        return translate.user_turn_after(turn, NAME)
 
     def user_message(self, text: str) -> Rendered:
         return Rendered(words(text))
@@ -105,7 +105,7 @@ class AnthropicMessages(Dialect, frozen=True):
         return violations(body, user_first=self.user_first)
 
 
-class _FormatCounter(translate.Adopting):
+class _FormatCounter(translate.DialectCounter):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:

@@ -19,7 +19,7 @@ from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
 from transom.wire.checks import is_text
 from transom.wire.dialect import Rendered
-from transom.wire.translate import adopted, labelled, safe_name
+from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied, runs
 
 EMPTY = texts.left_out("text")
@@ -59,7 +59,7 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
             return [Rendered(words(own, "assistant" if isinstance(head, m.Failure) else "user"))]
         return [_plain("user", head)]
     turn = cast("Assistant", _adopted(head))
-    calls = labelled(unit, turn, is_label)
+    calls = unique_calls(unit, turn, is_label)
     pairs = zip(answers, unit.answered_calls, strict=True)
     return [*_turn(replace(turn, calls=calls)), *(_answer(cast("m.ToolResult", fact), calls[at]) for fact, at in pairs)]
 
@@ -67,7 +67,7 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
 def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
     """The system prompt: as it came, a string or a list of blocks. Several become one list; nothing but texts stands in
     it, and what is blank is left out."""
-    contents = [_content(adopted(fact, NAME), "prompt") for fact in instructions]
+    contents = [_content(translate_fact(fact, NAME), "prompt") for fact in instructions]
     whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
     sent: str | list[Raw] = cleaned(whole)
     return sent
@@ -92,7 +92,7 @@ _MISPLACED = {"tool_use", "tool_result", *SIGNED}
 
 def _adopted(fact: Fact) -> Fact:
     """A fact of this dialect. What came from elsewhere stands in blocks, which can be joined."""
-    return fact if fact.dialect == NAME else replace(adopted(fact, NAME), shape="parts")
+    return fact if fact.dialect == NAME else replace(translate_fact(fact, NAME), shape="parts")
 
 
 def _plain(role: str, fact: Fact) -> Rendered:
@@ -118,7 +118,7 @@ def _turn(turn: Assistant) -> list[Rendered]:
 
 def _answer(fact: m.ToolResult, call: Call) -> Rendered:
     """A result under its call's label. Empty it may be, unless it says that the tool failed (A18)."""
-    own = adopted(fact, NAME)
+    own = translate_fact(fact, NAME)
     block: Raw = {"type": "tool_result", "tool_use_id": call.id}
     content = _content(own, "user")
     if own.shape != "absent" or content:

@@ -39,7 +39,7 @@ class Gemini(Dialect, frozen=True):
 
     def required_user_turn(self, turn: Assistant) -> str:
         """A word of the user's (G6), unless the turn ends with what the provider does itself."""
-        return translate.nudge(turn, NAME)
+        return translate.user_turn_after(turn, NAME)
 
     def user_message(self, text: str) -> Rendered:
         return render.by_user({"text": text})
@@ -93,7 +93,7 @@ def _snake(key: str) -> str:
     return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
 
 
-class _FormatCounter(translate.Adopting):
+class _FormatCounter(translate.DialectCounter):
     """A request may need a word of the user's before its first call; a response says the name of its call again, and is
     counted with it."""
 

@@ -19,7 +19,7 @@ from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.checks import compact
 from transom.wire.dialect import Rendered
 from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
-from transom.wire.translate import adopted, labelled
+from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied
 
 ESCAPE = "skip_thought_signature_validator"
@@ -39,8 +39,8 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):
         return [_said(head)]
-    own, turn = head.dialect == NAME, cast("Assistant", adopted(head, NAME))
-    calls = labelled(unit, turn)
+    own, turn = head.dialect == NAME, cast("Assistant", translate_fact(head, NAME))
+    calls = unique_calls(unit, turn)
     if own:  # one that came without an id has none
         calls = tuple(call if came.id else replace(call, id="") for call, came in zip(calls, turn.calls, strict=True))
     else:
@@ -111,7 +111,7 @@ def _sign(contents: list[Rendered]) -> None:
 def _parts(fact: m.Fact) -> list[Raw]:
     """This API takes an empty text among others; one from elsewhere says nothing."""
     own = fact.dialect == NAME
-    return [_part(each) for each in adopted(fact, NAME).parts if own or each != Text("")]
+    return [_part(each) for each in translate_fact(fact, NAME).parts if own or each != Text("")]
 
 
 def _kept(parts: list[Raw]) -> list[Raw]:
@@ -153,7 +153,7 @@ def _answer(fact: ToolResult) -> Raw:
     """What a tool responded, each text by itself, as it is counted. Files of other dialects have no place beside it."""
     heading = "error" if fact.failed else "output"
     if fact.dialect != NAME:
-        parts, under = adopted(fact, NAME).parts, heading
+        parts, under = translate_fact(fact, NAME).parts, heading
         lines = [texts.left_out(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts]
     else:
         found = [each for each in fact.parts if isinstance(each, Text)]

@@ -87,7 +87,8 @@ def _of_request(fields: Json) -> Iterator[Finding]:
 
 
 def _of_content(content: object) -> Iterator[Finding]:
-    role, parts = as_dict(content).get("role"), _parts(content)
+    fields, parts = as_dict(content), _parts(content)
+    role = fields.get("role")
     yield from unsayable(content)
     if role not in ("user", "model", None):  # D: user or model
         yield "role", f"no such role: {shown(role)}"
@@ -97,7 +98,7 @@ def _of_content(content: object) -> Iterator[Finding]:
         yield "G7", "no parts"
     for at, part in enumerate(parts):
         yield from _of_part(f"parts[{at}]", part, model=role == "model")
-    for at, part in enumerate(dicts(as_dict(content).get("parts"))):
+    for at, part in enumerate(dicts(fields.get("parts"))):
         data = [key for key in part if part[key] is not None and not _DATA.isdisjoint(_camel({key: 0}))]
         if len(data) > len(_DATA.intersection(_camel(part))):  # D: a union field
             yield "part", f"parts[{at}] has the same data in both spellings"

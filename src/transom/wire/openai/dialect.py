@@ -18,7 +18,7 @@ from transom.wire.openai.reply import as_message, parse_reply
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
 from transom.wire.stream import from_stream
-from transom.wire.translate import Adopting, adopted
+from transom.wire.translate import DialectCounter, translate_fact
 from transom.wire.turns import without_surrogates
 
 
@@ -32,7 +32,7 @@ class OpenAIChat(Dialect, frozen=True):
         return ("user", "developer", "system") if self.name == NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        messages = [mended(message(adopted(instruction, NAME))) for instruction in head.messages]
+        messages = [mended(message(translate_fact(instruction, NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
@@ -63,7 +63,7 @@ class OpenAIChat(Dialect, frozen=True):
         return given if isinstance(given, Assistant) else parse_reply(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        return Adopting(counter, NAME, objects=False, tools=self.render_tools)
+        return DialectCounter(counter, NAME, objects=False, tools=self.render_tools)
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))

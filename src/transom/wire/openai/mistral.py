@@ -21,7 +21,7 @@ from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
 from transom.wire.openai.dialect import OpenAIChat
 from transom.wire.openai.parse import NAME
-from transom.wire.translate import Adopting
+from transom.wire.translate import DialectCounter
 from transom.wire.validation import Finding, Must, dicts, judged, shape, shown
 
 _LETTERS = string.digits + string.ascii_letters
@@ -83,7 +83,7 @@ class Mistral(OpenAIChat, frozen=True):
         return judged((), each, super().violations(body))
 
 
-class _FormatCounter(Adopting):
+class _FormatCounter(DialectCounter):
     def count_envelope(self, fact: Fact) -> int:
         """Nine letters are at most nine tokens."""
         tokens = super().count_envelope(fact)

@@ -16,16 +16,16 @@ from transom.core.unit import Unit
 from transom.wire.checks import compact
 from transom.wire.openai.parse import NAME, body_keys
 from transom.wire.openai.repair import mended
-from transom.wire.translate import adopted, labelled
+from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import copied
 
 
 def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
-    head, *answers = [adopted(fact, NAME) for fact in unit.shown_facts()]
+    head, *answers = [translate_fact(fact, NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
         return [mended(message(head))]
-    calls = labelled(unit, head)
+    calls = unique_calls(unit, head)
     out = [mended(message(replace(head, calls=calls)))]
     for fact, at in zip(answers, unit.answered_calls, strict=True):
         out.append(mended(message(_answer(fact, calls[at]))))

@@ -19,7 +19,7 @@ from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
-from transom.wire.translate import Adopting, adopted, safe_name
+from transom.wire.translate import DialectCounter, safe_name, translate_fact
 from transom.wire.turns import without_surrogates
 
 _SEALED = 5
@@ -40,7 +40,7 @@ class OpenAIResponses(Dialect, frozen=True):
         return ("user", "developer", "system") if self.name == NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        items = [mended(item(adopted(each, NAME))) for each in head.messages if not _is_beside(each)]
+        items = [mended(item(translate_fact(each, NAME))) for each in head.messages if not _is_beside(each)]
         return without_surrogates([Rendered(each) for each in items])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
@@ -95,7 +95,7 @@ def _is_beside(instruction: Instruction) -> bool:
     return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
 
 
-class _FormatCounter(Adopting):
+class _FormatCounter(DialectCounter):
     """Reasoning weighs what it says in the clear and what it holds sealed."""
 
     def count_part(self, part: Addressed) -> int:

@@ -16,7 +16,7 @@ from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.responses.parse import CALLS, HEARD, INSTRUCTIONS, ITEMS, NAME, OUTPUTS, SAID, TEXTS, TOOLS
 from transom.wire.responses.repair import distinct, left_out, mended, orphaned
-from transom.wire.translate import adopted, labelled, safe_name
+from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import copied, runs
 
 
@@ -42,10 +42,10 @@ def takes(label: str) -> bool:
 
 def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
-    head, *answers = (adopted(fact, NAME) for fact in unit.shown_facts())
+    head, *answers = (translate_fact(fact, NAME) for fact in unit.shown_facts())
     if not isinstance(head, Assistant):
         return [mended(item(head))]
-    calls = labelled(unit, head, takes)
+    calls = unique_calls(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
         out.sort(key=lambda each: each.get("type") in CALLS)
