@@ -24,7 +24,6 @@ from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.core.unit import Folded
 from transom.core.view import View
-from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
@@ -183,7 +182,7 @@ class DialectConformance:
         """The view when a request leaves: open calls are closed, and a required user message follows the model."""
         view = build_view(Entries(list(log)), self.dialect.format_counter(WordCounter()))
         frame = Frame(head=view.head, required_user_turn=self.dialect.required_user_turn)
-        done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0, kind=Window)
+        done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0)
         return apply(done.before, done.entries[-1:])
 
 
