@@ -1,12 +1,12 @@
-"""The bridge to lists of messages: history managers, conversation entries, sessions.
+"""A bridge for code that works on lists of messages: history managers, conversation entries, sessions.
 
     from transom.history import SlidingWindowManager, managed_policy
 
     conv = transom.Conversation.open(url, id, budget=32_000, policy=managed_policy(SlidingWindowManager(20)))
 
-Any object with `curate(messages, *, session)` is a manager. One can stand alone, between a runner and its provider; or
-drive the engine (`managed_policy`), which keeps what it does valid, in budget and undoable; and `EngineManager` is the
-engine as a manager.
+A manager is any object with `curate(messages, *, session)`. It works alone, between a runner and its provider. With
+`managed_policy` it is a part of a policy: its changes become edits that can be undone, and every window is valid and
+within the budget. `EngineManager` is the engine as a manager.
 """
 
 from transom.history.bridge import EngineManager, NotCurated, managed_policy

@@ -1,4 +1,4 @@
-"""Any history manager drives the engine, and the engine is a history manager."""
+"""Two adapters: a history manager as a policy, and the engine as a history manager."""
 
 from __future__ import annotations
 
@@ -16,44 +16,47 @@ from transom.core.message import Raw
 from transom.core.policy import Policy, Target
 from transom.core.tool import Tool
 from transom.core.view import View
-from transom.history.diff import Difference, shown
+from transom.history.diff import Difference, view_messages
 from transom.history.managers import HistoryManager, Messages, SessionProtocol, strategy_name
 from transom.history.session import Session
 from transom.policies import policy_named
 
 
 class NotCurated(UserWarning):
-    """A manager did what no edit can do: it was left undone, and the window is valid without it."""
+    """A manager did something that no edit can do. It is not done; the window is valid without it."""
 
 
-def _warn(what: str) -> None:
-    warnings.warn(what, NotCurated, stacklevel=2)
+def _warn(message: str) -> None:
+    warnings.warn(message, NotCurated, stacklevel=2)
 
 
 class ManagedStrategy(Struct, frozen=True):
-    """Asks a manager what it makes of the messages that a view shows, and proposes the edits that do it.
+    """A strategy that gives the messages of a view to a manager, and proposes the edits that do what the manager did.
 
-    Turns it drops are folded (with its own words in their place, if it puts any there), texts it shortens are trimmed,
-    each with a reference to the whole. What it does beside that is left undone and `told`: half a pair dropped (the
-    result shows its reference alone), another order, messages from nowhere, longer texts, other calls, a system message
-    gone. The manager gets copies. An error that it raises is passed on.
+    A turn that the manager removes is folded; a text that it puts in the place of removed turns becomes the text of the
+    fold. A text that it shortens is trimmed. Both refer to the whole. A result that it removes without its call is
+    trimmed to its reference. Everything else is not done, and reported to `on_ignored`: a call removed without its
+    results, another order, new messages, longer texts, other calls, a system message removed.
+
+    The manager gets copies. An exception that it raises is passed on.
     """
 
     manager: HistoryManager
     session: SessionProtocol | None = None
-    told: Callable[[str], None] = _warn
+    on_ignored: Callable[[str], None] = _warn
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        given = shown(view)
+        messages = view_messages(view)
         session = Session() if self.session is None else self.session
-        result = cast("object", self.manager.curate([one.message for one in given], session=session))
+        result = cast("object", self.manager.curate([each.message for each in messages], session=session))
         if not isinstance(result, (list, tuple)):
-            self.told(f"a manager must return a list of messages, not {type(result).__name__}")
+            self.on_ignored(f"a manager must return a list of messages, not {type(result).__name__}")
             return
-        found = Difference(view, target, given, cast("Sequence[object]", result), strategy_name(self.manager))
-        edits = [*found.trims(), *found.folds()]
-        for what in dict.fromkeys(found.ignored):
-            self.told(what)
+        returned = cast("Sequence[object]", result)
+        difference = Difference(view, target, messages, returned, strategy_name(self.manager))
+        edits = [*difference.trims(), *difference.folds()]
+        for message in dict.fromkeys(difference.ignored):
+            self.on_ignored(message)
         yield from edits
 
 
@@ -62,20 +65,21 @@ def managed_policy(
     *,
     base: str | Policy = "default",
     session: SessionProtocol | None = None,
-    told: Callable[[str], None] = _warn,
+    on_ignored: Callable[[str], None] = _warn,
 ) -> Policy:
-    """A policy under which the manager curates before every call that has something new; `base` steps in when room is
-    short all the same, so that every window is valid and in budget.
+    """A policy in which a manager curates before every call that has something new.
 
-    The manager sees the window as it stands, older cuts included. What it drops stays dropped, and can be undone.
-    Raises InvalidSetting for an unknown base.
+    If the window is over the budget all the same, `base` makes it smaller: every window is valid and within the budget.
+    The manager gets the messages of the window as it is, with earlier folds and trims. What it removes is not in later
+    windows either; `undo` brings it back. `on_ignored` is called with a line for everything that no edit can do;
+    without it that is a `NotCurated` warning. Raises InvalidSetting for an unknown base.
     """
-    name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, told)
+    name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, on_ignored)
     return replace(policy_named(base), name=name, arrival=(strategy,))
 
 
 class EngineManager(Struct, frozen=True):
-    """A history manager on `transom.fit`: whatever the list holds, what it returns is valid and within the budget.
+    """A history manager that calls `transom.fit`: whatever the list holds, the result is valid and within the budget.
 
     Raises InvalidSetting for an unknown policy; `curate` raises BudgetImpossible, InvalidMessage.
     """

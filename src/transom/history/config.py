@@ -1,4 +1,4 @@
-"""`SummarizationConfig`: the names its users know, as a policy and a budget."""
+"""`SummarizationConfig`: settings for when history is compacted, as a policy and a budget."""
 
 from __future__ import annotations
 
@@ -16,40 +16,39 @@ from transom.core.policy import Policy, Strategy, Target
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidSetting
-from transom.history.diff import runs
+from transom.history.diff import removed_runs
 from transom.policies.plain import LADDER, PASSTHROUGH
 from transom.strategies.omission import omission
 from transom.strategies.text.parts import result_texts
 from transom.strategies.text.stubs import stub
 
-ENOUGH = 0.8
-"""References that bring it down to this share of the trigger are enough; less is not worth a break of the cache."""
+TARGET_SHARE = 0.8
+"""A compaction stops at this share of the trigger. A smaller gain would not be worth a break of the cached prefix."""
 
-PREVIEW = 40
-"""Tokens that are left of a result beside its reference."""
+PREVIEW_TOKENS = 40
+"""Tokens of a result that stay beside its reference."""
 
-TAIL = 0.4
-"""The most of what is usable that the preserved tokens take in small windows."""
+MAX_PRESERVED_SHARE = 0.4
+"""In a small window the preserved tokens are at most this share of the usable tokens."""
 
-Whole = Annotated[int, Meta(ge=0)]
+WholeNumber = Annotated[int, Meta(ge=0)]
 Ratio = Annotated[float, Meta(gt=0, le=1)]
 
 
 class SummarizationConfig(Struct, frozen=True, kw_only=True):
     """When history is compacted, and what stays verbatim.
 
-    No model is asked yet: where these names promised a summary, the older turns are left out behind one marker that
-    names them, and stay in the log. So `incremental` and `token_budget_ratio`, which shape the summariser's work,
-    change nothing for now.
+    No model is called: instead of a summary there is one marker that names the older turns. They stay in the log.
+    `incremental` and `token_budget_ratio` are settings of the summariser, and have no effect yet.
 
-    - `enabled`: false sends everything, and refuses what does not fit.
-    - `max_token_context_length`: compaction at so many tokens, if that is earlier than
-    - `context_usage_ratio`: compaction at this share of the model's context window. The engine measures how full the
-      room is beside what must stay (system, first task, newest user message), so it may come a little later.
-    - `preserve_last_messages`: at least so many of the newest messages stay, whole turns taken.
-    - `max_preserved_tokens`: the newest turns within so many tokens stay; in small windows at most 40% of it.
-    - `compaction_enabled`, `compaction_token_threshold`: before anything is left out, larger tool results that are not
-      among the preserved messages show as a reference, which may be enough.
+    - `enabled`: false sends everything, and refuses a window that is over the budget.
+    - `max_token_context_length`: compact at this number of tokens, if that is earlier than `context_usage_ratio`.
+    - `context_usage_ratio`: compact at this share of the model's context window. The system prompt, the first task and
+      the newest user message are not counted, so the compaction may come a little later.
+    - `preserve_last_messages`: at least this number of the newest messages stays. Turns stay whole.
+    - `max_preserved_tokens`: the newest turns within this number of tokens stay; in a small window at most 40% of it.
+    - `compaction_enabled`, `compaction_token_threshold`: first, tool results with more tokens than the threshold become
+      references, unless they are preserved. Turns are left out only if that is not enough.
 
     Raises InvalidSetting.
     """
@@ -57,12 +56,12 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
     enabled: bool = False
     max_token_context_length: Annotated[int, Meta(ge=1)] | None = None
     context_usage_ratio: Ratio = 0.8
-    preserve_last_messages: Whole = 2
-    max_preserved_tokens: Whole = 10_000
+    preserve_last_messages: WholeNumber = 2
+    max_preserved_tokens: WholeNumber = 10_000
     token_budget_ratio: Ratio = 0.75
     incremental: bool = True
     compaction_enabled: bool = True
-    compaction_token_threshold: Whole = 500
+    compaction_token_threshold: WholeNumber = 500
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):
@@ -72,36 +71,39 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(f"{field.name}: {problem}") from problem
 
     def to_budget(self, context: int = 128_000, *, reserve: int = 0) -> Budget:
-        """The limits of a model with this context window, `reserve` of it for the answer. Raises InvalidSetting."""
+        """The limits of a model with this context window; `reserve` tokens are for the reply. Raises InvalidSetting."""
         return Budget(context=context, reserve=reserve)
 
     def to_policy(self, budget: Budget | None = None) -> Policy:
-        """The policy for this budget (`to_budget()` if not given): the trigger depends on the context window."""
+        """The policy for this budget (default: `to_budget()`). The trigger depends on the context window."""
         if not self.enabled:
             return PASSTHROUGH
         limits = budget or self.to_budget()
         tokens = min(self.context_usage_ratio * limits.context, self.max_token_context_length or float("inf"))
         trigger = min(1.0, tokens / limits.usable)
-        steps: tuple[Strategy, ...] = (self.compact, self.cut) if self.compaction_enabled else (self.cut,)
-        return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=ENOUGH * trigger)
+        steps: tuple[Strategy, ...] = (self.leave_out,)
+        if self.compaction_enabled:
+            steps = (self.shorten_results, *steps)
+        return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=TARGET_SHARE * trigger)
 
-    def compact(self, view: View, target: Target) -> Iterator[Edit]:
-        """A strategy: large results before the preserved messages show as a reference."""
+    def shorten_results(self, view: View, target: Target) -> Iterator[Edit]:
+        """A strategy: large results before the preserved messages become references."""
+        threshold = max(self.compaction_token_threshold, 4 * PREVIEW_TOKENS)
         for slot in view.slots[: self._preserved(view)]:
             if isinstance(slot, Unit) and not slot.pins and not view.user_restored(slot):
                 for parts in result_texts(view, slot):
-                    if sum(part.shown_tokens for part in parts) > max(self.compaction_token_threshold, 4 * PREVIEW):
-                        yield from (stub(view, slot, target, part, PREVIEW, "compaction") for part in parts)
+                    if sum(part.shown_tokens for part in parts) > threshold:
+                        yield from (stub(view, slot, target, part, PREVIEW_TOKENS, "compaction") for part in parts)
 
-    def cut(self, view: View, target: Target) -> Iterator[Edit]:
-        """A strategy: what is before the preserved tokens, the preserved messages and the newest turn is left out."""
+    def leave_out(self, view: View, target: Target) -> Iterator[Edit]:
+        """A strategy: leave out the turns before the preserved tokens, the preserved messages and the newest turn."""
         tokens = list(accumulate(slot.size.tokens for slot in reversed(view.slots)))
-        newest = bisect_right(tokens, target.budget.share(self.max_preserved_tokens, TAIL))
+        newest = bisect_right(tokens, target.budget.share(self.max_preserved_tokens, MAX_PRESERVED_SHARE))
         stop = min(len(view.slots) - newest, self._preserved(view), view.slot_index(view.newest_unit))
-        return (omission(view, target, run) for run in runs(view, lambda at: at < stop))
+        return (omission(view, target, run) for run in removed_runs(view, lambda index: index < stop))
 
     def _preserved(self, view: View) -> int:
-        """The slot from which on the preserved messages stand, whole turns taken."""
-        # how many messages the newest 0, 1, 2 … slots hold
+        """The index of the first slot with preserved messages. Turns are whole."""
+        # the number of messages in the newest 0, 1, 2 … slots
         messages = list(accumulate((slot.size.messages for slot in reversed(view.slots)), initial=0))
         return max(0, len(view.slots) - bisect_left(messages, self.preserve_last_messages))

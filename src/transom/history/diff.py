@@ -1,8 +1,8 @@
-"""What a manager did to the messages of a view, as edits of the log.
+"""The edits that do to a log what a manager did to the messages of a window.
 
-Turns that are gone are folded, texts that are shorter are trimmed; everything else a manager may do has no edit, is
-left undone, and is said. The first task, the newest user message, the newest turn, pins, and places somebody took an
-edit back from stay whatever it did: the engine keeps them.
+A turn that the manager removed is folded, and a text that it shortened is trimmed. Everything else that a manager may
+do has no edit: it is not done, and reported. The first task, the newest user message, the newest turn, pinned units and
+slots whose edit somebody undid stay in the window, whatever the manager did.
 """
 
 from __future__ import annotations
@@ -29,21 +29,29 @@ from transom.wire.checks import compact
 from transom.wire.openai import OPENAI_CHAT, parse
 from transom.wire.validation import as_dict
 
-Change = tuple[m.Address, m.Addressed, m.Addressed | None]
-"""A part as it came, with its address, and what a manager made of it."""
+HEAD_SLOT = -1
+
+ChangedPart = tuple[m.Address, m.Addressed, m.Addressed | None]
+"""The address of a part, the part as it was logged, and what the manager made of it (None: removed)."""
 
 
-class Role(str):
-    """A message's role that knows which entry the message shows. It comes along when a manager copies the message or
-    changes it, stays true from call to call, and is a text like any other to whoever does not ask."""
+class TracedRole(str):
+    """The role of a message, which knows the entry of the message.
+
+    A manager copies the role when it copies or changes a message, so the entry is known afterwards, also in a later
+    call. To everybody else it is an ordinary string.
+    """
 
     __slots__ = ("entry",)
     entry: int
 
 
-class Given(Struct, frozen=True):
-    """A message that a view shows, as a manager gets it, with the fact it is, its entry in the log, the slot where it
-    stands (-1: the head), and its unit, unless it is of the head or the text of a fold."""
+class ViewMessage(Struct, frozen=True):
+    """A message of a view, as a manager gets it, and the fact that it is.
+
+    `entry` is its entry in the log and `slot` its slot in the view (HEAD_SLOT for the head). `unit` is None for a
+    message of the head and for the text of a fold.
+    """
 
     message: m.Raw
     fact: m.Fact
@@ -52,196 +60,219 @@ class Given(Struct, frozen=True):
     unit: Unit | None
 
 
-def shown(view: View) -> list[Given]:
-    """The messages a view shows, head first."""
-    out = [_given(message, -1 - at, -1, None) for at, (message, _) in enumerate(OPENAI_CHAT.render_head(view.head))]
-    for at, slot in enumerate(view.slots):
+def view_messages(view: View) -> list[ViewMessage]:
+    """The messages of a view, the head first."""
+    head = OPENAI_CHAT.render_head(view.head)
+    messages = [_view_message(message, -1 - index, HEAD_SLOT, None) for index, (message, _) in enumerate(head)]
+    for index, slot in enumerate(view.slots):
         folded, units = ([], [slot]) if isinstance(slot, Unit) else ([(slot.seq, None)], slot.surfaced_units)
         owners = [*folded, *((seq, unit) for unit in units for seq in unit.seqs)]
         rendered = zip(OPENAI_CHAT.render_slot(slot), owners, strict=True)
-        out += [_given(said, seq, at, unit) for (said, _), (seq, unit) in rendered]
-    return out
+        messages += [_view_message(message, seq, index, unit) for (message, _), (seq, unit) in rendered]
+    return messages
 
 
-def _given(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> Given:
-    role = Role(message["role"])
+def _view_message(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> ViewMessage:
+    role = TracedRole(message["role"])
     role.entry = entry
-    return Given({**message, "role": role}, parse(message), entry, slot, unit)
+    return ViewMessage({**message, "role": role}, parse(message), entry, slot, unit)
 
 
-def runs(view: View, goes: Callable[[int], bool]) -> Iterator[list[Slot]]:
-    """The neighbours worth a fold among the slots that are to go, named by index. What somebody took back is left
-    alone, and what must stay is not at the ends: it would show beside the fold."""
+def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list[Slot]]:
+    """The runs of neighbouring slots to fold. `is_removed` takes the index of a slot.
 
-    def stays(slot: Slot) -> bool:
+    A slot whose edit somebody undid is not folded. A required or pinned unit is not at the end of a run: it would
+    appear beside the fold in any case.
+    """
+
+    def must_stay(slot: Slot) -> bool:
         return isinstance(slot, Unit) and (bool(slot.pins) or slot.key in {view.first_task, view.newest_user})
 
-    for going, at in groupby(range(len(view.slots)), lambda at: goes(at) and not view.user_restored(view.slots[at])):
-        run = [view.slots[index] for index in at] if going else []
-        inner = [index for index, slot in enumerate(run) if not stays(slot)]
+    def is_foldable(index: int) -> bool:
+        return is_removed(index) and not view.user_restored(view.slots[index])
+
+    for foldable, indexes in groupby(range(len(view.slots)), is_foldable):
+        run = [view.slots[index] for index in indexes] if foldable else []
+        inner = [index for index, slot in enumerate(run) if not must_stay(slot)]
         if any(isinstance(run[index], Unit) for index in inner):
             yield run[inner[0] : inner[-1] + 1]
 
 
 class Difference:
-    """The edits that lead from what a view shows to the list that a manager made of it; `ignored` says what of it they
-    do not do. Total: whatever the list holds, the edits are sound."""
+    """The edits that lead from the messages of a view to the list that a manager returned.
 
-    def __init__(self, view: View, target: Target, given: list[Given], result: Sequence[object], why: str) -> None:
-        self.view, self.target, self.given, self.why = view, target, given, why
-        self.facts = [_read(item) for item in result]
-        self.source = _sources(given, result, self.facts)
+    `ignored` has a line for everything that no edit can do. Whatever the list contains, every edit is valid.
+    """
+
+    def __init__(
+        self, view: View, target: Target, messages: list[ViewMessage], result: Sequence[object], why: str
+    ) -> None:
+        self.view, self.target, self.messages, self.why = view, target, messages, why
+        self.facts = [_parse_leniently(item) for item in result]
+        self.sources = _sources(messages, result, self.facts)
         self.ignored: list[str] = []
-        order = [at for _, at in sorted(self.source.items())]
+        order = [source for _, source in sorted(self.sources.items())]
         if order != sorted(order):
-            self.ignored.append("the order of messages stays as it was")
+            self.ignored.append("the order of the messages is not changed")
 
     def trims(self) -> Iterator[Trim]:
-        """What is shorter: of every message that is still there, or whose turn is."""
-        now = {at: self.facts[index] for index, at in self.source.items()}
-        standing = {unit.key for at in now if (unit := self.given[at].unit) is not None}
-        for at, one in enumerate(self.given):
-            ref, there = self.target.reference(one.entry), at in now
-            fact = now[at] if there else replace(one.fact, parts=())  # a result then shows its reference alone
-            if (there and fact == one.fact) or not (there or one.slot < 0 or (one.unit and one.unit.key in standing)):
+        """A trim for every shorter part of a message that is still there, or whose turn is still there."""
+        facts = {source: self.facts[index] for index, source in self.sources.items()}
+        units = {unit.key for source in facts if (unit := self.messages[source].unit) is not None}
+        for index, before in enumerate(self.messages):
+            reference, is_there = self.target.reference(before.entry), index in facts
+            # a removed result, whose turn is still there, is trimmed to its reference
+            after = facts[index] if is_there else replace(before.fact, parts=())
+            turn_is_there = before.slot == HEAD_SLOT or (before.unit is not None and before.unit.key in units)
+            if (is_there and after == before.fact) or not (is_there or turn_is_there):
                 continue
-            if one.unit is None:
-                self.ignored.append(f"the {'system message' if one.slot < 0 else 'text of a fold'} stays")
-            elif fact is None:
-                self.ignored.append(f"{ref} stays: what it became is no message")
-            elif not there and one.entry == one.unit.seqs[0]:
-                self.ignored.append(f"{ref} stays: results without their calls are refused")
+            if before.unit is None:
+                what = "system message" if before.slot == HEAD_SLOT else "text of a fold"
+                self.ignored.append(f"the {what} is not changed")
+            elif after is None:
+                self.ignored.append(f"{reference} is not changed: the manager made it an invalid message")
+            elif not is_there and before.entry == before.unit.seqs[0]:
+                self.ignored.append(f"{reference} is not removed: a result without its call is refused by the API")
             else:
-                yield from self._shorter(one, one.unit, fact, ref)
+                yield from self._trims_of(before, before.unit, after, reference)
 
-    def _shorter(self, one: Given, unit: Unit, now: m.Fact, ref: str) -> Iterator[Trim]:
-        """The trims that lead from a message as it shows to the message as it should, where these show less."""
-        fact, cuts = self.view.fetch(one.entry).body, unit.effective_trims()
-        assert isinstance(fact, m.Fact)
-        for address, part, new in self._changes(fact, one.fact, now, ref):
-            keep, note = _form(part, new, ref)
-            trim = Trim(entry=one.entry, part=address, keep=keep, note=note, why=self.why)
-            form, cut = apply_trim(part, trim), cuts.get((one.entry, address))
-            if cut is not None and (form is None or part_bytes(form) >= cut.bytes):
-                continue  # it was cut so before
-            if (refused := self.view.refusal(trim)) is None:
+    def _trims_of(self, before: ViewMessage, unit: Unit, after: m.Fact, reference: str) -> Iterator[Trim]:
+        """The trims that make one message shorter."""
+        logged, earlier_trims = self.view.fetch(before.entry).body, unit.effective_trims()
+        assert isinstance(logged, m.Fact)
+        for address, part, new in self._changed_parts(logged, before.fact, after, reference):
+            keep, note = _kept_spans(part, new, reference)
+            trim = Trim(entry=before.entry, part=address, keep=keep, note=note, why=self.why)
+            trimmed, earlier = apply_trim(part, trim), earlier_trims.get((before.entry, address))
+            if earlier is not None and (trimmed is None or part_bytes(trimmed) >= earlier.bytes):
+                continue  # an earlier trim did as much
+            if (refusal := self.view.refusal(trim)) is None:
                 yield trim
             else:
-                self.ignored.append(f"{ref}: {address[0]}[{address[1]}] stays as it was: {refused}")
+                self.ignored.append(f"{reference}: {address[0]}[{address[1]}] is not changed: {refusal}")
 
-    def _changes(self, fact: m.Fact, was: m.Fact, now: m.Fact, ref: str) -> Iterator[Change]:
-        places = m.addressed_parts(fact)
-        for name, called in (("parts", "parts"), ("calls", "calls"), ("reasoning", "thoughts")):
-            whole, old, new = (getattr(each, name, ()) for each in (fact, was, now))
-            here, left = list(islice(places, len(whole))), _aligned(old, new)
-            if left is not None and len(here) == len(old):
-                for (address, part), before, after in zip(here, old, left, strict=True):
-                    if before != after:
-                        yield address, part, after
+    def _changed_parts(self, logged: m.Fact, before: m.Fact, after: m.Fact, reference: str) -> Iterator[ChangedPart]:
+        addressed = m.addressed_parts(logged)
+        for field, name in (("parts", "parts"), ("calls", "calls"), ("reasoning", "reasoning")):
+            whole, old, new = (getattr(fact, field, ()) for fact in (logged, before, after))
+            parts, aligned = list(islice(addressed, len(whole))), _align(old, new)
+            if aligned is not None and len(parts) == len(old):
+                for (address, part), old_part, new_part in zip(parts, old, aligned, strict=True):
+                    if old_part != new_part:
+                        yield address, part, new_part
             elif old != new:
-                self.ignored.append(f"{ref}: its {called} stay as they were")
-        if was.extra != now.extra:
-            self.ignored.append(f"{ref}: its other fields stay as they were")
+                self.ignored.append(f"{reference}: {name} are not changed")
+        if before.extra != after.extra:
+            self.ignored.append(f"{reference}: other fields are not changed")
 
     def folds(self) -> Iterator[Fold]:
-        """A fold for every run of slots of which nothing is left, with the words that stand in its place, if any."""
-        slots = {index: self.given[at].slot for index, at in self.source.items()}
-        there = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
-        lost = len(self.facts) - len(slots)
-        for run in runs(self.view, lambda at: at not in there):
-            start, where = self.view.slot_index(run[0].first), range_reference(self.view, self.target, run)
-            first = max((index for index, slot in slots.items() if slot < start), default=-1)
-            stop = min((index for index, slot in slots.items() if slot > start), default=len(self.facts))
-            new = [self.facts[index] for index in range(first + 1, stop) if index not in slots]
-            said = [text for fact in new if (text := _text(fact))]
-            lost -= len(said)
+        """A fold for every run of slots of which no message is left. Messages that the manager wrote in their place
+        become the text of the fold."""
+        slots = {index: self.messages[source].slot for index, source in self.sources.items()}
+        present = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
+        without_place = len(self.facts) - len(slots)
+        for run in removed_runs(self.view, lambda index: index not in present):
+            start, reference = self.view.slot_index(run[0].first), range_reference(self.view, self.target, run)
+            before = max((index for index, slot in slots.items() if slot < start), default=-1)
+            after = min((index for index, slot in slots.items() if slot > start), default=len(self.facts))
+            written = [self.facts[index] for index in range(before + 1, after) if index not in slots]
+            new_texts = [text for fact in written if (text := _text_of(fact))]
+            without_place -= len(new_texts)
             fold = replace(omission(self.view, self.target, run), why=self.why)
-            told = replace(fold, text="\n".join([*said, texts.bare(where)]))
-            if said and self.view.refusal(told) is None:
-                fold = told
-            elif said:
-                self.ignored.append("words in place of what is gone are left out: they are longer")
-            if (refused := self.view.refusal(fold)) is None:
+            with_text = replace(fold, text="\n".join([*new_texts, texts.bare(reference)]))
+            if new_texts and self.view.refusal(with_text) is None:
+                fold = with_text
+            elif new_texts:
+                self.ignored.append("a text in place of removed messages is left out: it is longer than they are")
+            if (refusal := self.view.refusal(fold)) is None:
                 yield fold
             else:
-                self.ignored.append(f"{where} stays: {refused}")
-        if lost:
-            self.ignored.append("messages that nothing is the source of are left out")
+                self.ignored.append(f"{reference} is not removed: {refusal}")
+        if without_place:
+            self.ignored.append("new messages are left out, except a text in place of removed messages")
 
 
-def _sources(given: list[Given], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
-    """The positions of a result's messages, each with that of the given one it was: by its role or, if a manager wrote
-    it anew, by its calls or what it says. Of equal ones the last stay, since it is the old that goes."""
-    places = {one.entry: at for at, one in enumerate(given)}
+def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
+    """For each message of a result, the index of the view's message that it was.
+
+    It is found by its role. If a manager wrote the message anew, it is found by its calls or its text. Of several equal
+    messages the last ones are taken, because managers remove old messages.
+    """
+    index_of = {message.entry: index for index, message in enumerate(messages)}
     roles = [as_dict(item).get("role") for item in result]
-    found = {places.get(role.entry): index for index, role in enumerate(roles) if isinstance(role, Role)}
-    source = {index: at for at, index in found.items() if at is not None}
-    free: dict[str, list[int]] = {}
-    for at, one in enumerate(given):
-        if at not in found:
-            free.setdefault(_label(one.fact), []).append(at)
-    bound = len(given)
+    traced = {index_of.get(role.entry): index for index, role in enumerate(roles) if isinstance(role, TracedRole)}
+    sources = {index: source for source, index in traced.items() if source is not None}
+    untraced: dict[str, list[int]] = {}
+    for index, message in enumerate(messages):
+        if index not in traced:
+            untraced.setdefault(_likeness(message.fact), []).append(index)
+    bound = len(messages)
     for index in range(len(facts) - 1, -1, -1):
         fact = facts[index]
-        if index not in source and fact is not None and (like := free.get(_label(fact))):
-            source[index] = like.pop(bisect_left(like, bound) - 1)
-        bound = min(bound, source.get(index, bound))
-    return source
+        if index not in sources and fact is not None and (alike := untraced.get(_likeness(fact))):
+            sources[index] = alike.pop(bisect_left(alike, bound) - 1)
+        bound = min(bound, sources.get(index, bound))
+    return sources
 
 
-def _label(fact: m.Fact) -> str:
-    """The same for messages that are like each other."""
+def _likeness(fact: m.Fact) -> str:
+    """A key that is the same for messages with the same calls, the same call id, or the same parts."""
     ids = [call.id for call in fact.calls] if isinstance(fact, m.Assistant) else ()
     call = fact.call if isinstance(fact, m.ToolResult) else ""
     return repr((type(fact), ids or call or fact.parts))
 
 
-def _read(item: object) -> m.Fact | None:
+def _parse_leniently(item: object) -> m.Fact | None:
+    """The fact of a message; without its calls, if these are invalid; None if it is no message."""
     try:
         return parse(item)
     except InvalidMessage:
         fields = as_dict(item)
-        return _read({k: v for k, v in fields.items() if k != "tool_calls"}) if "tool_calls" in fields else None
+        rest = {key: value for key, value in fields.items() if key != "tool_calls"}
+        return _parse_leniently(rest) if "tool_calls" in fields else None
 
 
-def _text(fact: m.Fact | None) -> str:
-    """What a message says, if it says it in words alone."""
+def _text_of(fact: m.Fact | None) -> str:
+    """The text of a message; empty if it has other parts."""
     parts = fact.parts if fact is not None else ()
     pieces = [part.text for part in parts if isinstance(part, m.Text)]
     return "\n".join(pieces).strip() if len(pieces) == len(parts) else ""
 
 
-def _aligned(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
-    """What each part became, in order, None where it is gone; None for all if that is nothing they may become."""
-    even, rest = len(before) == len(after), list(reversed(after))
-    left = [rest.pop() if rest and (even or type(rest[-1]) is type(part)) else None for part in before]
-    return None if rest or not all(map(_may_become, before, left)) else left
+def _align(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
+    """For each part what it became, None if it was removed. None for all if they cannot have become that."""
+    same_number, rest = len(before) == len(after), list(reversed(after))
+    aligned = [rest.pop() if rest and (same_number or type(rest[-1]) is type(part)) else None for part in before]
+    return None if rest or not all(map(_may_become, before, aligned)) else aligned
 
 
 def _may_become(old: m.Addressed, new: m.Addressed | None) -> bool:
-    """Calls keep their names, reasoning is kept whole or dropped, and of the rest there may be another text."""
+    """A call keeps its name, reasoning is kept whole or removed, any other part may become a text."""
     if isinstance(old, m.Call):
         return isinstance(new, m.Call) and new.name == old.name
     return new is None or isinstance(new, m.Text) or new == old
 
 
-def _form(part: m.Addressed, new: m.Addressed | None, ref: str) -> tuple[tuple[Span, ...], str]:
-    """The spans that stay of a part, and a note that names where the whole is, except of reasoning."""
+def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> tuple[tuple[Span, ...], str]:
+    """The spans of a part that a trim keeps, and its note. The note names the entry with the whole, except for
+    reasoning."""
     if isinstance(part, m.Reasoning):
         return (), ""
     if isinstance(new, m.Call):
-        return (), compact({**as_object(new.args), "whole_in": ref})
+        return (), compact({**as_object(new.args), "whole_in": reference})
     text, keep = new.text if isinstance(new, m.Text) else "", ()
     if isinstance(part, m.Text) and len(text) < (size := len(part.text)):
-        start = _common(part.text, text)
-        end = _common(part.text[start:][::-1], text[start:][::-1])
-        keep = tuple(piece for piece in ((0, start), (size - end, size)) if piece[0] < piece[1])
+        start = _common_prefix(part.text, text)
+        end = _common_prefix(part.text[start:][::-1], text[start:][::-1])
+        keep = tuple(span for span in ((0, start), (size - end, size)) if span[0] < span[1])
         text = text[start : len(text) - end]
-    mark = texts.media(ref, part.media) if isinstance(part, m.Media) else texts.bare(ref)
-    note = text if mark in text else f"{text} {mark}" if text.strip() or keep else mark
-    return keep, note
+    marker = texts.media(reference, part.media) if isinstance(part, m.Media) else texts.bare(reference)
+    if marker in text:
+        return keep, text
+    return keep, f"{text} {marker}" if text.strip() or keep else marker
 
 
-def _common(a: str, b: str) -> int:
-    """How many characters two texts share at their start."""
-    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+def _common_prefix(a: str, b: str) -> int:
+    """The number of characters that two texts share at their start."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((index for index, (x, y) in pairs if x != y), min(len(a), len(b)))

@@ -1,6 +1,6 @@
-"""Conversation entries: the messages of a list, typed, with the evaluation they belong to and their place in it.
+"""Conversation entries: typed messages, each with its evaluation and its number in it.
 
-They are a form of what the log holds, not a second home for it: see `session` for the way there and back.
+They are another form of the facts in a log, and are not stored a second time: `session` converts both ways.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from transom.wire.validation import as_dict
 
 
 class MessageRole(StrEnum):
-    """Who speaks."""
+    """The role of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -34,7 +34,7 @@ class MessageRole(StrEnum):
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A tool invocation that the assistant asked for: the provider's id, the tool, its arguments as JSON text."""
+    """A tool call of the assistant: the provider's id, the name of the tool, the arguments as JSON text."""
 
     id: str
     name: str
@@ -44,10 +44,10 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     """One message of a conversation.
 
-    `content` is a text, content parts, or None. `evaluation_id` is shared by all entries of one run of the runner,
-    `sequence` counts them from 0. `tool_calls` only for the assistant; `tool_call_id` and `tool_name` only for tools.
-    `extra` holds the message's fields that the others do not give back as they came. The rest is where the entry
-    belongs, as in a log.
+    `content` is a text, content parts, or None. All entries of one run of the runner have the same `evaluation_id`;
+    `sequence` counts them from 0. `tool_calls` is for the assistant only, `tool_call_id` and `tool_name` for tools
+    only. `extra` has the fields of the message that the other attributes do not give back unchanged. The remaining
+    attributes are those of a log's `Meta`.
     """
 
     role: MessageRole
@@ -68,22 +68,21 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
 
 
 _ROLES = {"developer": "system", "function": "tool"}
-"""Roles that have another's place here; their own name stays in `extra`."""
+"""Roles that are represented by another role; `extra` has the original one."""
 
 
 def provider_message_to_entry(
     msg: object, *, evaluation_id: UUID, sequence: int, created_at: datetime
 ) -> ConversationEntry:
-    """The entry for an OpenAI chat message (a dict, or a client library's object). Nothing is shared with it.
+    """The entry for an OpenAI chat message (a dict, or an object of a client library). They share nothing.
 
-    `entry_to_provider_message` gives an equal message back, except that an absent content comes back as null. Raises
-    InvalidMessage.
+    `entry_to_provider_message` gives an equal message back, but a missing content becomes null. Raises InvalidMessage.
     """
     message = as_message(msg)
-    fact = parse(message)  # one set of rules for what a message is
+    fact = parse(message)  # the rules for messages are in one place
     fields = owned(as_dict(message), "message")
     calls = fact.calls if isinstance(fact, Assistant) else ()
-    tool = isinstance(fact, ToolResult)
+    is_result = isinstance(fact, ToolResult)
     entry = ConversationEntry(
         role=MessageRole(_ROLES.get(fields["role"], fields["role"])),
         content=fields.get("content"),
@@ -91,16 +90,16 @@ def provider_message_to_entry(
         sequence=sequence,
         created_at=created_at,
         tool_calls=tuple(ToolCall(call.id, call.name, call.args) for call in calls if not call.legacy) or None,
-        tool_call_id=(fact.call or None) if tool else None,
-        tool_name=fields.get("name") if tool else None,
+        tool_call_id=(fact.call or None) if is_result else None,
+        tool_name=fields.get("name") if is_result else None,
     )
-    said = entry_to_provider_message(entry)
-    extra = {key: value for key, value in fields.items() if key not in said or said[key] != value}
+    given_back = entry_to_provider_message(entry)
+    extra = {key: value for key, value in fields.items() if key not in given_back or given_back[key] != value}
     return replace(entry, extra=extra) if extra else entry
 
 
 def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
-    """The OpenAI chat message an entry is. Nothing is shared with it."""
+    """The OpenAI chat message of an entry. They share nothing."""
     message: Raw = {"role": entry.role.value, "content": copied(entry.content)}
     if entry.tool_calls:
         message["tool_calls"] = [

@@ -1,7 +1,8 @@
-"""What a history manager is: messages in, messages out; and the managers that come with the library.
+"""The protocol of a history manager, which turns a list of messages into another; and managers for common cases.
 
-None of these changes its input; each gives the same for the same. What they return is a new list that shares nothing
-with what came in, calls and results together whatever stood in it; `PassthroughManager` alone hands on what it got.
+These managers do not change their input, and give the same result for the same input. The result is a new list that
+shares nothing with the input, and in which every call is followed by its results. Only `PassthroughManager` returns the
+messages that it was given.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Messages = Sequence[dict[str, Any]]
 
 
 class SessionProtocol(Protocol):
-    """What a manager may ask of a session: who it is, and the values of one of its slices, oldest first."""
+    """The part of a session that a manager may use."""
 
     @property
     def session_id(self) -> UUID | None:
@@ -45,7 +46,7 @@ class SessionProtocol(Protocol):
 
 
 class Publisher(Protocol):
-    """Where events go: a session, or anybody's event bus."""
+    """An event bus: a session, or one of your own."""
 
     def publish(self, event: object, /) -> None: ...
 
@@ -63,8 +64,8 @@ class HistoryManager(Protocol):
 
 
 class CurationContext(Struct, frozen=True):
-    """What a strategy may want to know beside the messages: the session, whether the system message must stay, and how
-    many of the last messages must."""
+    """What a strategy may use beside the messages: the session, whether the system message must stay, and how many of
+    the last messages must stay."""
 
     session: SessionProtocol
     preserve_system: bool = True
@@ -72,33 +73,33 @@ class CurationContext(Struct, frozen=True):
 
 
 def strategy_name(manager: object) -> str:
-    """How events and policies name a manager: SlidingWindowManager is "sliding_window"."""
+    """The name of a manager in events and policies: "sliding_window" for a SlidingWindowManager."""
     name = type(manager).__name__.removesuffix("Manager") or "manager"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def coherent(messages: Sequence[object]) -> list[Raw]:
-    """The messages, every result behind its call: equal to the input if that was a valid request.
+    """The same messages, with every result after its call. A valid request is not changed.
 
-    A result without a call is left out, a call without a result gets a made one, a result that stands elsewhere comes
-    to its call, an empty message goes. Nothing is shared with the input. Raises InvalidMessage for what is no message.
+    A result without a call is left out. A call without a result gets a synthetic one. A result in another place is
+    moved to its call. An empty message is left out. Nothing is shared with the input. Raises InvalidMessage.
     """
     return [*chain.from_iterable(_turns(messages))]
 
 
 class PassthroughManager(Struct, frozen=True):
-    """Everything, as it came: a new list of the same messages."""
+    """A new list of the same messages."""
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return list(messages)
 
 
 class SlidingWindowManager(Struct, frozen=True):
-    """The leading system messages and the newest turns that are together at most `window_size` messages.
+    """The leading system messages and the newest turns, which have at most `window_size` messages together.
 
-    A turn stays or goes whole, so there may be fewer; with 0, or a newest turn larger than the window, there is only
-    the system message. The engine never goes that far (`EngineManager` with `max_messages`): it keeps the first task
-    and the newest turn. Raises InvalidSetting for a size below 0, and `curate` InvalidMessage for what is no message.
+    A turn is kept or left out as a whole, so there may be fewer messages. If `window_size` is 0, or the newest turn is
+    larger, only the system messages are left. An `EngineManager` with `max_messages` always keeps the first task and
+    the newest turn. Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage.
     """
 
     window_size: int
@@ -114,10 +115,10 @@ class SlidingWindowManager(Struct, frozen=True):
 
 
 class ToolResultTruncator(Struct, frozen=True):
-    """Tool results of at most `max_length` characters, the `suffix` that marks a cut inside the limit.
+    """Shortens tool results to `max_length` characters, including the `suffix` that marks the end.
 
-    The parts of a result share the limit, the first come first; images stay. Where the suffix is longer than the limit
-    there is as much of it as fits. Raises InvalidSetting for a length below 0, and `curate` InvalidMessage.
+    All texts of a result share the limit, in order; images are kept. A suffix that is longer than the limit is
+    shortened too. Raises InvalidSetting for a length below 0; `curate` raises InvalidMessage.
     """
 
     max_length: int = 2000
@@ -127,28 +128,28 @@ class ToolResultTruncator(Struct, frozen=True):
         _check("max_length", self.max_length)
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
-        return [*chain.from_iterable(_turns(messages, self._cut))]
+        return [*chain.from_iterable(_turns(messages, self._shortened))]
 
-    def _cut(self, fact: Fact) -> Fact:
-        """A result within the limit; of its texts behind the cut, which the suffix marks, nothing stays."""
+    def _shortened(self, fact: Fact) -> Fact:
+        """A result within the limit. The texts after the suffix are left out."""
         size = sum(len(part.text) for part in fact.parts if isinstance(part, Text))
         if not isinstance(fact, ToolResult) or size <= self.max_length:
             return fact
         parts: list[Part] = []
-        room, mark = max(0, self.max_length - len(self.suffix)), self.suffix[: self.max_length]
+        remaining, suffix = max(0, self.max_length - len(self.suffix)), self.suffix[: self.max_length]
         for part in fact.parts:
             if isinstance(part, Text):
-                shown, whole = part.text[:room], len(part.text) <= room
-                room -= len(shown)
-                part = Text(shown if whole else shown + mark, part.extra)  # noqa: PLW2901 - the part as it shows
-                mark = mark if whole else ""
+                kept, is_whole = part.text[:remaining], len(part.text) <= remaining
+                remaining -= len(kept)
+                part = Text(kept if is_whole else kept + suffix, part.extra)  # noqa: PLW2901 - the shortened part
+                suffix = suffix if is_whole else ""
             if not isinstance(part, Text) or part.text:
                 parts.append(part)
         return replace(fact, parts=tuple(parts))
 
 
 class ComposedManager(Struct, frozen=True):
-    """Several managers, one after another. With none, a new list of the same messages."""
+    """Runs several managers one after another. Without managers it returns a new list of the same messages."""
 
     managers: tuple[HistoryManager, ...] = ()
 
@@ -160,7 +161,7 @@ class ComposedManager(Struct, frozen=True):
 
 
 class HistoryCurated(Struct, frozen=True):
-    """A manager decided what a provider sees: how many messages there were, and how many it left."""
+    """An event: a manager has curated a list. It has the number of messages before and after."""
 
     prompt_name: str
     original_count: int
@@ -171,9 +172,9 @@ class HistoryCurated(Struct, frozen=True):
 
 
 class ObservableManager(Struct, frozen=True):
-    """Any manager, with a `HistoryCurated` event on the bus for each time it curates. It changes nothing else.
+    """Runs another manager, and publishes a `HistoryCurated` event each time.
 
-    `strategy` is the inner manager's name if not given.
+    `strategy` is the name in the event (default: the name of the inner manager).
     """
 
     inner: HistoryManager
@@ -198,24 +199,26 @@ class ObservableManager(Struct, frozen=True):
 
 
 ObservableSlidingWindowManager = ObservableManager
-"""The name under which one manager could be observed before any could."""
+"""The older name of `ObservableManager`."""
 
 
-class _Uncounted:
-    """Nothing is cut for its size here, so nothing need be counted."""
+class _NoCounter:
+    """Counts nothing: where there is no limit, sizes do not matter."""
 
     name = "uncounted"
 
-    def count(self, text: str) -> int:  # noqa: ARG002 - as a counter is asked
+    def count(self, text: str) -> int:  # noqa: ARG002 - the protocol of a counter
         return 0
 
 
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
-    """The system messages that lead, then the turns: each a message with all the answers to its calls. The engine says
-    what stands together; nothing here pairs by itself."""
+    """The leading system messages, then the turns, each with all its results; `change` is applied to every fact.
+
+    The units of a view decide what belongs together, so no call is paired with its result here.
+    """
     head, facts = split(messages)
     log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
-    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_Uncounted(), system=head)
+    conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_NoCounter(), system=head)
     for _, fact in facts:
         conversation.append(change(fact))
     conversation.plan_request()

@@ -1,4 +1,4 @@
-"""A window for models without tools: calls and results as text. A rendering; the log never holds it."""
+"""Messages for models without tools: calls and results as text. The log never contains this form."""
 
 from __future__ import annotations
 
@@ -16,55 +16,57 @@ OBSERVATION = "Observation: "
 def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """OpenAI chat messages (of a window, or of `fit`) with system, user and assistant messages only, no tool fields.
 
-    A call becomes a line `Action: name[arguments]` behind what the assistant said; the results of one turn become one
-    user message, each behind `Observation: `, in the order of their calls, named where there is more than one. Text,
-    images and names stay; reasoning and other fields go. What a tool said stays data: nothing in it is read. Pure: the
-    same list gives the same result, and shares nothing with it. The words that are added count towards no budget: a few
-    tokens a call, less the ids that go. Raises InvalidMessage.
+    A call becomes a line `Action: name[arguments]` after the text of the assistant. The results of one turn become one
+    user message: each result follows `Observation: `, in the order of the calls, and with the name of its tool if there
+    are several. Text, images and names of speakers are kept; reasoning and other fields are left out. The output of a
+    tool stays data: it is not parsed.
+
+    The same list gives the same result, which shares nothing with the list. The added words are not counted in a
+    budget: they are a few tokens a call, minus the ids that are left out. Raises InvalidMessage.
     """
     out: list[Raw] = []
     calls: tuple[Call, ...] = ()
-    for observed, facts in groupby(map(parse, messages), lambda fact: isinstance(fact, ToolResult)):
-        if observed:
-            out.append(_observed(calls, facts))
+    for are_results, facts in groupby(map(parse, messages), lambda fact: isinstance(fact, ToolResult)):
+        if are_results:
+            out.append(_observations(calls, facts))
             continue
         for fact in facts:
             calls = fact.calls if isinstance(fact, Assistant) else ()
-            out += _said(fact, calls)
+            out += _message(fact, calls)
     return out
 
 
-def _said(fact: Fact, calls: tuple[Call, ...]) -> list[Raw]:
-    """What a fact says in words; nothing of a turn without any."""
+def _message(fact: Fact, calls: tuple[Call, ...]) -> list[Raw]:
+    """A fact as a message of text; nothing for an assistant turn without text and calls."""
     role = "system" if isinstance(fact, Instruction) else role_of(fact)
     extra = fact.extra or {}
     refusal = [extra["refusal"]] if extra.get("refusal") else []
-    added = "\n".join([*refusal, *(f"{ACTION}{call.name}[{call.args}]" for call in calls)])
-    parts = (*fact.parts, Text(added)) if added else fact.parts
-    content = _content(parts, listed=fact.shape == "parts" and bool(fact.parts))
+    actions = "\n".join([*refusal, *(f"{ACTION}{call.name}[{call.args}]" for call in calls)])
+    parts = (*fact.parts, Text(actions)) if actions else fact.parts
+    content = _content(parts, as_list=fact.shape == "parts" and bool(fact.parts))
     if not content and role == "assistant":
         return []
     return [{"role": role, "content": content} | ({"name": extra["name"]} if extra.get("name") else {})]
 
 
-def _observed(calls: tuple[Call, ...], facts: Iterable[Fact]) -> Raw:
+def _observations(calls: tuple[Call, ...], facts: Iterable[Fact]) -> Raw:
     """The results of a turn as one user message."""
     names = {call.id: call.name for call in calls}
-    rank = {label: at for at, label in enumerate(names)}
+    order = {call_id: index for index, call_id in enumerate(names)}
     results = sorted(
-        (fact for fact in facts if isinstance(fact, ToolResult)), key=lambda fact: rank.get(fact.call, len(rank))
+        (fact for fact in facts if isinstance(fact, ToolResult)), key=lambda fact: order.get(fact.call, len(order))
     )
-    pieces: list[Part] = []
+    parts: list[Part] = []
     for result in results:
         name = names.get(result.call) if len(results) > 1 else None
         marker = OBSERVATION + (f"{name}: " if name else "")
         first, *rest = result.parts or (Text(""),)
-        pieces += [Text(marker + first.text)] if isinstance(first, Text) else [Text(marker.rstrip()), first]
-        pieces += rest
-    return {"role": "user", "content": _content(pieces, listed=not all(isinstance(piece, Text) for piece in pieces))}
+        parts += [Text(marker + first.text)] if isinstance(first, Text) else [Text(marker.rstrip()), first]
+        parts += rest
+    return {"role": "user", "content": _content(parts, as_list=not all(isinstance(part, Text) for part in parts))}
 
 
-def _content(parts: Sequence[Part], *, listed: bool) -> str | list[Raw]:
-    if listed:
+def _content(parts: Sequence[Part], *, as_list: bool) -> str | list[Raw]:
+    if as_list:
         return message(User(parts=tuple(parts), shape="parts"))["content"]
     return "\n".join(part.text for part in parts if isinstance(part, Text) and part.text)

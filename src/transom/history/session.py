@@ -1,6 +1,6 @@
-"""What a session keeps: conversation entries as they are recorded, in slices or, with a conversation, in its log.
+"""Sessions: events are collected in slices, and conversation entries in a log if the session has a conversation.
 
-Entries and the log are read from each other, so that there is one store and not two.
+An entry can be read from a log and a log's fact from an entry, so that nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ T = TypeVar("T")
 Slice = tuple[Any, ...]
 
 NO_EVALUATION = UUID(int=0)
-"""Of an entry that belongs to no evaluation."""
+"""The `evaluation_id` of an entry that belongs to no evaluation."""
 
-_SAME = ("sequence", "mode", "run_id", "workflow_id", "agent_id", "duration", "include_in_context")
-"""What an entry and a log's `Meta` call by the same name."""
+_SHARED_FIELDS = ("sequence", "mode", "run_id", "workflow_id", "agent_id", "duration", "include_in_context")
+"""The fields with the same name in an entry and in a log's `Meta`."""
 
 
 def entry_to_fact(entry: ConversationEntry) -> Fact:
-    """What an entry says, as a fact for a log. Raises InvalidMessage."""
+    """The fact of an entry, to be appended to a log. Raises InvalidMessage."""
     return parse(entry_to_provider_message(entry))
 
 
 def entry_to_meta(entry: ConversationEntry) -> Meta:
-    """Where an entry belongs, as a log keeps it."""
+    """The meta data of an entry, as a log stores it."""
     evaluation = "" if entry.evaluation_id == NO_EVALUATION else str(entry.evaluation_id)
-    same = {name: getattr(entry, name) for name in _SAME}
-    return Meta(evaluation_id=evaluation, tool_name=entry.tool_name or "", **same)
+    shared = {name: getattr(entry, name) for name in _SHARED_FIELDS}
+    return Meta(evaluation_id=evaluation, tool_name=entry.tool_name or "", **shared)
 
 
 def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
-    """The facts of a log, in order, as OpenAI chat would say them; edits, traces and heads are no messages.
+    """The facts of a log as conversation entries, in order. Edits, traces and heads are left out.
 
-    A result without a tool's name gets that of the call it answers. `created_at` is the log's time.
+    A result without the name of its tool gets it from its call. `created_at` is the time in the log.
     """
     tools: dict[str, str] = {}
     for entry in log:
@@ -56,20 +56,20 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
             continue
         if isinstance(fact, Assistant):
             tools.update((call.id, call.name) for call in fact.calls)
-        made = provider_message_to_entry(
+        converted = provider_message_to_entry(
             message(translate_fact(fact, "openai")),
             evaluation_id=evaluation_uuid(meta.evaluation_id),
             sequence=meta.sequence,
             created_at=datetime.fromtimestamp(entry.at, UTC),
         )
-        tool = made.tool_name
-        if made.tool_call_id is not None:
-            tool = meta.tool_name or tool or tools.get(made.tool_call_id)
-        yield replace(made, tool_name=tool, **{name: getattr(meta, name) for name in _SAME})
+        tool = converted.tool_name
+        if converted.tool_call_id is not None:
+            tool = meta.tool_name or tool or tools.get(converted.tool_call_id)
+        yield replace(converted, tool_name=tool, **{name: getattr(meta, name) for name in _SHARED_FIELDS})
 
 
 def evaluation_uuid(name: str) -> UUID:
-    """The id that stands for an evaluation's name: itself if it is one, else always the same one made from it."""
+    """The id of an evaluation: its name if that is a UUID, else a UUID that is computed from the name."""
     if not name:
         return NO_EVALUATION
     try:
@@ -79,7 +79,7 @@ def evaluation_uuid(name: str) -> UUID:
 
 
 class ConversationRecorded(Struct, frozen=True):
-    """An entry was added to the history: published by whoever runs the conversation."""
+    """An entry was added to the history. The runner of the conversation publishes this event."""
 
     entry: ConversationEntry
     session_id: UUID | None
@@ -87,31 +87,32 @@ class ConversationRecorded(Struct, frozen=True):
 
 
 class ReducerContext(Struct, frozen=True):
-    """What a reducer may ask beside its slice and the event."""
+    """What a reducer gets beside its slice and the event."""
 
     session: SessionProtocol
 
 
 Reducer = Callable[..., Slice]
-"""The next value of a slice: `reducer(slice, event, *, context)`. Pure: it returns a new tuple."""
+"""Computes the next value of a slice: `reducer(slice, event, *, context)` returns a new tuple."""
 
 
 def append(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
-    """Every event is kept, in order: the default. Of what was recorded it is the entry."""
+    """The default reducer: append every event; of a `ConversationRecorded` its entry."""
     return (*slice_, event.entry if isinstance(event, ConversationRecorded) else event)
 
 
 def replace_latest(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
-    """Only the newest event is kept."""
+    """Keep only the newest event."""
     return (event,)
 
 
 class Session:
-    """Events in, slices out. It is its own event bus (`publish`). Not to be shared between threads.
+    """Collects events in slices, one for each type. It is its own event bus (`publish`). Do not share it between
+    threads.
 
-    `ConversationRecorded` fills the slice of `ConversationEntry`; an event without a reducer is appended to the slice
-    of its own type. With a `conversation`, recording appends to its log, and that slice is read from the log: one
-    store, with everything else that was logged in it. What a manager curates never touches either.
+    A `ConversationRecorded` adds to the slice of `ConversationEntry`. An event without a reducer is appended to the
+    slice of its own type. If the session has a `conversation`, recorded entries are appended to its log, and the slice
+    of `ConversationEntry` is read from the log. History managers change neither.
     """
 
     def __init__(self, session_id: UUID | None = None, *, conversation: Conversation | None = None) -> None:
@@ -121,25 +122,25 @@ class Session:
         self._reducers: dict[type, dict[type, Reducer]] = {ConversationRecorded: recorded}
 
     def register_reducer(self, event_type: type, reducer: Reducer, *, slice_type: type | None = None) -> None:
-        """Let events of this very type change a slice (their own, if not given), in place of the reducer before.
+        """Let events of exactly this type change a slice (default: their own). Replaces an earlier reducer.
 
-        Raises InvalidSetting for entries that are the log's.
+        Raises InvalidSetting for the slice of entries if the log of a conversation holds them.
         """
         target = slice_type or event_type
         if target is ConversationEntry and self._conversation is not None:
-            raise InvalidSetting("the conversation's log holds its entries: no reducer can change them")
+            raise InvalidSetting("the log of the conversation holds its entries: a reducer cannot change them")
         self._reducers.setdefault(event_type, {})[target] = reducer
 
     def dispatch(self, event: object) -> None:
-        """Let the reducers change the slices. One that raises has changed nothing."""
+        """Run the reducers of this event. If one raises, no slice is changed."""
         kind, context = type(event), ReducerContext(self)
-        after = {
+        changed = {
             target: reducer(self._slices.get(target, ()), event, context=context)
             for target, reducer in self._reducers.get(kind, {kind: append}).items()
         }
         if isinstance(event, ConversationRecorded) and self._conversation is not None:
             self._conversation.append(entry_to_fact(event.entry), entry_to_meta(event.entry))
-        self._slices.update(after)
+        self._slices.update(changed)
 
     publish = dispatch
 
@@ -156,7 +157,7 @@ def select_all(session: SessionProtocol, kind: type[T]) -> tuple[T, ...]:
 
 
 def select_where(session: SessionProtocol, kind: type[T], predicate: Callable[[T], bool]) -> tuple[T, ...]:
-    """Those values of a session's slice for which the predicate holds."""
+    """The values of a session's slice for which the predicate is true."""
     return tuple(value for value in session.select_all(kind) if predicate(value))
 
 
