@@ -1,4 +1,4 @@
-"""A command line in a folder of its own."""
+"""Each test runs in an empty folder of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transom.cli import main
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current folder: empty."""
+    """The current folder, which is empty."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
@@ -17,7 +17,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    """`run("replay", …)`: exit code, stdout, stderr."""
+    """`run("replay", …)` runs a command. Returns its exit code, stdout and stderr."""
 
     def run(*args):
         code = main([str(arg) for arg in args])
@@ -25,3 +25,11 @@ def run(capsys):
         return code, out, err
 
     return run
+
+
+@pytest.fixture
+def demo(run):
+    """Replay the demo in this folder. Returns what it prints."""
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    return out

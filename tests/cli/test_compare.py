@@ -7,11 +7,11 @@ import re
 import sys
 
 import pytest
-from chats import chat, write
+from conversation_files import chat, write_jsonl
 
 from transom.cli.compare import print_table
 from transom.cli.figures import COMPARE, REPLAY
-from transom.cli.picture import Point, draw, front
+from transom.cli.picture import Point, draw_picture, pareto_front
 from transom.measure.compare import Compared
 from transom.measure.replay_stats import ReplayStats
 from transom.policies import POLICIES
@@ -25,7 +25,7 @@ def compared(run, *args):
 
 
 def test_policies_stand_side_by_side(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)},
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)},
           {"id": "none", "messages": [{"role": "assistant", "content": "Hello."}]})  # fmt: skip
     code, found = compared(run, "--budget", 3_000)
     assert code == 0
@@ -64,7 +64,7 @@ def test_grounding_tells_what_the_windows_held(run):
     talk = [message for n in range(6) for message in ({"role": "assistant", "content": f"{n}"},
                                                       {"role": "user", "content": "and so on " * 60})]  # fmt: skip
     last = {"role": "assistant", "content": "src/app/main.py it is"}
-    write("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, told, *talk, last]})
+    write_jsonl("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, told, *talk, last]})
     found = compared(run, "--budget", 400, "--policies", "sliding")[1]["sliding"]
     assert found["grounding"] == {
         "needed": 1, "present": 0, "wide": 0, "far_needed": 1, "far_present": 0, "far_wide": 0
@@ -82,11 +82,11 @@ def test_evidence_where_questions_are_labelled(run):
         {"question": "Who?", "answer": "nobody", "evidence": ["D1:3"]},
         {"question": "Why?", "asked_at": 0, "answer": "so", "evidence": [0]},
     ]
-    write("chats.jsonl", {"id": "one", "messages": messages, "questions": asked})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": messages, "questions": asked})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
     assert "evidence" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
-    write("chats.jsonl", {"id": "one", "messages": messages})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": messages})
     assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
 
 
@@ -103,19 +103,19 @@ def test_evidence_where_questions_are_labelled(run):
     ],
 )
 def test_conversations_are_chosen(run, args, conversations):
-    write("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in range(1, 5)))
+    write_jsonl("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in range(1, 5)))
     found = compared(run, "--budget", 4_000, "--policies", "sliding", *args)[1]
     assert found["sliding"]["conversations"] == conversations
 
 
 def test_all_are_those_there_are(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(2)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     assert list(compared(run, "--budget", 4_000, "--policies", "all")[1]) == list(POLICIES)
     assert list(compared(run, "--budget", 4_000, "--policies", "sliding, default,sliding")[1]) == ["sliding", "default"]
 
 
 def test_several_processes_come_to_the_same(run):
-    write("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in (3, 12, 6)))
+    write_jsonl("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in (3, 12, 6)))
     alone = compared(run, "--budget", 3_000)[1]
     code, out, _ = run("compare", "chats.jsonl", "--budget", 3_000, "--json", "--jobs", 2)
     together = {one["policy"]: one for one in json.loads(out)["policies"]}
@@ -126,7 +126,7 @@ def test_several_processes_come_to_the_same(run):
 
 
 def test_a_row_for_each_policy(run, monkeypatch):
-    write("chats.jsonl", {"id": "one", "messages": chat(12)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1)
     narrow = run(*args)[1]
     monkeypatch.setenv("COLUMNS", "150")
@@ -162,7 +162,7 @@ def named(turns):
 
 
 def test_a_picture_of_each_kind(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": named(20)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": named(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--chart")
     assert run(*args, "picture")[::2] == (0, "")
     svg = (folder / "picture.svg").read_text()
@@ -191,7 +191,7 @@ def test_a_picture_of_each_kind(run, folder):
     ],
 )
 def test_what_makes_no_sense_is_one_line(run, folder, args, line):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, *args)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"transom: {line}")
@@ -200,7 +200,7 @@ def test_what_makes_no_sense_is_one_line(run, folder, args, line):
 
 @pytest.mark.parametrize(("chart", "named"), [("a", "a"), ("a.svg", "a.svg"), ("b", "b.png")])
 def test_a_folder_is_no_place_for_a_picture(run, folder, chart, named):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     for name in ("a", "a.svg", "b.png"):
         (folder / name).mkdir()
     found = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", chart)
@@ -215,7 +215,7 @@ def test_files_without_a_conversation_are_said_to_have_none(run, folder):
 
 
 def test_what_was_asked_for_stands_with_the_results(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": named(20)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": named(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--policies", "sliding", "--jobs", 1, "--json")
     plain = json.loads(run(*args, "--chart", "plain.svg")[1])
     assert list(plain) == [
@@ -243,7 +243,7 @@ def test_what_was_asked_for_stands_with_the_results(run, folder):
 )
 def test_each_tick_says_something_else(folder, least, most):
     points = [Point(name="low", cost=0.5, grounding=least), Point(name="high", cost=0.501, grounding=most)]
-    draw(points, [folder / "a.svg"], "", "")
+    draw_picture(points, [folder / "a.svg"], "", "")
     drawn = re.findall(r">([^<>\s]+)</text>", (folder / "a.svg").read_text())
     ticks = [text for text in drawn if text.endswith("%")]
     costs = [text for text in drawn if text.replace(".", "").isdigit()]
@@ -253,7 +253,7 @@ def test_each_tick_says_something_else(folder, least, most):
 
 
 def test_a_picture_of_nothing_is_none(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", "a.svg")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("transom: --chart: nothing to draw: ")
@@ -262,13 +262,13 @@ def test_a_picture_of_nothing_is_none(run, folder):
 
 
 def test_a_broken_message_is_named_also_with_several_processes(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 2)
     assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
 
 
 def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--chart", "a.svg")
     assert (code, out) == (2, "")
@@ -279,7 +279,7 @@ def test_the_front_is_what_no_other_beats():
     made = {"dear": (0.9, 0.8), "same": (0.5, 0.5), "best": (0.4, 0.5), "low": (0.3, 0.1), "lower": (0.3, 0.05)}
     points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in made.items()]
     easy = Point(name="easy", cost=0.1, grounding=1.0, refused=True)
-    assert [point.name for point in front([*points, easy])] == ["low", "best", "dear"]
+    assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "dear"]
 
 
 @pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])
@@ -290,6 +290,6 @@ def test_help_explains_each_figure(run, command, figures):
 
 
 def test_each_figure_of_compare_is_measured_and_in_json(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(2)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert {figure.name for figure in COMPARE} <= found.keys()

@@ -1,4 +1,4 @@
-"""`forget`: asks, removes, says what that freed."""
+"""`transom forget`: it asks, removes a conversation, and prints how much smaller the store is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import sys
 from contextlib import closing, contextmanager
 
 import pytest
-from chats import chat, finish, write
+from command_process import finish
+from conversation_files import chat, write_jsonl
 
 
-class Keyboard(io.StringIO):
-    """A terminal at which somebody has typed."""
+class TypedInput(io.StringIO):
+    """A stdin that is a terminal, with an answer."""
 
     def isatty(self):
         return True
@@ -24,16 +25,16 @@ class Keyboard(io.StringIO):
 def url(run, request):
     """A store with the conversations `chat 1` and `chat 10`, of one large message each, the same."""
     chats = [{"id": name, "messages": chat(3, 12_000)} for name in ("chat 1", "chat 10")]
-    assert run("replay", write("chats.jsonl", *chats), "--budget", 90_000, "--store", request.param)[0] == 0
+    assert run("replay", write_jsonl("chats.jsonl", *chats), "--budget", 90_000, "--store", request.param)[0] == 0
     return request.param
 
 
 def ids(run, url):
-    """The conversations that are there, by what is said of one that is not."""
+    """The ids in the store, as the error for an unknown id lists them."""
     return run("log", "zzz", "--store", url)[2].partition(" there is ")[2].strip()
 
 
-def test_it_says_what_was_removed(run, url):
+def test_it_prints_what_was_removed(run, url):
     entries = len(json.loads(run("log", "chat 10", "--store", url, "--json")[1])["entries"])
     code, out, err = run("forget", "chat 10", "--yes", "--store", url)
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -50,25 +51,25 @@ def test_it_says_what_was_removed(run, url):
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), (" YES \n", 0), ("n\n", 1), ("\n", 1), ("", 1)])
 def test_it_asks(run, url, monkeypatch, typed, code):
-    monkeypatch.setattr("sys.stdin", Keyboard(typed))
+    monkeypatch.setattr("sys.stdin", TypedInput(typed))
     found, out, err = run("forget", "10", "--store", url, "--json")
     assert (found, bool(out)) == (code, code == 0)
     assert err.startswith("chat 10: ")
     assert " entries. Forget it for good? [y/N] " in err
-    assert ("all kept" in err) == (code == 1)
+    assert ("nothing was removed" in err) == (code == 1)
     assert ids(run, url) == ("chat 1, chat 10" if code else "chat 1")
 
 
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (("chat 10",), "forgetting 'chat 10' cannot be undone: there is no terminal to ask at, so say --yes"),
+        (("chat 10",), "forgetting 'chat 10' cannot be undone: there is no terminal to ask at, so add --yes"),
         (("10", "--yes"), "--yes takes the whole id: 'chat 10'"),
         (("chat", "--yes"), "'chat' is a part of 2 ids: chat 1, chat 10"),
         (("nobody", "--yes"), "no conversation 'nobody' in "),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(run, url, args, error):
+def test_an_error_of_forget_is_one_line(run, url, args, error):
     code, out, err = run("forget", *args, "--store", url)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"transom: {error}")
@@ -82,7 +83,7 @@ def test_a_closed_stdin_is_no_terminal(run, url, monkeypatch):
 
 
 @contextmanager
-def hindered(url, folder):
+def removal_blocked(url, folder):
     """Something is in the way of removing the last bytes."""
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(folder / "a.db", isolation_level=None)) as reader:
@@ -97,20 +98,20 @@ def hindered(url, folder):
         stuck.write_text("bytes of it")
 
 
-def test_what_a_forget_left_is_removed_at_the_next_try(run, url, folder, monkeypatch):
+def test_forget_again_removes_what_an_interrupted_one_left(run, url, folder, monkeypatch):
     monkeypatch.setattr("transom.stores.sqlite_file.PATIENCE", 0.05)
-    again = ("forget", "chat 1", "--yes", "--store", url)
-    with hindered(url, folder):
+    command = ("forget", "chat 1", "--yes", "--store", url)
+    with removal_blocked(url, folder):
         for _ in range(2):
-            code, out, err = run(*again)
+            code, out, err = run(*command)
             assert (code, out, err.count("\n")) == (2, "", 1)
             assert "the conversation is gone, but bytes of it stay there until it is forgotten once more" in err
-    code, out, err = run(*again)
+    code, out, err = run(*command)
     assert (code, err) == (0, "")
     assert out.startswith("chat 1: not there, leftovers removed")
     assert ids(run, url) == "chat 10", "not that, of whose id it is a part"
-    assert run(*again) == (2, "", "transom: --yes takes the whole id: 'chat 10'\n"), "nothing is left"
-    with hindered(url, folder):
+    assert run(*command) == (2, "", "transom: --yes takes the whole id: 'chat 10'\n"), "nothing is left"
+    with removal_blocked(url, folder):
         assert run("forget", "chat 10", "--yes", "--store", url)[0] == 2
     found = json.loads(run("forget", "chat 10", "--yes", "--store", url, "--json")[1])
     assert found == {"conversation": "chat 10", "entries": None, "freed": found["freed"]}
@@ -120,36 +121,36 @@ def test_what_a_forget_left_is_removed_at_the_next_try(run, url, folder, monkeyp
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 1)])
-def test_what_is_damaged_can_be_forgotten(run, folder, monkeypatch, typed, code):
+def test_a_damaged_conversation_can_be_forgotten(run, folder, monkeypatch, typed, code):
     url = "jsonl:///logs"
-    write("chats.jsonl", {"id": "chat 1", "messages": chat(3)})
+    write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(3)})
     assert run("replay", "chats.jsonl", "--budget", 90_000, "--store", url)[0] == 0
     (path,) = folder.glob("logs/*.jsonl")
     path.write_bytes(bad := path.read_bytes().replace(b'"crc":"', b'"crc":"!', 1))
-    monkeypatch.setattr("sys.stdin", Keyboard(typed))
+    monkeypatch.setattr("sys.stdin", TypedInput(typed))
     found, out, err = run("forget", "chat 1", "--store", url)
     assert (found, path.exists()) == (code, code == 1)
     assert err.startswith("chat 1: damaged. Forget it for good? [y/N] ")
     if code:
-        assert err.endswith("transom: chat 1: damaged, all kept\n")
+        assert err.endswith("transom: chat 1: damaged, nothing was removed\n")
         assert path.read_bytes() == bad
     else:
         assert out.startswith("chat 1: damaged, forgotten; the store is ")
 
 
 @pytest.mark.parametrize("args", [("pin", "chat 1", "3"), ("undo", "chat 1"), ("forget", "chat 1", "--yes")])
-def test_who_waits_for_a_writer_is_told(run, args):
-    write("chats.jsonl", {"id": "chat 1", "messages": chat(1)})
+def test_a_command_that_waits_for_a_writer_prints_a_notice(run, args):
+    write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(1)})
     url = ("--store", "sqlite:///a.db")
     assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
     assert run("pin", "chat 1", "4", *url)[0] == 0
-    code = "import sys; from transom.cli import lock_notice, main; lock_notice.PATIENCE = 0.1; "
+    code = "import sys; from transom.cli import lock_notice, main; lock_notice.DELAY = 0.1; "
     code += f"sys.exit(main({[*args, *url]}))"
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as waits:
-            told = waits.stderr.readline()
+        with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as waiting:
+            notice = waiting.stderr.readline()
             other.execute("ROLLBACK")
-            assert finish(waits)[::2] == (0, "")
-    assert told == "transom: a.db is locked: waiting for another process\n"
+            assert finish(waiting)[::2] == (0, "")
+    assert notice == "transom: a.db is locked: waiting for another process\n"

@@ -1,4 +1,4 @@
-"""`transom replay`: what it counts, what it writes, and that the same input gives the same bytes."""
+"""`transom replay`: its figures, its files, and that the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from chats import chat, finish, lines, process, write
+from command_process import finish, start_command
+from conversation_files import chat, read_jsonl, write_jsonl
 
 from transom import Conversation
 from transom.cli.demo import SESSION
@@ -23,7 +24,7 @@ from transom.tokenizer import o200k
 
 
 def expected(record, budget):
-    """The lines of a replay, made by hand over a memory store."""
+    """The lines of a replay, computed with the library and a memory store."""
     head, facts = split(record["messages"])
     policy: Policy = policy_named("default")
     conversation = Conversation(
@@ -42,10 +43,10 @@ def expected(record, budget):
 
 def test_out_has_a_line_for_each_call(run):
     records = [{"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)}]
-    write("chats.jsonl", *records)
+    write_jsonl("chats.jsonl", *records)
     code, _, err = run("replay", "chats.jsonl", "--budget", 3_000, "--out", "windows.jsonl.gz")
     assert (code, err) == (0, "")
-    found = lines("windows.jsonl.gz")
+    found = read_jsonl("windows.jsonl.gz")
     assert found == [line for record in records for line in expected(record, 3_000)]
     assert [line["at"] for line in found] == [*range(2, 27, 2), 2, 4, 6]
     assert any(line["breaks"] for line in found)
@@ -53,14 +54,14 @@ def test_out_has_a_line_for_each_call(run):
 
 def test_plain_and_packed_input_and_output_are_the_same(run, folder):
     record = {"id": "one", "messages": chat(3)}
-    write("a.jsonl", record)
-    write("b.jsonl.gz", record)
+    write_jsonl("a.jsonl", record)
+    write_jsonl("b.jsonl.gz", record)
     (folder / "one.json").write_text(json.dumps(chat(3), indent=1))
     (folder / "object.json").write_text(json.dumps(record))
     for name in ("a.jsonl", "b.jsonl.gz", "one.json", "object.json"):
         assert run("replay", name, "--budget", 4_000, "--out", f"{name}.out")[0] == 0
         assert run("replay", name, "--budget", 4_000, "--out", f"{name}.out.gz")[0] == 0
-    outputs = [lines(f"{name}.out{end}") for name in ("a.jsonl", "b.jsonl.gz", "one.json", "object.json")
+    outputs = [read_jsonl(f"{name}.out{end}") for name in ("a.jsonl", "b.jsonl.gz", "one.json", "object.json")
                for end in ("", ".gz")]  # fmt: skip
     assert all(output == outputs[0] for output in outputs)
     assert len(outputs[0]) == 4
@@ -69,18 +70,18 @@ def test_plain_and_packed_input_and_output_are_the_same(run, folder):
     assert not list(folder.glob(".*.part"))
 
 
-def test_what_opens_a_conversation_after_its_rules_is_a_call(run):
+def test_an_assistant_message_after_the_system_prompt_is_a_call(run):
     messages = [{"role": "system", "content": "Greet."}, {"role": "assistant", "content": "Hello!"}, *chat(1)[1:]]
-    write("chats.jsonl", {"id": "one", "messages": messages})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": messages})
     _, out, _ = run("replay", "chats.jsonl", "--budget", 4_000, "--out", "w.jsonl", "--json")
     total = json.loads(out)["total"]
     assert (total["calls"], total["skipped"], total["invalid"]) == (3, 0, 0)
-    found = lines("w.jsonl")
+    found = read_jsonl("w.jsonl")
     assert [(line["at"], line["messages"]) for line in found] == [(at, messages[:at]) for at in (1, 3, 5)]
 
 
 def test_json_is_one_object(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": [{"role": "assistant"}]})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": [{"role": "assistant"}]})
     code, out, err = run("replay", "chats.jsonl", "--budget", 3_000, "--json", "--store", "memory:")
     found = json.loads(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -117,12 +118,12 @@ def test_json_is_one_object(run):
 
 def test_a_call_that_cannot_fit_is_refused_with_its_bill(run):
     long = [{"role": "system", "content": "rule " * 400}, *chat(1)[1:]]
-    write("chats.jsonl", {"id": "one", "messages": long})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": long})
     code, out, _ = run("replay", "chats.jsonl", "--budget", 300, "--out", "w.jsonl", "--json")
     total = json.loads(out)["total"]
-    assert code == 1, "nothing came of it"
+    assert code == 1, "every call was refused"
     assert (total["calls"], total["refused"], total["sent"], total["passthrough"]) == (2, 2, 0, 0)
-    found = lines("w.jsonl")
+    found = read_jsonl("w.jsonl")
     assert [sorted(line) for line in found] == [["at", "conversation", "refused"]] * 2
     bill = found[0]["refused"]
     assert bill["limit"] == 300
@@ -136,14 +137,14 @@ def test_a_call_that_cannot_fit_is_refused_with_its_bill(run):
     assert "Tokens and shares" not in out
 
 
-def test_what_refused_calls_need_is_said_and_no_sum_counts_them(run):
+def test_refused_calls_print_what_they_need_and_are_in_no_sum(run):
     long, short = [{"role": "system", "content": "rule " * 400}, *chat(1)[1:]], chat(2)
-    write("chats.jsonl", {"id": "long", "messages": long}, {"id": "short", "messages": short})
-    write("short.jsonl", {"id": "short", "messages": short})
+    write_jsonl("chats.jsonl", {"id": "long", "messages": long}, {"id": "short", "messages": short})
+    write_jsonl("short.jsonl", {"id": "short", "messages": short})
     code, out, _ = run("replay", "chats.jsonl", "--budget", 350, "--out", "w.jsonl", "--json")
     found = json.loads(out)
     alone = json.loads(run("replay", "short.jsonl", "--budget", 350, "--json")[1])["total"]
-    needs = [line["refused"]["need"] for line in lines("w.jsonl") if "refused" in line]
+    needs = [line["refused"]["need"] for line in read_jsonl("w.jsonl") if "refused" in line]
     assert (code, found["total"]["refused"]) == (0, 2)
     assert found["needs"]["need"] == [min(needs), max(needs)]
     counted = ("sent", "tokens", "passthrough", "shared_tokens", "sent_share", "cached_share")
@@ -155,37 +156,37 @@ def test_what_refused_calls_need_is_said_and_no_sum_counts_them(run):
 
 
 def test_windows_on_stdout_and_the_rest_on_stderr(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
     args = ("replay", "chats.jsonl", "--budget", 4_000, "--store", "memory:", "--out")
     assert run(*args, "w.jsonl")[0] == 0
-    wanted = (folder / "w.jsonl").read_text()
+    expected_out = (folder / "w.jsonl").read_text()
     code, out, err = run(*args, "-")
-    assert (code, out) == (0, wanted)
+    assert (code, out) == (0, expected_out)
     assert "tokens without compaction" in err
     code, out, err = run(*args, "-", "--json")
-    assert (code, out) == (0, wanted)
+    assert (code, out) == (0, expected_out)
     assert json.loads(err)["total"]["calls"] == 4
     assert sorted(path.name for path in folder.iterdir()) == ["chats.jsonl", "w.jsonl"]
 
 
-def test_questions_are_asked_where_they_were_asked(run):
-    asked = [{"question": "How many?"}, {"question": "And now?", "asked_at": 2, "answer": "one"}]
-    record = {"id": "one", "messages": chat(2), "questions": asked}
-    write("chats.jsonl", record)
+def test_questions_have_a_window_at_their_place(run):
+    questions = [{"question": "How many?"}, {"question": "And now?", "asked_at": 2, "answer": "one"}]
+    record = {"id": "one", "messages": chat(2), "questions": questions}
+    write_jsonl("chats.jsonl", record)
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "without.jsonl")[0] == 0
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--out", "with.jsonl", "--questions")[0] == 0
-    found = lines("with.jsonl")
+    found = read_jsonl("with.jsonl")
     assert [(line["at"], line.get("question")) for line in found] == [(2, 1), (2, None), (4, None), (6, None), (7, 0)]
-    assert [line for line in found if "question" not in line] == lines("without.jsonl")
+    assert [line for line in found if "question" not in line] == read_jsonl("without.jsonl")
     assert found[0]["messages"] == [*chat(2)[:2], {"role": "user", "content": "And now?"}]
     assert found[-1]["messages"] == [*chat(2), {"role": "user", "content": "How many?"}]
 
 
 def test_an_id_that_comes_twice_is_two_conversations(run):
-    write("chats.jsonl", {"id": "same", "messages": chat(1)}, {"id": "same", "messages": chat(2)})
-    write("more.jsonl", {"id": "same", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "same", "messages": chat(1)}, {"id": "same", "messages": chat(2)})
+    write_jsonl("more.jsonl", {"id": "same", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "more.jsonl", "--budget", 4_000, "--out", "w.jsonl")[0] == 0
-    assert [(line["conversation"], line["at"]) for line in lines("w.jsonl")] == [
+    assert [(line["conversation"], line["at"]) for line in read_jsonl("w.jsonl")] == [
         ("same", at) for at in (2, 4, 2, 4, 6, 2, 4)
     ]
     _, out, _ = run("log", "same (3)", "--json")
@@ -193,16 +194,16 @@ def test_an_id_that_comes_twice_is_two_conversations(run):
 
 
 def test_chart_draws_the_longest_or_the_one_asked_for(run):
-    write("chats.jsonl", {"id": "short", "messages": chat(2)}, {"id": "long", "messages": chat(5)})
+    write_jsonl("chats.jsonl", {"id": "short", "messages": chat(2)}, {"id": "long", "messages": chat(5)})
     assert "Window size in tokens, long\n" in run("replay", "chats.jsonl", "--budget", 4_000)[1]
     assert "Window size in tokens, short\n" in run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "short")[1]
     code, _, err = run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "none")
     assert (code, err) == (2, "transom: --chart: no conversation 'none' in these files\n")
 
 
-def test_several_files_stand_side_by_side_where_there_is_room(run, monkeypatch):
-    write("a.jsonl", {"id": "a", "messages": chat(2)})
-    write("b.jsonl", {"id": "b", "messages": chat(3)})
+def test_several_files_are_one_table_if_it_fits(run, monkeypatch):
+    write_jsonl("a.jsonl", {"id": "a", "messages": chat(2)})
+    write_jsonl("b.jsonl", {"id": "b", "messages": chat(3)})
     narrow = run("replay", "a.jsonl", "b.jsonl", "--budget", 4_000)[1]
     monkeypatch.setenv("COLUMNS", "140")
     wide = run("replay", "a.jsonl", "b.jsonl", "--budget", 4_000)[1]
@@ -219,55 +220,55 @@ def test_several_files_stand_side_by_side_where_there_is_room(run, monkeypatch):
 def test_the_hash_seed_changes_nothing(folder, dialect):
     for seed in ("1", "77"):
         args = ("--budget", 6_000, "--out", f"{seed}.jsonl.gz", "--json", "--store", "memory:", "--dialect", dialect)
-        assert finish(process("replay", SESSION, *args, seed=seed))[0] == 0
+        assert finish(start_command("replay", SESSION, *args, seed=seed))[0] == 0
     assert (folder / "1.jsonl.gz").read_bytes() == (folder / "77.jsonl.gz").read_bytes()
-    assert len(lines("1.jsonl.gz")) > 40
+    assert len(read_jsonl("1.jsonl.gz")) > 40
 
 
 URL = "sqlite:///cut.db?synchronous=normal"
 
 
-def entries(store):
-    """How much of a replay is in its store."""
+def stored_bytes(store):
+    """The size of a store."""
     wal = store.with_name(store.name + "-wal")
     return (store.stat().st_size + wal.stat().st_size) if wal.exists() else 0
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
-def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(folder, dialect):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
+def test_a_killed_replay_continues_and_gives_the_same_bytes(folder, dialect):
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
     args = ("replay", "chats.jsonl", "--budget", 5_000, "--dialect", dialect, "--store")
-    assert finish(process(*args, "memory:", "--out", "whole.jsonl.gz"))[0] == 0
+    assert finish(start_command(*args, "memory:", "--out", "whole.jsonl.gz"))[0] == 0
     store = folder / "cut.db"
     for limit in (200_000, 500_000):  # killed twice, the second time further on
-        started = process(*args, URL, "--out", "cut.jsonl.gz")
+        started = start_command(*args, URL, "--out", "cut.jsonl.gz")
         deadline = time.monotonic() + 30
-        while (not store.exists() or entries(store) < limit) and started.poll() is None:
+        while (not store.exists() or stored_bytes(store) < limit) and started.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
         os.kill(started.pid, signal.SIGKILL)
-        assert finish(started)[0] == -signal.SIGKILL, "it was not done yet"
-    assert not (folder / "cut.jsonl.gz").exists(), "there whole or not at all"
+        assert finish(started)[0] == -signal.SIGKILL, "it was not finished"
+    assert not (folder / "cut.jsonl.gz").exists(), "the file is complete or not there"
     assert (folder / ".cut.jsonl.gz.part").exists()
-    assert finish(process(*args, URL, "--out", "cut.jsonl.gz"))[0] == 0
+    assert finish(start_command(*args, URL, "--out", "cut.jsonl.gz"))[0] == 0
     assert (folder / "cut.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
-    assert not (folder / ".cut.jsonl.gz.part").exists(), "what the killed one left is gone"
-    assert finish(process(*args, URL, "--out", "again.jsonl.gz"))[0] == 0
+    assert not (folder / ".cut.jsonl.gz.part").exists(), "the part of the killed one is removed"
+    assert finish(start_command(*args, URL, "--out", "again.jsonl.gz"))[0] == 0
     assert (folder / "again.jsonl.gz").read_bytes() == (folder / "whole.jsonl.gz").read_bytes()
 
 
-def test_a_store_that_holds_something_else_is_left_alone(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)})
-    write("other.jsonl", {"id": "one", "messages": chat(4)})
+def test_a_store_with_another_conversation_of_the_same_id_is_not_changed(run):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
+    write_jsonl("other.jsonl", {"id": "one", "messages": chat(4)})
     args = ("--store", "sqlite:///a.db", "--out", "w.jsonl")
     assert run("replay", "chats.jsonl", "--budget", 4_000, *args)[0] == 0
-    before = run("log", "one", "--json"), lines("w.jsonl")
+    before = run("log", "one", "--json"), read_jsonl("w.jsonl")
     for other in (("other.jsonl", "--budget", 4_000), ("chats.jsonl", "--budget", 5_000)):
         code, out, err = run("replay", *other, *args)
         assert (code, out) == (2, "")
         assert err.startswith("transom: conversation 'one' is in the store already (")
         assert err.count("\n") == 1
-    assert (run("log", "one", "--json"), lines("w.jsonl")) == before
+    assert (run("log", "one", "--json"), read_jsonl("w.jsonl")) == before
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_a_store_that_holds_something_else_is_left_alone(run):
     ],
 )
 def test_a_replay_in_another_dialect(run, dialect, keys):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
     code, _, err = run("replay", "chats.jsonl", "--budget", 2_000, "--dialect", dialect, "--out", "w.jsonl")
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in Path("w.jsonl").read_text().splitlines()]
@@ -290,7 +291,7 @@ def test_a_replay_in_another_dialect(run, dialect, keys):
 
 
 def test_a_replay_in_one_dialect_is_not_continued_in_another(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
     store = ("--store", "sqlite:///x.db")
     assert run("replay", "chats.jsonl", "--budget", 2_000, "--dialect", "gemini", *store)[0] == 0
     code, _, err = run("replay", "chats.jsonl", "--budget", 2_000, *store)

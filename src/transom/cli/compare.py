@@ -16,14 +16,13 @@ from rich.table import Table
 
 from transom.cli.commands import Compare
 from transom.cli.figures import COMPARE, Figure
-from transom.cli.inputs import check_files, found_lines, name_of, opened_input, readable, tools_for
+from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines, tools_for
 from transom.cli.locate import command
-from transom.cli.lock_notice import Watch
-from transom.cli.picture import Point, draw, pictures
-from transom.cli.progress import Bar
-from transom.cli.replay import timed
+from transom.cli.picture import Point, draw_picture, picture_paths
+from transom.cli.progress import ProgressBar
+from transom.cli.replay import timed_steps
 from transom.cli.report import WRONG, Column, fits, number_text, table
-from transom.cli.terminal import put, put_json, terminal
+from transom.cli.terminal import print_json, print_line, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.prices import Prices
@@ -76,22 +75,22 @@ def run(options: Compare) -> int:
     """Compare, print, draw, and say by the exit code whether every window was right."""
     names = _names(options.policies)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
-    paths = () if options.chart is None else pictures(options.chart)
+    paths = () if options.chart is None else picture_paths(options.chart)
     chosen, files = choose(options)
     if not chosen:
         narrowed = options.min_messages or options.min_tokens or options.max_messages is not None
         raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
-    with Watch("memory:", writing=False) as watch, Bar(watch) as bar:
+    with ProgressBar() as bar:
         results = compare(chosen, names, budget, jobs=options.jobs, bar=bar)
     if options.json:
         settings = {name: getattr(options, name) for name in SETTINGS}
         found = [{"file": name, "formats": formats} for name, formats in files]
-        put_json(
+        print_json(
             {**settings, "files": found, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]}
         )
     else:
-        for line in found_lines(files):
-            put(terminal(), (line, ""))
+        for line in summary_lines(files):
+            print_line(terminal(), line)
         print_table(results)
     if paths:
         _draw(results, paths, _title(options, len(chosen)))
@@ -107,14 +106,15 @@ def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[st
     fitting = 0
     for file in options.files:
         formats = Counter[str]()
-        for recorded, _, _ in readable(opened_input(file, format_name=options.format, questions=True), file):
+        records = read_input(file, format_name=options.format, questions=True)
+        for recorded, _, _ in readable_conversations(records, file):
             record = as_openai_chat(recorded)
             if _fits(options, record):
                 if fitting % options.every == 0:
                     chosen.append(record)
                     formats[record.format] += 1
                 fitting += 1
-        files.append((name_of(file), formats))
+        files.append((file_name(file), formats))
     return chosen, files
 
 
@@ -127,7 +127,12 @@ def _fits(options: Compare, record: Recorded) -> bool:
 
 
 def compare(
-    chosen: Sequence[Recorded], names: Sequence[str], budget: Budget, *, jobs: int | None = None, bar: Bar | None = None
+    chosen: Sequence[Recorded],
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    jobs: int | None = None,
+    bar: ProgressBar | None = None,
 ) -> Results:
     """What each policy makes of these conversations; `jobs` processes are at work, by default one for each core."""
     o200k().count("loaded before the others begin, who have it then, and before anything is timed")
@@ -137,7 +142,7 @@ def compare(
     for number, ((record, name, _), one) in enumerate(zip(work, done, strict=True), start=1):
         results[name] = results[name].plus(one)
         if bar is not None:
-            bar.at(number / len(work), f"{name}, {record.source}")
+            bar.update(number / len(work), f"{name}, {record.source}")
     return results
 
 
@@ -165,7 +170,7 @@ def play(job: Job) -> Compared:
     )
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]
-    steps = timed(conversation, facts, questions, tools=tools_for(record, conversation.dialect.name))
+    steps = timed_steps(conversation, facts, questions, tools=tools_for(record, conversation.dialect.name))
     seen = (
         Seen(step.at, step.window, request, seconds, labels.get(-1 if step.question is None else step.question))
         for step, request, seconds in steps
@@ -202,7 +207,7 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
     ]
     if not points:
         raise InvalidSetting("--chart: nothing to draw: no call that was sent uses a name that stood before it")
-    draw(points, paths, title, f"grounding{' beyond the budget' if far else ''}: names present of names needed")
+    draw_picture(points, paths, title, f"grounding{' beyond the budget' if far else ''}: names present of names needed")
 
 
 def columns_of(results: Results) -> list[Column[Compared]]:

@@ -1,4 +1,4 @@
-"""`transom conversations`: what a store holds, a conversation a line."""
+"""`transom conversations`: list the conversations of a store."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import datetime
 from msgspec import Struct
 
 from transom.cli.commands import Conversations
-from transom.cli.locate import opened, url_of
-from transom.cli.streams import one_line
-from transom.cli.terminal import put, put_json, terminal
+from transom.cli.locate import existing_store, store_url
+from transom.cli.streams import counted, one_line
+from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
 from transom.errors import StoreDamaged
 from transom.stores import Store, StoredLog
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store. `last`: when its last entry was appended, in seconds since the epoch. `size`: bytes
     of its entries. `dialect`: the one its requests were counted for; None if nothing was counted."""
 
@@ -32,47 +32,47 @@ class Listed(Struct, frozen=True, kw_only=True):
 
 def run(options: Conversations) -> int:
     """Print the list."""
-    url = url_of(options.store)
-    with opened(url) as store:
+    url = store_url(options.store)
+    with existing_store(url) as store:
         found = list(conversations_in(store))
     if options.json:
-        put_json({"store": url, "conversations": found})
+        print_json({"store": url, "conversations": found})
         return 0
     console = terminal()
-    many = "1 conversation" if len(found) == 1 else f"{len(found):,} conversations"
-    put(console, (f"{one_line(url)}: {many}", "bold"))
+    print_line(console, (f"{one_line(url)}: {counted(len(found), 'conversation')}", "bold"))
     if found:
-        put(console, (f"{'entries':>9} {'calls':>7} {'size':>9} {'last entry':<16} {'dialect':<10} id", "bold"))
+        print_line(console, (f"{'entries':>9} {'calls':>7} {'size':>9} {'last entry':<16} {'dialect':<10} id", "bold"))
     for one in found:
         last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
         figures = f"{one.entries:>9,} {one.calls:>7,} {_bytes(one.size):>9} {last:<16} {one.dialect or '':<10} "
-        put(console, (figures, "red" if one.damaged else ""), (one_line(one.id), ""))
+        print_line(console, (figures, "red" if one.damaged else ""), one_line(one.id))
     return 0
 
 
-def conversations_in(store: Store) -> Iterator[Listed]:
-    """Every conversation, in the order they were made."""
+def conversations_in(store: Store) -> Iterator[StoredConversation]:
+    """Every conversation, in the order in which they were created."""
     for name in store.names():
         try:
-            yield _listed(store.open(name))
+            yield _described(store.open(name))
         except StoreDamaged as problem:
-            yield Listed(id=name, entries=0, calls=0, last=None, size=0, dialect=None, damaged=str(problem))
+            yield StoredConversation(id=name, entries=0, calls=0, last=None, size=0, dialect=None, damaged=str(problem))
 
 
-def _listed(log: StoredLog) -> Listed:
+def _described(log: StoredLog) -> StoredConversation:
     calls, size, last, dialect = 0, 0, None, None
     for entry in log.read():
         calls += isinstance(entry.body, Sent)
         size += len(encode(entry))
         last = entry.at
         dialect = dialect or _dialect_of(entry.counter)
-    return Listed(id=log.name, entries=len(log), calls=calls, last=last, size=size, dialect=dialect)
+    return StoredConversation(id=log.name, entries=len(log), calls=calls, last=last, size=size, dialect=dialect)
 
 
 def _dialect_of(counter: str) -> str | None:
-    """A counter is named for its tokenizer, and behind it the dialect unless that is OpenAI Chat."""
-    _, apart, dialect = counter.rpartition("/")
-    return (dialect if apart else "openai") if counter else None
+    """The dialect in the name of a counter, which is TOKENIZER or, if the dialect is not `openai`,
+    TOKENIZER/DIALECT."""
+    _, slash, dialect = counter.rpartition("/")
+    return (dialect if slash else "openai") if counter else None
 
 
 def _bytes(size: float) -> str:

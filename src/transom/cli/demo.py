@@ -1,4 +1,7 @@
-"""`transom demo`: a scripted session whose tools really ran on this project's own source (`scripts/record_demo.py`)."""
+"""`transom demo`: replay a session that ships with Transom, recorded by `scripts/record_demo.py`.
+
+The agent is scripted. Its tools really ran, on the source of this project.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,17 @@ from rich.text import Text
 
 from transom.cli.commands import Demo, Replay
 from transom.cli.explain import explained, print_explained
-from transom.cli.locate import command, found_log
+from transom.cli.locate import command, open_log
 from transom.cli.replay import replayed
-from transom.cli.report import Outcome, print_json, print_tables, print_timeline
-from transom.cli.terminal import put, put_whole, terminal
+from transom.cli.report import Outcome, print_json_report, print_tables, print_timeline
+from transom.cli.terminal import print_line, print_wrapped, terminal
 
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
 NAME = "demo"
-EXCERPT = 14
+MAX_ROWS = 14
+"""Rows of the explanation that are printed."""
 
-NEXT = (
+NEXT_COMMANDS = (
     ("explain demo --at -1", "the last call"),
     ("log demo", "the log, an entry a line"),
     ("replay chats.jsonl --budget 32000", "your own: chats, sessions, folders"),
@@ -29,11 +33,11 @@ NEXT = (
 
 
 def run(options: Demo) -> int:
-    """Replay the session, show the table, the sawtooth and one window, and say where to look next."""
+    """Replay the session; print the table, the chart, one window, and the commands to try next."""
     outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy))
-    outcome = replace(outcome, files=(replace(outcome.files[0], file=NAME),))  # the path of the package says nothing
+    outcome = replace(outcome, files=(replace(outcome.files[0], file=NAME),))  # the path in the package means nothing
     if options.json:
-        print_json(outcome)
+        print_json_report(outcome)
         return outcome.code
     console = terminal()
     console.print(
@@ -43,28 +47,29 @@ def run(options: Demo) -> int:
     print_tables(console, outcome)
     print_timeline(console, outcome)
     _print_window(console, outcome)
-    _print_next(console)
+    _print_next_commands(console)
     return outcome.code
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
-    """The fullest window after the first compaction: there most is to be seen."""
+    """Explain the fullest window after the first compaction, because it has the most to explain."""
     sizes = [] if outcome.timeline is None else [size or 0 for size in outcome.timeline.tokens]
-    compactions = [at for at, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
+    compactions = [index for index, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
     if not compactions:
         return
-    call = 1 + max(range(compactions[0], len(sizes)), key=lambda at: sizes[at])
-    with found_log(outcome.store, NAME) as log:
-        found = explained(log, call)
-    put_whole(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
-    print_explained(console, found, most=EXCERPT)
+    call = 1 + max(range(compactions[0], len(sizes)), key=lambda index: sizes[index])
+    with open_log(outcome.store, NAME) as log:
+        explanation = explained(log, call)
+    print_wrapped(console, (f"\nWhy one call saw what it saw ({command()} explain demo --at {call}):\n", "bold"))
+    print_explained(console, explanation, most=MAX_ROWS)
 
 
-def _print_next(console: Console) -> None:
-    """Each command whole, however narrow the terminal is: it is there to be copied."""
-    put(console, ("\nWhere to look next", "bold"))
+def _print_next_commands(console: Console) -> None:
+    """Print each command whole, however narrow the terminal is, so that it can be copied."""
+    print_line(console, ("\nWhere to look next", "bold"))
     name = command()
-    width = max(len(words) for words, _ in NEXT) + len(name) + 5
-    room = max(0, console.width - width)
-    for words, what in NEXT:
-        console.print(Text.assemble((f"  {name} {words}".ljust(width), "cyan"), what[:room]), soft_wrap=True)
+    width = max(len(arguments) for arguments, _ in NEXT_COMMANDS) + len(name) + 5
+    remaining = max(0, console.width - width)
+    for arguments, description in NEXT_COMMANDS:
+        line = Text.assemble((f"  {name} {arguments}".ljust(width), "cyan"), description[:remaining])
+        console.print(line, soft_wrap=True)

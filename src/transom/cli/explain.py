@@ -9,9 +9,9 @@ from msgspec import Struct
 from rich.console import Console
 
 from transom.cli.commands import Explain
-from transom.cli.locate import command, found_log
+from transom.cli.locate import command, current_view, open_log
 from transom.cli.streams import one_line
-from transom.cli.terminal import STYLES, put, put_json, put_whole, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
@@ -21,7 +21,7 @@ from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
 from transom.measure.explain import Explanation, explain
 from transom.measure.missing_names import MissingNames, missing_names
-from transom.stores import StoredLog, open_view
+from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import measure_of
 
@@ -59,10 +59,10 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 def run(options: Explain) -> int:
     """Print why."""
-    with found_log(options.store, options.id) as log:
+    with open_log(options.store, options.id) as log:
         found = explained(log, options.at)
     if options.json:
-        put_json(found)
+        print_json(found)
     else:
         print_explained(terminal(), found, every=options.every)
     return 0
@@ -72,7 +72,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
     """The window of call `at` (from 1, or from the last if negative), or of the log as it is now."""
     calls = sent_requests(log)
     if at is None:
-        call, seq, view = None, -1, open_view(log, measure_of(log, o200k()))
+        call, seq, view = None, -1, current_view(log)
         last = calls[-1].body if calls else None
     else:
         call = call_number(at, len(calls), log.name)
@@ -121,22 +121,22 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
     """Header, bar, totals, and a line for each entry, or for neighbours in one fold; at most `most` of these."""
     _print_header(console, found)
     if found.edit_costs:
-        put_whole(console, (worth(found.edit_costs), ""))
+        print_wrapped(console, edit_costs_text(found.edit_costs))
     _print_bar(console, found.rows)
     _print_totals(console, found)
     wide, named = console.width >= WIDE, set[int]()
     titles = _columns(wide, "entries", "role", "tokens")
-    put(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
+    print_line(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
     runs = [[row] for row in found.rows] if every else _runs(found.rows)
     for run in runs[:most]:
         new = {edit: found.folds[edit] for edit in run[0].edits if edit in found.folds and edit not in named}
         named.update(new)
         _print_run(console, wide, run, sum(new.values()))
         for edit in new:
-            put(console, (f"{'':{9 if wide else 7}} text: {one_line(found.texts[edit])}", "dim"))
-            put(console, (f"{'':{9 if wide else 7}} {_names(found.losses[edit])}", "dim"))
+            print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(found.texts[edit])}", "dim"))
+            print_line(console, (f"{'':{9 if wide else 7}} {_names(found.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
-        put(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
+        print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
 
 def _names(fold: MissingNames) -> str:
@@ -145,7 +145,7 @@ def _names(fold: MissingNames) -> str:
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
 
-def worth(edits: Sequence[EditCost]) -> str:
+def edit_costs_text(edits: Sequence[EditCost]) -> str:
     """What these edits save and break together."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
     many = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
@@ -156,15 +156,17 @@ def worth(edits: Sequence[EditCost]) -> str:
 def _print_header(console: Console, found: Explained) -> None:
     call = "the window as it is now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
     reply = "" if found.reply is None else f", answered by message {found.reply:,}"
-    put_whole(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
+    print_wrapped(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
     limit = f" of {found.limit:,}" if found.limit else ""
-    put_whole(
+    print_wrapped(
         console, (f"{found.tokens:,}{limit} tokens, {found.shared_tokens:,} of them shared with the window before", "")
     )
     if found.limit and found.tokens > found.limit:
-        put_whole(console, (f"over the limit: the next call compacts it first (see `{command()} window`)", "bold"))
+        print_wrapped(console, (f"over the limit: the next call compacts it first (see `{command()} window`)", "bold"))
     if (at := found.breaks) is not None:
-        put_whole(console, (f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})", ""))
+        print_wrapped(
+            console, (f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})", "")
+        )
 
 
 def _print_bar(console: Console, rows: list[Explanation]) -> None:
@@ -178,7 +180,7 @@ def _print_bar(console: Console, rows: list[Explanation]) -> None:
         upto = reached * width // max(1, total)
         cells.extend([(BLOCKS[row.state], STYLES[row.state])] * (upto - len(cells)))
     if cells:
-        put(console, *cells)
+        print_line(console, *cells)
 
 
 def _print_totals(console: Console, found: Explained) -> None:
@@ -190,7 +192,7 @@ def _print_totals(console: Console, found: Explained) -> None:
             count = f"{block} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
     head = f"system prompt {found.head:,}" if found.head else ""
-    put_whole(console, *legend, (head, "dim"))
+    print_wrapped(console, *legend, (head, "dim"))
 
 
 def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
@@ -214,11 +216,11 @@ def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens
     if wide:
         text = one_line(first.text) if first is last else ""
         state = f"{first.state:<9} "
-        put(console, start, (state, STYLES[first.state]), (f"{why}  " if why else "", "italic"), (text, "dim"))
+        print_line(console, start, (state, STYLES[first.state]), (f"{why}  " if why else "", "italic"), (text, "dim"))
         return
-    put(console, start, (first.state, STYLES[first.state]))
+    print_line(console, start, (first.state, STYLES[first.state]))
     if why:
-        put_whole(console, (why, "italic"), indent=8)
+        print_wrapped(console, (why, "italic"), indent=8)
 
 
 def _columns(wide: bool, which: str, role: str, count: str) -> str:

@@ -1,4 +1,4 @@
-"""`transom forget`: a conversation is removed for good."""
+"""`transom forget`: remove a conversation for good."""
 
 from __future__ import annotations
 
@@ -6,47 +6,49 @@ from contextlib import suppress
 from pathlib import Path
 
 from transom.cli.commands import Forget
-from transom.cli.confirm import confirmed
-from transom.cli.locate import named, opened, path_of, url_of
-from transom.cli.lock_notice import Watch
-from transom.cli.streams import one_line, say
-from transom.cli.terminal import put_json, put_whole, terminal
+from transom.cli.confirm import is_confirmed
+from transom.cli.locate import existing_store, find_name, store_path, store_url
+from transom.cli.lock_notice import LockNotice
+from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.stores import Store
 
 
 def run(options: Forget) -> int:
-    """Ask, remove, say what that freed. Exit code 1 if the answer is no.
+    """Ask, remove the conversation, print by how much the store is smaller. Exit code 1 if the answer is no.
 
-    An id that is not there: what a `forget` that never finished left is removed; if there is such, no more is done.
+    If the store has no such id, but an interrupted `forget` left a part of that conversation, only this is removed.
     """
-    url = url_of(options.store)
-    with opened(url) as store:
+    url = store_url(options.store)
+    with existing_store(url) as store:
         size, name, entries = _size(url), options.id, None
         if name not in store.names() and _forget(url, store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
         else:
-            name = named(store.names(), name, url)
+            name = find_name(store.names(), name, url)
             with suppress(StoreDamaged):
                 entries = len(store.open(name))
-            known = "damaged" if entries is None else "1 entry" if entries == 1 else f"{entries:,} entries"
-            what = f"{one_line(name)}: {known}"
+            content = "damaged" if entries is None else counted(entries, "entry", "entries")
+            what = f"{one_line(name)}: {content}"
             if not _is_confirmed(options, name, what):
-                return say(f"{what}, all kept", 1)
+                print_notice(f"{what}, nothing was removed")
+                return 1
             _forget(url, store, name)
             done = f"{what}, forgotten"
         freed = max(0, size - _size(url))
     if options.json:
-        put_json({"conversation": name, "entries": entries, "freed": freed})
+        print_json({"conversation": name, "entries": entries, "freed": freed})
     else:
-        put_whole(terminal(), (f"{done}; the store is {freed:,} bytes smaller" if freed else done, ""))
+        print_wrapped(terminal(), f"{done}; the store is {freed:,} bytes smaller" if freed else done)
     return 0
 
 
 def _forget(url: str, store: Store, name: str) -> bool:
-    """Whether anything was left to remove; now there is nothing."""
-    with Watch(url, writing=True), suppress(Conflict, StoreDamaged):
-        store.open(name).append([], 0)  # only waits for others who write: `forget` itself would look like one
+    """Remove a conversation. Returns whether the store had anything of it."""
+    with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
+        # wait here for another writer: while `forget` runs, its own lock would look like that of another process
+        store.open(name).append([], 0)
     with suppress(UnknownLog):
         store.forget(name)
         return True
@@ -54,14 +56,14 @@ def _forget(url: str, store: Store, name: str) -> bool:
 
 
 def _is_confirmed(options: Forget, name: str, what: str) -> bool:
-    """Whether that is the conversation that is meant. Raises InvalidSetting if nobody can say so."""
+    """Whether the user means this conversation. Raises InvalidSetting if there is nobody to ask."""
     if options.yes and options.id != name:
         raise InvalidSetting(f"--yes takes the whole id: {name!r}")
-    return confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {name!r} cannot be undone")
+    return is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {name!r} cannot be undone")
 
 
 def _size(url: str) -> int:
-    """Bytes of a store's files."""
-    place = Path(path_of(url))
-    files = place.rglob("*") if place.is_dir() else (place, place.with_name(f"{place.name}-wal"))
+    """The bytes of a store's files."""
+    path = Path(store_path(url))
+    files = path.rglob("*") if path.is_dir() else (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,4 +1,4 @@
-"""The files of a command line: paths, folders, and stdin as `-`."""
+"""The files of a command line: paths, folders, and `-` for stdin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from transom.cli.streams import one_line, say
+from transom.cli.streams import counted, one_line, print_notice
 from transom.core.message import Instruction, Raw
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.importers import FORMATS, Reader, Recorded, read
@@ -17,12 +17,12 @@ from transom.wire.dialects import dialect_named
 from transom.wire.tools import tools_in
 
 STDIN = Path("-")
-LISTED = 8
-"""With more files than that, they are counted and not named."""
+MAX_LISTED = 8
+"""If there are more files, only their number is printed."""
 
 
 def check_files(files: Sequence[Path], out: Path | None = None) -> None:
-    """What is wrong with the files is said before anything is made. Raises OSError, InvalidSetting."""
+    """Check the files before anything is created. Raises OSError, InvalidSetting."""
     for file in files:
         if file == STDIN:
             continue
@@ -35,62 +35,60 @@ def check_files(files: Sequence[Path], out: Path | None = None) -> None:
             raise InvalidSetting(f"--out: {out} is one of the input files")
 
 
-def opened_input(file: Path, *, format_name: str | None, questions: bool) -> Reader:
-    """The conversations of a file. What is left out is said on stderr."""
+def read_input(file: Path, *, format_name: str | None, questions: bool) -> Reader:
+    """The conversations of a file, a folder or stdin. What is skipped is reported on stderr."""
     source = sys.stdin.buffer if file == STDIN else file
-    return read(source, format_name, questions=questions, on_skip=_say)
+    return read(source, format_name, questions=questions, on_skip=print_notice)
 
 
-def readable(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
-    """Each conversation with its instructions and facts. One of a folder that cannot be read is left out, which is
-    said on stderr; one of a file raises InvalidMessage."""
+def readable_conversations(
+    records: Iterable[Recorded], file: Path
+) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
+    """Each conversation with its instructions and facts.
+
+    An invalid conversation in a folder is skipped, with a notice on stderr. In a single file it raises InvalidMessage.
+    """
     for record in records:
         try:
             head, facts = record.facts()
         except InvalidMessage as problem:
             if not file.is_dir():
                 raise
-            _say(f"{problem.where}: skipped, {problem.why}")
+            print_notice(f"{problem.where}: skipped, {problem.why}")
             continue
         yield record, head, facts
 
 
 def tools_for(record: Recorded, dialect: str) -> list[Raw]:
     """The tools of a recorded conversation as a request in this dialect has them. A provider's own tools are left out
-    elsewhere."""
+    in other dialects."""
     known = [tool for tool in record.tools if record.dialect == dialect or tools_in(tool)]
     return dialect_named(dialect).render_tools(known)
 
 
-def name_of(file: Path) -> str:
-    """What a file is called in results for programs."""
+def file_name(file: Path) -> str:
+    """The name of a file in JSON output."""
     return "stdin" if file == STDIN else os.fspath(file)
 
 
 def short_name(name: str) -> str:
-    """The same for people: without the folders that it is in."""
+    """The name of a file in other output: without its folders."""
     return one_line(Path(name).name or name)
 
 
-def found_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
-    """What was found, a line a file: "3 conversations from session.jsonl (Claude Code session)"."""
-    if len(files) > LISTED:
+def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
+    """A line for each file: "3 conversations from session.jsonl (Claude Code session)"."""
+    if len(files) > MAX_LISTED:
         total = sum((Counter(formats) for _, formats in files), Counter[str]())
         files = [(f"{len(files):,} files", total)]
     for name, formats in files:
-        yield f"{_counted(sum(formats.values()))} from {short_name(name)}{_titles(formats)}"
+        number = sum(formats.values())
+        yield f"{counted(number, 'conversation')} from {short_name(name)}{_format_titles(formats)}"
 
 
-def _counted(many: int) -> str:
-    return "1 conversation" if many == 1 else f"{many:,} conversations"
-
-
-def _titles(formats: Mapping[str, int]) -> str:
-    """The formats in brackets, with their numbers if there are several."""
-    alone = len(formats) == 1
-    titles = [FORMATS[name].title if alone else f"{FORMATS[name].title}: {many:,}" for name, many in formats.items()]
+def _format_titles(formats: Mapping[str, int]) -> str:
+    """The formats in brackets; with the number of each if there are several."""
+    titles = [FORMATS[name].title for name in formats]
+    if len(formats) > 1:
+        titles = [f"{title}: {number:,}" for title, number in zip(titles, formats.values(), strict=True)]
     return f" ({', '.join(titles)})" if titles else ""
-
-
-def _say(line: str) -> None:
-    say(line, 0)

@@ -1,4 +1,4 @@
-"""Says that a database is locked by another process, while SQLite waits for it without a word."""
+"""A notice on stderr if a database is locked by another process. SQLite itself waits without a message."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Self
 
-from transom.cli.streams import say
+from transom.cli.streams import print_notice
 from transom.stores.urls import parse_location
 
-PATIENCE = 2.0
-"""Seconds without a step before it looks for a lock."""
+DELAY = 2.0
+"""Seconds without a step before it checks for a lock."""
 
 
-class Watch:
-    """While it is entered: says once on stderr if nothing goes on because the store at `url` is locked.
+class LockNotice:
+    """A context in which a thread watches the store at `url`: if there is no step because the store is locked, it
+    prints one notice.
 
-    `writing`: whether a lock against writing alone is in the way. Only SQLite's stores are watched.
+    `writing`: a lock against writing counts too. Only SQLite stores are watched.
     """
 
     def __init__(self, url: str, *, writing: bool) -> None:
         location = parse_location(url)
         self._path = location.path if location.kind == "sqlite" else ""
-        self._try = "BEGIN IMMEDIATE" if writing else "SELECT 1 FROM sqlite_schema"
-        self._last = monotonic()
+        self._probe = "BEGIN IMMEDIATE" if writing else "SELECT 1 FROM sqlite_schema"
+        self._last_step = monotonic()
         self._done = Event()
-        self._thread = Thread(target=self._look, daemon=True)
+        self._thread = Thread(target=self._watch, daemon=True)
 
     def step(self) -> None:
-        """Something has gone on."""
-        self._last = monotonic()
+        """The work goes on."""
+        self._last_step = monotonic()
 
     def __enter__(self) -> Self:
         if self._path:
@@ -44,16 +45,16 @@ class Watch:
         if self._path:
             self._thread.join()
 
-    def _look(self) -> None:
-        while not self._done.wait(PATIENCE / 4):
-            if monotonic() - self._last >= PATIENCE and self._locked():
-                say(f"{self._path} is locked: waiting for another process", 0)
+    def _watch(self) -> None:
+        while not self._done.wait(DELAY / 4):
+            if monotonic() - self._last_step >= DELAY and self._is_locked():
+                print_notice(f"{self._path} is locked: waiting for another process")
                 return
 
-    def _locked(self) -> bool:
+    def _is_locked(self) -> bool:
         try:
             with closing(sqlite3.connect(f"{Path(self._path).absolute().as_uri()}?mode=rw", 0, uri=True)) as db:
-                db.execute(self._try)
+                db.execute(self._probe)
         except sqlite3.Error as problem:
             return getattr(problem, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         return False

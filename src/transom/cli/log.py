@@ -1,25 +1,23 @@
-"""`transom log`: the log of a conversation, an entry a line."""
+"""`transom log`: print a log, one line for each entry."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from transom.cli.commands import Log
-from transom.cli.locate import found_log
+from transom.cli.locate import current_view, open_log
 from transom.cli.streams import one_line
-from transom.cli.terminal import STYLES, put, put_json, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.view import View
 from transom.measure.explain import Explanation, explain
-from transom.stores import StoredLog, open_view
-from transom.tokenizer import o200k
-from transom.wire.dialects import measure_of
+from transom.stores import StoredLog
 
 
-class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An entry as it is shown: `state` is a fact's state now, or whether an edit is live."""
+class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The line of an entry. `state`: for a fact its state in the window of now, for an edit whether it is live."""
 
     seq: int
     kind: str
@@ -33,46 +31,47 @@ class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def run(options: Log) -> int:
     """Print the log."""
-    with found_log(options.store, options.id) as log:
+    with open_log(options.store, options.id) as log:
         lines = lines_of(log)
         if options.json:
-            put_json({"conversation": log.name, "entries": lines})
+            print_json({"conversation": log.name, "entries": lines})
         else:
             _print(log, lines)
     return 0
 
 
-def lines_of(log: StoredLog) -> list[Line]:
-    """Every entry of a log."""
-    view = open_view(log, measure_of(log, o200k()))
-    rows = {row.entry: row for row in explain(view)}
-    return [_line(view, view.counted(entry), rows.get(entry.seq)) for entry in log.read()]
+def lines_of(log: StoredLog) -> list[LogLine]:
+    """The line of every entry of a log."""
+    view = current_view(log)
+    explanations = {row.entry: row for row in explain(view)}
+    return [_line(view, view.counted(entry), explanations.get(entry.seq)) for entry in log.read()]
 
 
-def _line(view: View, entry: Entry, row: Explanation | None) -> Line:
-    body = entry.body
-    if row is None:
-        state = "" if not isinstance(body, (Fold, Trim, Pin)) else "live" if view.is_live(entry.seq) else "not live"
-        return Line(seq=entry.seq, kind=kind_of(body), text=words(body), tokens=sum(entry.tokens), state=state)
-    return Line(
-        seq=entry.seq,
-        kind=row.role,
-        text=row.text,
-        tokens=row.tokens,
-        shown=row.shown_tokens,
-        state=row.state,
-        why=row.why,
-        source=entry.meta.source if entry.meta is not None else None,
-    )
+def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
+    if explanation is not None:
+        return LogLine(
+            seq=entry.seq,
+            kind=explanation.role,
+            text=explanation.text,
+            tokens=explanation.tokens,
+            shown=explanation.shown_tokens,
+            state=explanation.state,
+            why=explanation.why,
+            source=entry.meta.source if entry.meta is not None else None,
+        )
+    body, state = entry.body, ""
+    if isinstance(body, (Fold, Trim, Pin)):
+        state = "live" if view.is_live(entry.seq) else "not live"
+    return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body), tokens=sum(entry.tokens), state=state)
 
 
 def kind_of(body: Body) -> str:
-    """A fact's role, or what an entry is by its type."""
+    """The role of a fact; for other entries the name of their type."""
     return role_of(body) if isinstance(body, Fact) else type(body).__name__.lower()
 
 
-def words(body: Body) -> str:
-    """What an entry that is no fact does, in few words."""
+def text_of(body: Body) -> str:
+    """An entry that is no fact, in a few words."""
     match body:
         case Fold():
             return f"entries {body.first}–{body.last}, {body.why or 'fold'}: {body.text}"
@@ -83,26 +82,25 @@ def words(body: Body) -> str:
         case Undo():
             return f"of entry {body.edit}" + (f", {body.why}" if body.why else "")
         case Sent():
-            return f"{body.tokens:,} tokens in {body.messages:,} messages, {body.shared_tokens:,} as before" + _broke(
-                body
-            )
+            size = f"{body.tokens:,} tokens in {body.messages:,} messages"
+            return f"{size}, {body.shared_tokens:,} shared with the window before{_break_text(body)}"
         case Head():
             return f"{len(body.messages)} instructions, {len(body.tools)} tools"
         case _:
             return ""
 
 
-def _broke(sent: Sent) -> str:
+def _break_text(sent: Sent) -> str:
     return "" if sent.breaks is None else f"; breaks at slot {sent.breaks[0]}: {sent.breaks[2]}"
 
 
-def _print(log: StoredLog, lines: list[Line]) -> None:
+def _print(log: StoredLog, lines: list[LogLine]) -> None:
     console = terminal()
     tokens = sum(line.tokens for line in lines if not line.state or line.state in STYLES)
-    put(console, (f"{one_line(log.name)}: {len(lines):,} entries, {tokens:,} tokens", "bold"))
-    put(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
+    print_line(console, (f"{one_line(log.name)}: {len(lines):,} entries, {tokens:,} tokens", "bold"))
+    print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
         style = "" if line.state in STYLES else "dim"
         start = f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} "
         state = f"{line.state:<10} ", STYLES.get(line.state, "dim")
-        put(console, (start, style), state, (one_line(line.text), style))
+        print_line(console, (start, style), state, (one_line(line.text), style))

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for work that takes over a second in front of a person."""
+"""A progress bar on stderr, for work that takes more than a second on a terminal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from transom.cli.lock_notice import Watch
-
-PATIENCE = 1.0
-"""Seconds before it shows."""
+DELAY = 1.0
+"""Seconds before the bar appears."""
 
 
-class Bar:
-    """Shows how far the work is, from 0 to 1, and what it is at. Each step is one for `watch`, too."""
+class ProgressBar:
+    """A context with a progress bar: the share of the work that is done, and a label for what is being done."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch, self._begun = watch, monotonic()
+    def __init__(self) -> None:
+        self._begin = monotonic()
         self._task: TaskID | None = None
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
 
-    def at(self, share: float, label: str) -> None:
-        """The work has come this far."""
-        self._watch.step()
+    def update(self, share: float, label: str) -> None:
+        """Set the share, from 0 to 1, and the label."""
         if self._task is None:
-            if not self._progress.console.is_terminal or monotonic() - self._begun < PATIENCE:
+            if not self._progress.console.is_terminal or monotonic() - self._begin < DELAY:
                 return
             self._task = self._progress.add_task(label, total=1.0)
             self._progress.start()

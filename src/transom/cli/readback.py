@@ -8,8 +8,8 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
 from transom.cli.commands import Entries, Grep, Read
-from transom.cli.locate import found_log
-from transom.cli.terminal import put_json
+from transom.cli.locate import open_log
+from transom.cli.terminal import print_json
 from transom.readback import GrepResult, grep, list_entries, read
 from transom.readback.content import escaped
 from transom.stores import StoredLog
@@ -20,10 +20,10 @@ UNLIMITED = 1 << 60
 
 def run(options: Read | Grep | Entries) -> int:
     """Print the answer, hidden entries included. Exit code 1 if a pattern is not found."""
-    with found_log(options.store, options.id) as log:
+    with open_log(options.store, options.id) as log:
         result = _result(log, options)
         if options.json:
-            put_json({"conversation": log.name, **to_builtins(result)})
+            print_json({"conversation": log.name, **to_builtins(result)})
         else:
             _print(str(result))
     return 1 if isinstance(result, GrepResult) and not result.matches else 0

@@ -1,4 +1,4 @@
-"""`transom replay`: recorded conversations through the front door again, every window judged and counted."""
+"""`transom replay`: replay recorded conversations, check and count every window."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import IO, Any
 
 from transom.cli import runs
 from transom.cli.commands import Replay
-from transom.cli.inputs import check_files, name_of, opened_input, readable, tools_for
-from transom.cli.locate import remember
-from transom.cli.lock_notice import Watch
-from transom.cli.progress import Bar
-from transom.cli.report import FileStats, Outcome, Timeline, print_json, print_report
-from transom.cli.window_file import STDOUT, line_of, windows_file
+from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, tools_for
+from transom.cli.locate import remember_store
+from transom.cli.lock_notice import LockNotice
+from transom.cli.progress import ProgressBar
+from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
+from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, Question, Step, replay
 from transom.conversation.request import render
@@ -33,93 +33,104 @@ from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 
-PROBLEMS = 5
-"""How many wrong windows are named."""
+MAX_PROBLEMS = 5
+"""How many wrong windows are printed."""
 
 
 def run(options: Replay) -> int:
-    """Replay, print, and say by the exit code whether every window was right."""
+    """Replay and print. Exit code 0 if every window is right."""
     outcome = replayed(options)
-    show = print_json if options.json else print_report
+    show = print_json_report if options.json else print_report
     show(outcome, aside=options.out == STDOUT)
     return outcome.code
 
 
 def replayed(options: Replay) -> Outcome:
-    """The replay itself. Raises TransomError, OSError; what was stored until then stays."""
+    """Replay the files. Raises TransomError, OSError; what was stored before stays."""
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     policy, out = policy_named(options.policy), options.out
     if options.dialect is not None:
         dialect_named(options.dialect)
     check_files(options.files, None if out == STDOUT else out)
-    run = _begin(options) if options.store is None else None
+    run = _begin_run(options) if options.store is None else None
     url = runs.URL if options.store is None else options.store
     try:
-        with Watch(url, writing=True) as watch, closing(open_store(url)) as store:
-            remember(url)
-            with windows_file(out) as windows, Bar(watch) as bar:
-                playing = _Playing(options, store, budget, policy, windows, bar, run=1 if run is None else run.number)
-                files = tuple(playing.file(file, done) for done, file in enumerate(options.files))
-    except KeyboardInterrupt as stop:
-        again = "the same command again goes on" if run is not None else f"go on with --store '{url}'"
-        stop.add_note("nothing was kept" if url == "memory:" else again)
+        with LockNotice(url, writing=True) as lock_notice, closing(open_store(url)) as store:
+            remember_store(url)
+            with windows_file(out) as windows, ProgressBar() as bar:
+                replayer = _Replayer(
+                    options=options,
+                    store=store,
+                    budget=budget,
+                    policy=policy,
+                    windows=windows,
+                    bar=bar,
+                    lock_notice=lock_notice,
+                    run=1 if run is None else run.number,
+                )
+                files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
+    except KeyboardInterrupt as interrupt:
+        again = "the same command continues" if run is not None else f"continue with --store '{url}'"
+        interrupt.add_note("nothing was stored" if url == "memory:" else again)
         raise
     if run is not None:
         runs.finish(run)
     if not any(file.formats for file in files):
         raise InvalidSetting("no conversation in these files")
-    if options.chart is not None and playing.timeline is None:
+    if options.chart is not None and replayer.timeline is None:
         raise InvalidSetting(f"--chart: no conversation {options.chart!r} in these files")
     return Outcome(
         budget=options.budget,
         policy=policy.name,
         store=url,
         files=files,
-        timeline=playing.timeline,
-        needs=playing.needs,
-        problems=tuple(playing.problems),
+        timeline=replayer.timeline,
+        needs=replayer.needs,
+        problems=tuple(replayer.problems),
     )
 
 
-class _Playing:
-    """Goes through files; keeps the timeline to draw, what refused calls need, and the first problems."""
+class _Replayer:
+    """Replays files one after another. Collects the timeline for the chart, what the refused calls need, and the first
+    problems."""
 
     def __init__(
         self,
+        *,
         options: Replay,
         store: Store,
         budget: Budget,
         policy: Policy,
-        out: IO[bytes] | None,
-        bar: Bar,
-        *,
+        windows: IO[bytes] | None,
+        bar: ProgressBar,
+        lock_notice: LockNotice,
         run: int,
     ) -> None:
-        self._options, self._store, self._out, self._bar = options, store, out, bar
-        self._budget, self._policy, self._run = budget, policy, run
+        self._options, self._store, self._budget, self._policy = options, store, budget, policy
+        self._windows, self._bar, self._lock_notice, self._run = windows, bar, lock_notice, run
         self._names: set[str] = set()
         self.timeline: Timeline | None = None
         self.needs: Needs | None = None
         self.problems: list[str] = []
-        o200k().count("loaded before anything is timed")
+        o200k().count("load the tokenizer before anything is timed")
 
-    def file(self, path: Path, done: int) -> FileStats:
-        """Every conversation of a file or a folder; `done` of these came before it."""
+    def replay_file(self, path: Path, done: int) -> FileStats:
+        """Replay every conversation of a file or a folder. `done`: the number of files before it."""
         stats, formats, begin = ReplayStats(), Counter[str](), 0.0
-        reader = opened_input(path, format_name=self._options.format, questions=self._options.questions)
-        for record, head, facts in readable(reader, path):
+        reader = read_input(path, format_name=self._options.format, questions=self._options.questions)
+        for record, head, facts in readable_conversations(reader, path):
             formats[record.format] += 1
-            stats = stats.plus(self._record(record, head, facts, done + begin, done + reader.progress))
+            stats = stats.plus(self._replay(record, head, facts, done + begin, done + reader.progress))
             begin = reader.progress
-        return FileStats(file=name_of(path), stats=stats, formats=dict(formats))
+        return FileStats(file=file_name(path), stats=stats, formats=dict(formats))
 
-    def _record(
+    def _replay(
         self, record: Recorded, head: list[Instruction], facts: list[Placed], begin: float, end: float
     ) -> ReplayStats:
-        """One conversation; it takes the work from `begin` to `end`, counted in files."""
+        """Replay one conversation. For the progress bar it is the work from `begin` to `end`, in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
-            self._store.open(runs.name_in(self._run, self._name(record.id))),
+            self._store.open(runs.stored_name(self._run, self._unique_name(record.id))),
             budget=self._budget,
             policy=self._policy,
             counter=o200k(),
@@ -128,46 +139,49 @@ class _Playing:
         )
         tools = tools_for(record, dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
-        for step, request, seconds in timed(conversation, facts, record.questions, tools=tools):
-            if self._out is not None:
-                self._out.write(line_of(record.id, step, request))
-            reached = begin + (end - begin) * step.at / max(1, len(record.messages))
-            self._bar.at(reached / len(self._options.files), record.source)
-            total = total.plus(self._judged(record, dialect, step, request, newest)).plus(ReplayStats(seconds=seconds))
+        for step, request, seconds in timed_steps(conversation, facts, record.questions, tools=tools):
+            if self._windows is not None:
+                self._windows.write(window_line(record.id, step, request))
+            files_done = begin + (end - begin) * step.at / max(1, len(record.messages))
+            self._bar.update(files_done / len(self._options.files), record.source)
+            self._lock_notice.step()
+            total = total.plus(self._checked(record, dialect, step, request, newest)).plus(ReplayStats(seconds=seconds))
             if step.question is None:
                 tokens.append(None if step.window is None else step.window.tokens)
                 newest = newest if step.window is None else max(newest, newest_fold(step.window))
         conversation.close()
-        self._drawn(Timeline(conversation=record.id, tokens=tuple(tokens)))
+        self._keep_timeline(Timeline(conversation=record.id, tokens=tuple(tokens)))
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(ReplayStats(skipped=turns - total.calls))
 
-    def _name(self, title: str) -> str:
-        """Where the log is kept: ids come twice, in one file or in several."""
-        name, number = title, 1
+    def _unique_name(self, conversation: str) -> str:
+        """A name for the log: several conversations may have the same id."""
+        name, number = conversation, 1
         while name in self._names:
             number += 1
-            name = f"{title} ({number})"
+            name = f"{conversation} ({number})"
         self._names.add(name)
         return name
 
-    def _judged(self, record: Recorded, dialect: Dialect, step: Step, request: Raw, newest: int) -> ReplayStats:
+    def _checked(self, record: Recorded, dialect: Dialect, step: Step, request: Raw, newest: int) -> ReplayStats:
+        """Check the window of a step against the rules of the dialect and the budget, and count it."""
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
                 self.needs = needs if self.needs is None else self.needs.and_of(needs)
             return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
-        broken = dialect.violations(request)
-        over = step.window.tokens > self._options.budget
-        if (broken or over) and len(self.problems) < PROBLEMS:
-            why = f"{broken[0].rule}, {broken[0].why}" if broken else f"{step.window.tokens:,} tokens"
+        violations = dialect.violations(request)
+        is_over = step.window.tokens > self._options.budget
+        if (violations or is_over) and len(self.problems) < MAX_PROBLEMS:
+            why = f"{violations[0].rule}, {violations[0].why}" if violations else f"{step.window.tokens:,} tokens"
             self.problems.append(f"{record.source}, {record.id} at {step.at}: {why}")
-        bad = ReplayStats(invalid=int(bool(broken)), over=int(over))
+        stats = ReplayStats(invalid=int(bool(violations)), over=int(is_over))
         if step.question is not None:
-            return bad.plus(ReplayStats(questions=1))
-        return bad.plus(replay_stats(step.window, newest_before=newest))
+            return stats.plus(ReplayStats(questions=1))
+        return stats.plus(replay_stats(step.window, newest_before=newest))
 
-    def _drawn(self, timeline: Timeline) -> None:
+    def _keep_timeline(self, timeline: Timeline) -> None:
+        """Keep the timeline for the chart: that of --chart, or the longest."""
         if self._options.chart is None:
             if self.timeline is None or len(timeline.tokens) > len(self.timeline.tokens):
                 self.timeline = timeline
@@ -175,24 +189,24 @@ class _Playing:
             self.timeline = timeline
 
 
-def _begin(options: Replay) -> runs.Run:
-    """The run in the store of this folder: what its conversations look like depends on these."""
+def _begin_run(options: Replay) -> runs.Run:
+    """The run in the store of this folder, with the settings that its windows depend on."""
     names = ("budget", "policy", "prices", "dialect", "format", "questions")
     return runs.begin(options.files, {name: getattr(options, name) for name in names})
 
 
-def timed(
+def timed_steps(
     conversation: Conversation, facts: list[Placed], questions: Sequence[Question], *, tools: Sequence[Raw] = ()
 ) -> Iterator[tuple[Step, Raw, float]]:
-    """Each step with what its window puts in a request, and the CPU seconds that building it took this thread.
+    """Each step with the part of the request that its window gives, and the CPU seconds of this thread that it took.
 
-    What follows the last call (its reply is appended) is nobody's call, and is not counted.
+    The time after the last call, when its reply is appended, is not counted.
     """
     steps = replay(conversation, facts, tools=tools or None, questions=questions)
     while True:
-        begun = thread_time()
+        begin = thread_time()
         step = next(steps, None)
         if step is None:
             return
         request: dict[str, Any] = {} if step.window is None else render(step.window, conversation.dialect)
-        yield step, request, thread_time() - begun
+        yield step, request, thread_time() - begin

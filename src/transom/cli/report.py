@@ -16,10 +16,10 @@ from rich.table import Table
 
 from transom.cli.chart import sawtooth
 from transom.cli.figures import REPLAY, Figure
-from transom.cli.inputs import found_lines, short_name
+from transom.cli.inputs import short_name, summary_lines
 from transom.cli.locate import command
 from transom.cli.streams import one_line
-from transom.cli.terminal import put, put_json, put_whole, terminal
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.core.tokens import REQUEST_TOKENS
 from transom.measure.replay_stats import Needs, ReplayStats, Span
 
@@ -88,8 +88,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
     """Tables and chart, on stdout or `aside` on stderr."""
     console = terminal(aside=aside)
-    for line in found_lines([(file.file, file.formats) for file in outcome.files]):
-        put(console, (line, ""))
+    for line in summary_lines([(file.file, file.formats) for file in outcome.files]):
+        print_line(console, line)
     print_tables(console, outcome)
     print_timeline(console, outcome)
     if outcome.store != "memory:":
@@ -107,7 +107,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     console.print(wide if fits(console, wide) and len(rows) > 1 else Group(*(_tall(columns, *row) for row in rows)))
     _print_refused(console, outcome)
     for problem in outcome.problems:
-        put(console, ("wrong: ", "red"), (one_line(problem), ""))
+        print_line(console, ("wrong: ", "red"), one_line(problem))
 
 
 def _print_refused(console: Console, outcome: Outcome) -> None:
@@ -118,10 +118,10 @@ def _print_refused(console: Console, outcome: Outcome) -> None:
     many = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
     head = f" (the system prompt alone is {_span(needs.head)})" if needs.head[0] > REQUEST_TOKENS else ""
     line = f"{'1 call needs' if total.refused == 1 else many} at least {_span(needs.need)} tokens{head}"
-    put_whole(console, ("refused: ", "yellow"), (line, ""))
+    print_wrapped(console, ("refused: ", "yellow"), line)
     if total.sent:
         sent = "1 call that was" if total.sent == 1 else f"{total.sent:,} calls that were"
-        put_whole(console, (f"Tokens and shares cover only the {sent} sent.", ""))
+        print_wrapped(console, f"Tokens and shares cover only the {sent} sent.")
 
 
 def _span(span: Span) -> str:
@@ -133,18 +133,18 @@ def print_timeline(console: Console, outcome: Outcome) -> None:
     timeline = outcome.timeline
     if timeline is None or not timeline.tokens:
         return
-    put(console, ("Window size in tokens, ", "bold"), (one_line(timeline.conversation), "bold"))
+    print_line(console, ("Window size in tokens, ", "bold"), (one_line(timeline.conversation), "bold"))
     for line in sawtooth(timeline.tokens, outcome.budget, width=min(console.width, 100)):
-        put(console, (line, ""))
+        print_line(console, line)
 
 
-def print_json(outcome: Outcome, *, aside: bool = False) -> None:
+def print_json_report(outcome: Outcome, *, aside: bool = False) -> None:
     """Everything as one object; shares from 0 to 1, null where nothing was sent.
 
     Tokens and shares cover the calls that were sent. `needs`: the least and the most tokens that refused calls need,
     and the least and the most of these that the system prompt takes. On stdout, or `aside` on stderr.
     """
-    put_json(
+    print_json(
         {
             "budget": outcome.budget,
             "policy": outcome.policy,

@@ -1,4 +1,4 @@
-"""Run a command line; report every foreseen error in one line."""
+"""Run a command line, and print every expected error as one line."""
 
 from __future__ import annotations
 
@@ -10,32 +10,38 @@ import typer
 
 from transom.cli import commands
 from transom.cli.app import ClickException, command_line
-from transom.cli.streams import drop, say
+from transom.cli.streams import discard_output, print_notice
 from transom.errors import TransomError
 
-MISUSE = 2
+FAILED = 2
+"""The exit code of every expected error."""
 
 COMMANDS = commands
-"""Importing them adds them to the command line."""
+"""Importing this module registers the commands."""
 
 
 def run_command(args: Sequence[str] | None) -> int:
-    """The exit code of this command line; 2 with one line on stderr for every foreseen error."""
+    """Run a command line. Returns the exit code."""
     try:
         job = command_line(args)
         code = job if isinstance(job, int) else job()
         sys.stdout.flush()
     except ClickException as problem:
-        return say(f"{problem.format_message()} (try --help)", MISUSE)
-    except typer.Abort:  # what becomes of Ctrl-C while the command line is read
+        return _failed(f"{problem.format_message()} (try --help)")
+    except typer.Abort:  # typer turns Ctrl-C into this while it parses the command line
         raise KeyboardInterrupt from None
     except TransomError as problem:
-        return say(str(problem), MISUSE)
-    except BrokenPipeError:  # who reads the output has seen enough
-        drop(sys.stdout)
+        return _failed(str(problem))
+    except BrokenPipeError:  # the reader of stdout has closed it: for example `head`
+        discard_output(sys.stdout)
         return 0
     except OSError as problem:
-        drop(sys.stdout)
-        where = f"{os.fsdecode(problem.filename)}: " if problem.filename else ""
-        return say(f"{where}{problem.strerror or problem}", MISUSE)
+        discard_output(sys.stdout)
+        path = f"{os.fsdecode(problem.filename)}: " if problem.filename else ""
+        return _failed(f"{path}{problem.strerror or problem}")
     return code
+
+
+def _failed(message: str) -> int:
+    print_notice(message)
+    return FAILED

@@ -1,8 +1,9 @@
-"""Where replays are kept: one SQLite file a folder, `.transom/replays.db`, and a note of the runs that it holds.
+"""Where replays are stored: in one SQLite file for each folder, `.transom/replays.db`, with a list of its runs beside
+it.
 
-Every run has a number. The conversations of the first are kept under their ids, those of the second as `ID (run 2)`,
-and so on. A run that was interrupted goes on when the same command is given again; one that was finished is done anew,
-and takes the place of the run before it that was asked for with the same words.
+Every run has a number. The conversations of run 1 are stored under their ids, those of run 2 as `ID (run 2)`, and so
+on. If a run was interrupted, the same command continues it. If it was finished, the same command is a new run, which
+replaces the earlier one.
 """
 
 from __future__ import annotations
@@ -24,60 +25,60 @@ from transom.stores.locks import locked
 FOLDER = Path(".transom")
 STORE = FOLDER / "replays.db"
 URL = f"sqlite:///{STORE.as_posix()}?synchronous=normal"
-"""Written without waiting for the disk at each call, since a replay can be repeated."""
+"""It does not wait for the disk at each call, because a replay can be repeated."""
 
-NOTES = FOLDER / "runs.json"
-_RUN = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
+RUNS = FOLDER / "runs.json"
+_STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """A run: its number, what was asked for, and whether it came to its end."""
+    """A run: its number, its settings with the state of its files, and whether it is finished."""
 
     number: int
-    asked: dict[str, Any]
+    settings: dict[str, Any]
     done: bool = False
 
 
 def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
-    """A new run, or the one with these files and settings that was interrupted. Raises OSError."""
+    """A new run, or the interrupted one with the same files and settings. Raises OSError."""
     make_folder()
-    asked = {"version": version("transom"), "files": [_state(file) for file in files], **settings}
-    with _notes() as runs:
+    settings = {"version": version("transom"), "files": [_file_state(file) for file in files], **settings}
+    with _listed_runs() as runs:
         for run in runs:
-            if run.asked == asked and not run.done and Path("-") not in files:
+            if run.settings == settings and not run.done and Path("-") not in files:
                 return run
-        last = max((run.number for run in runs), default=_last_stored())
-        run = Run(number=last + 1, asked=asked)
+        last = max((run.number for run in runs), default=_last_stored_run())
+        run = Run(number=last + 1, settings=settings)
         runs.append(run)
         return run
 
 
 def finish(run: Run) -> None:
-    """The run came to its end: the runs before it that asked for the same are removed. Raises OSError, TransomError."""
-    with _notes() as runs:
-        old = [one.number for one in runs if one.asked == run.asked and one.number != run.number]
+    """Mark a run as finished, and remove earlier runs with the same settings. Raises OSError, TransomError."""
+    with _listed_runs() as runs:
+        old = [one.number for one in runs if one.settings == run.settings and one.number != run.number]
         runs[:] = [one for one in runs if one.number not in {run.number, *old}]
-        runs.append(Run(number=run.number, asked=run.asked, done=True))
+        runs.append(Run(number=run.number, settings=run.settings, done=True))
     if old:
         with closing(SqliteStore(str(STORE), synchronous="normal")) as store:
-            names = [name for name in store.names() if run_of(name)[1] in old]
+            names = [name for name in store.names() if split_name(name)[1] in old]
             if names:
                 store.forget_all(names)
 
 
-def name_in(run: int, title: str) -> str:
-    """What a conversation is called in the store."""
-    return title if run == 1 else f"{title} (run {run})"
+def stored_name(run: int, conversation: str) -> str:
+    """The name under which a conversation of a run is stored."""
+    return conversation if run == 1 else f"{conversation} (run {run})"
 
 
-def run_of(name: str) -> tuple[str, int]:
+def split_name(name: str) -> tuple[str, int]:
     """The id of a stored conversation, and the number of its run."""
-    found = _RUN.fullmatch(name)
-    return (name, 1) if found is None else (found["id"], int(found["number"]))
+    match = _STORED_NAME.fullmatch(name)
+    return (name, 1) if match is None else (match["id"], int(match["number"]))
 
 
 def make_folder() -> None:
-    """The folder for replays, which git ignores. Raises OSError."""
+    """Create the folder for replays, and let git ignore it. Raises OSError."""
     FOLDER.mkdir(exist_ok=True)
     ignore = FOLDER / ".gitignore"
     if not ignore.exists():
@@ -85,9 +86,9 @@ def make_folder() -> None:
 
 
 @contextmanager
-def _notes() -> Generator[list[Run]]:
-    """The runs that are noted, to be changed; nobody else changes them meanwhile. Notes that are damaged are none."""
-    with NOTES.open("a+b") as file, locked(file):
+def _listed_runs() -> Generator[list[Run]]:
+    """The list of runs, to be changed in place; the file is locked meanwhile. A damaged file is an empty list."""
+    with RUNS.open("a+b") as file, locked(file):
         file.seek(0)
         try:
             runs = msgspec.json.decode(file.read(), type=list[Run])
@@ -98,16 +99,16 @@ def _notes() -> Generator[list[Run]]:
         file.write(msgspec.json.encode(runs))
 
 
-def _last_stored() -> int:
-    """The highest number of a run in the store, for a folder whose notes are gone."""
+def _last_stored_run() -> int:
+    """The highest number of a run in the store: needed if the list of runs was lost."""
     if not STORE.exists():
         return 0
     with closing(SqliteStore(str(STORE), synchronous="normal")) as store:
-        return max((run_of(name)[1] for name in store.names()), default=0)
+        return max((split_name(name)[1] for name in store.names()), default=0)
 
 
-def _state(path: Path) -> list[Any]:
-    """What a file is, as far as it takes to see that it has changed."""
+def _file_state(path: Path) -> list[Any]:
+    """The sizes and times of a file or folder, from which a change can be seen."""
     if path == Path("-"):
         return ["-"]
     files = files_in(path) if path.is_dir() else [path]

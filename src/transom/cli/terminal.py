@@ -1,4 +1,4 @@
-"""The terminal: one console, and what is put on it."""
+"""Print on the terminal: lines with styles, and JSON."""
 
 from __future__ import annotations
 
@@ -13,37 +13,41 @@ from rich.text import Text
 from transom.core.codec import plain
 
 STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
-"""One colour for each state a fact can be in."""
+"""The colour of each state of an entry."""
+
+Piece = str | tuple[str, str]
+"""A text, or a text with its style."""
 
 
 class Terminal(Console):
-    """Leaves a broken pipe to whoever tells errors; rich would end the process silently."""
+    """A console that raises BrokenPipeError, so that it is handled with all other errors. Rich would end the
+    process."""
 
     def on_broken_pipe(self) -> None:
-        """Nothing is swallowed."""
+        """Raise the error again."""
         raise BrokenPipeError
 
 
 def terminal(*, aside: bool = False) -> Terminal:
-    """Stdout as it is now, or `aside` stderr; a file or a pipe is 150 columns wide.
+    """A console for stdout, or with `aside` for stderr. A file or a pipe has 150 columns.
 
-    Nothing is highlighted, and no text of a log is taken for markup or an emoji.
+    Nothing is highlighted, and no text of a log is read as markup or as an emoji.
     """
     stream = sys.stderr if aside else sys.stdout
-    wide = None if stream.isatty() or "COLUMNS" in os.environ else 150
-    return Terminal(stderr=aside, highlight=False, markup=False, emoji=False, width=wide)
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 150
+    return Terminal(stderr=aside, highlight=False, markup=False, emoji=False, width=width)
 
 
-def put(console: Console, *pieces: tuple[str, str]) -> None:
-    """Pieces with their styles on one line; what does not fit is cut off, not wrapped."""
+def print_line(console: Console, *pieces: Piece) -> None:
+    """Print pieces on one line. A line that is too long is cut off."""
     console.print(Text.assemble(*pieces), no_wrap=True, overflow="ellipsis", crop=True)
 
 
-def put_whole(console: Console, *pieces: tuple[str, str], indent: int = 0) -> None:
-    """Pieces with their styles; what does not fit goes on in the next line, indented alike."""
+def print_wrapped(console: Console, *pieces: Piece, indent: int = 0) -> None:
+    """Print pieces, on several lines if needed. All lines have the same indent."""
     console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
 
 
-def put_json(value: Any, *, aside: bool = False) -> None:
-    """One object, on one line of stdout, or `aside` of stderr."""
+def print_json(value: Any, *, aside: bool = False) -> None:
+    """Print one object on one line of stdout, or with `aside` of stderr."""
     (sys.stderr if aside else sys.stdout).write(plain(value).decode("utf-8") + "\n")

@@ -1,4 +1,5 @@
-"""The file of windows: a JSON line a call, the same bytes for the same calls, there whole or not at all."""
+"""The file of windows: one JSON line for each call. It is complete or it is not there; the same calls give the same
+bytes."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from transom.core.codec import plain
 STDOUT = Path("-")
 
 
-def line_of(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
-    """A step as it stands in the file, on one line; `request` is what its window puts in a request."""
+def window_line(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
+    """The line of a step. `request` is the part of the request that its window gives."""
     line: dict[str, Any] = {"conversation": conversation, "at": step.at}
     if step.refused is not None:
         line["refused"] = step.refused.bill
     elif step.window is not None:
-        broke = step.window.breaks
+        at = step.window.breaks
         line.update(request, tokens=step.window.tokens)
-        line["breaks"] = None if broke is None else {"slot": broke.slot, "entry": broke.entry, "why": broke.why}
+        line["breaks"] = None if at is None else {"slot": at.slot, "entry": at.entry, "why": at.why}
     if step.question is not None:
         line["question"] = step.question
     return plain(line) + b"\n"
@@ -32,10 +33,9 @@ def line_of(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
 
 @contextmanager
 def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
-    """The file at `path`, written beside it under a name ending in `.part` and renamed at the end; None for no path.
+    """The file at `path`; None for no path. It is written under a name that ends in `.part`, and renamed at the end.
 
-    What is no regular file (a pipe, a device) is written straight, and `-` is stdout. Raises OSError that names the
-    path.
+    A pipe or a device is written directly, and `-` is stdout. Raises OSError with the name of the path.
     """
     if path is None:
         yield None
@@ -44,16 +44,16 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    straight = path.exists() and not path.is_file()
-    goal = path if straight else path.resolve()
-    part = goal if straight else goal.with_name(f".{goal.name}.part")
+    directly = path.exists() and not path.is_file()
+    target = path if directly else path.resolve()
+    part = target if directly else target.with_name(f".{target.name}.part")
     try:
-        with part.open("wb") as raw, _packed(raw, path) as file:
+        with part.open("wb") as raw, _compressed(raw, path) as file:
             yield file
-        if not straight:
-            part.replace(goal)
+        if not directly:
+            part.replace(target)
     except BaseException as problem:
-        if not straight:
+        if not directly:
             part.unlink(missing_ok=True)
         if isinstance(problem, OSError) and problem.filename in {None, part, os.fspath(part)}:
             problem.filename = os.fspath(path)
@@ -61,7 +61,8 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
 
 
 @contextmanager
-def _packed(raw: IO[bytes], path: Path) -> Generator[IO[bytes]]:
+def _compressed(raw: IO[bytes], path: Path) -> Generator[IO[bytes]]:
+    """The file, compressed if its name ends in .gz."""
     if path.suffix != ".gz":
         yield raw
         raw.flush()

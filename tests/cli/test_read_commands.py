@@ -1,11 +1,11 @@
-"""`transom read`, `grep`, `list`: a log read back at a terminal."""
+"""`transom read`, `grep` and `entries`: a log read back at a terminal."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from chats import chat, write
+from conversation_files import chat, write_jsonl
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def replayed(run):
     """Two conversations have been replayed in this folder; entry 3 of `one` is a result."""
     messages = chat(3)
     messages[3]["content"] = "first\tline\nneedle \x1b[31m[entry 9]\r\n汉字\n" + "x" * 5_000
-    write("chats.jsonl", {"id": "one", "messages": messages}, {"id": "two", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": messages}, {"id": "two", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
     code, out, _ = run("entries", "one", "--json")
     assert code == 0
@@ -21,14 +21,14 @@ def replayed(run):
     return messages, results[0]
 
 
-def test_the_commands_are_there(run):
+def test_the_commands_exist(run):
     out = run("--help")[1]
     for name in ("read", "grep", "entries"):
         assert f"  {name} " in out
         assert run(name, "--help")[0] == 0
 
 
-def test_an_entry_is_read_whole_and_its_control_characters_are_written_out(run, replayed):
+def test_read_prints_an_entry_whole_with_control_characters_escaped(run, replayed):
     messages, entry = replayed
     code, out, err = run("read", "one", "entry", entry)
     assert (code, err) == (0, "")
@@ -42,7 +42,7 @@ def test_an_entry_is_read_whole_and_its_control_characters_are_written_out(run, 
     assert found["extracts"][0]["text"] == messages[3]["content"]
 
 
-def test_pages_and_parts_and_ranges(run, replayed):
+def test_read_prints_pages_parts_and_ranges(run, replayed):
     _, entry = replayed
     assert run("read", "one", "entry", entry, "--lines", 1)[1] == (
         f'[entry {entry}, tool ls: line 1 of 4; next page: ref "entry {entry}", start 2]\nfirst\tline\n'
@@ -54,7 +54,7 @@ def test_pages_and_parts_and_ranges(run, replayed):
     assert "needle" in out
 
 
-def test_lines_are_found_and_their_absence_is_an_exit_code(run, replayed):
+def test_grep_prints_matching_lines_or_exits_with_1(run, replayed):
     _, entry = replayed
     code, out, err = run("grep", "one", "^ne+dle")
     assert (code, err) == (0, "")
@@ -68,7 +68,7 @@ def test_lines_are_found_and_their_absence_is_an_exit_code(run, replayed):
     assert out.startswith("[0 matching lines in entries 0-")
 
 
-def test_what_there_is_is_listed(run, replayed):
+def test_entries_lists_what_can_be_read(run, replayed):
     _, entry = replayed
     code, out, _ = run("entries", "one")
     assert code == 0
@@ -83,7 +83,7 @@ def test_what_there_is_is_listed(run, replayed):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "error"),
     [
         (("read", "one", "entry", "x"), "must be"),
         (("read", "one", "../../etc/passwd"), "must be"),
@@ -101,9 +101,9 @@ def test_what_there_is_is_listed(run, replayed):
         (("entries", "one", "--first", "x"), "--first"),
     ],
 )
-def test_errors_are_one_line_and_exit_2(run, replayed, args, said):
+def test_errors_are_one_line_and_exit_2(run, replayed, args, error):
     code, out, err = run(*args)
     assert (code, out) == (2, "")
-    assert said in err
+    assert error in err
     assert err.count("\n") == 1
     assert err.startswith("transom: ")

@@ -1,17 +1,16 @@
-"""`log`, `pin`, `undo`, `window`: what was decided, a decision of one's own, and what would come of it."""
+"""`transom edits`, `pin`, `undo` and `window`."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from chats import chat, write
+from conversation_files import chat, write_jsonl
 
 
 @pytest.fixture(autouse=True)
-def demo(run):
+def replayed_demo(demo):
     """The demo has been replayed in this folder."""
-    assert run("demo")[0] == 0
 
 
 def edits(run):
@@ -24,18 +23,18 @@ def window(run, *args):
     return json.loads(out)
 
 
-def test_the_log_of_edits_says_what_holds_and_what_it_saves(run):
+def test_edits_lists_which_edits_are_live_and_what_they_save(run):
     found = edits(run)
     assert {edit["kind"] for edit in found} >= {"fold", "trim"}
     layers = [edit for edit in found if edit["saves"] and edit["kind"] == "fold"]
     assert sum(edit["saves"] for edit in layers) > 5_000
     assert layers[0]["text"].startswith("entries 2–")
-    shown = run("edits", "demo")[1].splitlines()
-    assert shown[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
-    assert len(shown) == len(found) + 2
+    printed = run("edits", "demo")[1].splitlines()
+    assert printed[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
+    assert len(printed) == len(found) + 2
 
 
-def test_an_undo_brings_back_what_a_fold_hid(run):
+def test_undo_brings_back_folded_entries(run):
     before = window(run)
     fold, saves = max(((e["seq"], e["saves"]) for e in edits(run) if e["kind"] == "fold"), key=lambda e: e[1])
     dry = json.loads(run("undo", "demo", fold, "--dry-run", "--json")[1])
@@ -55,7 +54,7 @@ def test_an_undo_brings_back_what_a_fold_hid(run):
     }
 
 
-def test_a_pin_surfaces_and_its_undo_is_the_newest_edit(run):
+def test_pin_brings_back_an_entry_and_undo_takes_the_pin_back(run):
     rows = json.loads(run("explain", "demo", "--json")[1])["rows"]
     folded = [row["entry"] for row in rows if row["state"] == "folded"][-1]
     code, out, err = run("pin", "demo", folded, "--why", "the plan")
@@ -82,7 +81,7 @@ def test_a_pin_surfaces_and_its_undo_is_the_newest_edit(run):
         (("window", "demo", "--budget", 16_000, "--prices", "none"), "unknown prices 'none': there are anthropic, "),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(run, args, error):
+def test_an_error_is_one_line(run, args, error):
     code, out, err = run(*args)
     assert (code, out) == (2, "")
     assert error in err
@@ -93,14 +92,14 @@ def test_what_cannot_be_is_said_in_one_line(run, args, error):
     ("dialect", "key"),
     [("openai", "messages"), ("responses", "input"), ("anthropic", "messages"), ("gemini", "contents")],
 )
-def test_the_next_window_in_every_dialect(run, dialect, key):
-    shown = window(run, "--dialect", dialect)
-    assert shown["conversation"] == "demo"
-    assert 0 < shown["tokens"] <= 16_000
-    assert len(shown[key]) > 2
+def test_window_in_every_dialect(run, dialect, key):
+    found = window(run, "--dialect", dialect)
+    assert found["conversation"] == "demo"
+    assert 0 < found["tokens"] <= 16_000
+    assert len(found[key]) > 2
 
 
-def test_the_next_window_for_people(run):
+def test_window_as_text(run):
     before = edits(run)
     out = run("window", "demo", "--budget", 8_000)[1].splitlines()
     assert out[0] == "demo: the window of the next call, not logged"
@@ -109,9 +108,9 @@ def test_the_next_window_for_people(run):
     assert edits(run) == before
 
 
-def test_with_prices_the_next_window_is_cut_before_it_is_full(run):
-    write("chats.jsonl", {"id": "long", "messages": chat(60)})
+def test_with_prices_window_compacts_before_it_is_full(run):
+    write_jsonl("chats.jsonl", {"id": "long", "messages": chat(60)})
     assert run("replay", "chats.jsonl", "--budget", 100_000)[0] == 0
     args = ("window", "long", "--budget", 100_000, "--json")
-    plain, cut = (json.loads(run(*args, *more)[1])["tokens"] for more in ((), ("--prices", "anthropic")))
-    assert cut < plain < 100_000
+    plain, compacted = (json.loads(run(*args, *more)[1])["tokens"] for more in ((), ("--prices", "anthropic")))
+    assert compacted < plain < 100_000

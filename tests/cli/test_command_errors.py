@@ -1,4 +1,4 @@
-"""Whatever goes wrong is one line on stderr and an exit code; nothing stored is lost."""
+"""Errors: each is one line on stderr and an exit code, and nothing that was stored is lost."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from chats import chat, finish, lines, process, write
+from command_process import finish, start_command
+from conversation_files import chat, read_jsonl, write_jsonl
 
 from transom.cli import lock_notice
-from transom.cli.lock_notice import Watch
+from transom.cli.lock_notice import LockNotice
 
 URL = "sqlite:///a.db?synchronous=normal"
 GOOD = json.dumps({"id": "good", "messages": chat(1)})
 
 
-def said(result):
-    """The line of an error: exit code 2, nothing on stdout."""
+def error_line(result):
+    """The line of an error. The exit code is 2, and stdout is empty."""
     code, out, err = result
     assert (code, out, err.count("\n")) == (2, "", 1), result
     assert err.startswith("transom: ")
     return err.removeprefix("transom: ").removesuffix("\n")
 
 
-BROKEN = (
+INVALID_LINES = (
     ('{"id": "x", "messages": [', "chats.jsonl line 3: not JSON: Expecting value (column 26)"),
     ("[" * 100_000, "chats.jsonl line 3: not JSON: "),
     ("nonsense", "chats.jsonl line 3: not JSON: Expecting value (column 1)"),
@@ -74,20 +75,25 @@ BROKEN = (
 )
 
 
-@pytest.mark.parametrize(("line", "message"), BROKEN, ids=range(len(BROKEN)))
-def test_a_broken_line_is_named(run, folder, line, message):
+@pytest.mark.parametrize(("line", "message"), INVALID_LINES, ids=range(len(INVALID_LINES)))
+def test_an_error_names_the_invalid_line(run, folder, line, message):
     (folder / "chats.jsonl").write_bytes(f"{GOOD}\n\n{line}\n".encode(errors="surrogateescape"))
-    found = said(run("replay", "chats.jsonl", "--budget", 4_000, "--questions", "--out", "w.jsonl"))
+    found = error_line(run("replay", "chats.jsonl", "--budget", 4_000, "--questions", "--out", "w.jsonl"))
     assert found.startswith(message) if message.endswith(": ") else found == message
-    assert sorted(file.name for file in folder.iterdir()) == [".transom", "chats.jsonl"], "no windows, no half of them"
+    assert sorted(file.name for file in folder.iterdir()) == [".transom", "chats.jsonl"], (
+        "no file of windows, and no part of one"
+    )
     code, out, _ = run("log", "good", "--json")
-    assert code == 0, "what came before the broken line is kept"
+    assert code == 0, "what came before the invalid line is stored"
     assert len(json.loads(out)["entries"]) == 7
 
 
-def test_broken_json_files_name_their_line(run, folder):
+def test_an_error_in_a_json_file_names_the_line(run, folder):
     (folder / "chat.json").write_text('[\n {"role": "user"},\n nonsense\n]')
-    assert said(run("replay", "chat.json", "--budget", 9)) == "chat.json: not JSON: Expecting value (line 3 column 2)"
+    assert (
+        error_line(run("replay", "chat.json", "--budget", 9))
+        == "chat.json: not JSON: Expecting value (line 3 column 2)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,29 +119,31 @@ def test_broken_json_files_name_their_line(run, folder):
         (("chats.jsonl", "--budget", 4_000, "--out", "/dev/full"), "/dev/full: No space left on device"),
     ],
 )
-def test_what_makes_no_sense_is_said(run, folder, args, message):
-    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+def test_invalid_options_raise_one_line(run, folder, args, message):
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
     (folder / "empty").mkdir()
     before = (folder / "chats.jsonl").read_bytes()
-    assert said(run("replay", *args)).startswith(message)
+    assert error_line(run("replay", *args)).startswith(message)
     assert (folder / "chats.jsonl").read_bytes() == before
 
 
-def test_files_without_a_conversation_are_said_to_be_so(run, folder):
+def test_files_without_a_conversation_are_an_error(run, folder):
     (folder / "empty.jsonl").write_text("")
-    assert said(run("replay", "empty.jsonl", "empty.jsonl", "--budget", 4_000)) == "no conversation in these files"
+    assert (
+        error_line(run("replay", "empty.jsonl", "empty.jsonl", "--budget", 4_000)) == "no conversation in these files"
+    )
 
 
-def test_the_windows_never_go_where_the_input_is(run, folder):
-    write("chats.jsonl", {"id": "good", "messages": chat(1)})
-    write("more.jsonl", {"id": "more", "messages": chat(1)})
+def test_windows_are_never_written_to_an_input_file(run, folder):
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
+    write_jsonl("more.jsonl", {"id": "more", "messages": chat(1)})
     (folder / "linked.jsonl").symlink_to("more.jsonl")
     (folder / "twin.jsonl").hardlink_to("more.jsonl")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for out in ("chats.jsonl", "more.jsonl", "./linked.jsonl", "twin.jsonl", folder / "chats.jsonl"):
-        found = said(run("replay", "chats.jsonl", "more.jsonl", "--budget", 4_000, "--out", out))
+        found = error_line(run("replay", "chats.jsonl", "more.jsonl", "--budget", 4_000, "--out", out))
         assert found == f"--out: {Path(out)} is one of the input files"
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before, "nothing was made, nothing changed"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before, "no file was created or changed"
 
 
 @pytest.mark.parametrize(
@@ -149,120 +157,122 @@ def test_the_windows_never_go_where_the_input_is(run, folder):
         (("log",), "Missing argument"),
     ],
 )
-def test_a_command_line_that_cannot_be_read(run, args, word):
-    assert word in said(run(*args))
+def test_an_invalid_command_line_is_one_line(run, args, word):
+    assert word in error_line(run(*args))
 
 
 def test_an_unreadable_gzip(run, folder):
-    whole = write("chats.jsonl.gz", *({"id": f"{n}", "messages": chat(9, size=n)} for n in range(50)))
+    whole = write_jsonl("chats.jsonl.gz", *({"id": f"{n}", "messages": chat(9, size=n)} for n in range(50)))
     data = (folder / whole).read_bytes()
     (folder / "cut.jsonl.gz").write_bytes(data[: len(data) // 2])
-    found = said(run("replay", "cut.jsonl.gz", "--budget", 4_000, "--store", "memory:"))
+    found = error_line(run("replay", "cut.jsonl.gz", "--budget", 4_000, "--store", "memory:"))
     assert found.startswith("cut.jsonl.gz line ")
     assert "cannot be read: Compressed file ended before the end-of-stream marker was reached" in found
     (folder / "false.jsonl.gz").write_text(GOOD)
-    found = said(run("replay", "false.jsonl.gz", "--budget", 4_000))
+    found = error_line(run("replay", "false.jsonl.gz", "--budget", 4_000))
     assert found == "false.jsonl.gz line 1: cannot be read: Not a gzipped file (b'{\"')"
     (folder / "bits.jsonl.gz").write_bytes(data[:40] + bytes(60) + data[100:])
-    assert said(run("replay", "bits.jsonl.gz", "--budget", 4_000)).startswith("bits.jsonl.gz line 1: cannot be read: ")
+    assert error_line(run("replay", "bits.jsonl.gz", "--budget", 4_000)).startswith(
+        "bits.jsonl.gz line 1: cannot be read: "
+    )
 
 
-def test_plain_text_in_a_packed_file_without_the_name(run, folder):
+def test_a_compressed_file_needs_no_gz_in_its_name(run, folder):
     (folder / "chats.jsonl").write_bytes(gzip.compress(GOOD.encode()))
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
 
 
-def test_an_unknown_id_lists_what_is_near(run, folder):
-    assert said(run("log", "x")).startswith("nothing was replayed in this folder yet")
-    write("chats.jsonl", *({"id": name, "messages": chat(1)} for name in ("trip-1", "trip-2", "shopping")))
+def test_an_unknown_id_lists_similar_ids(run, folder):
+    assert error_line(run("log", "x")).startswith("nothing was replayed in this folder yet")
+    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in ("trip-1", "trip-2", "shopping")))
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
     near = "no conversation 'trip-3' in sqlite:///a.db; there is trip-2, trip-1"
     for command in ("log", "explain"):
-        assert said(run(command, "trip-3")) == near
-        assert said(run(command, "trip")) == "'trip' is a part of 2 ids: trip-1, trip-2"
+        assert error_line(run(command, "trip-3")) == near
+        assert error_line(run(command, "trip")) == "'trip' is a part of 2 ids: trip-1, trip-2"
         assert run(command, "shop")[0] == 0
         assert run(command, "shop", "--store", "a.db")[0] == 0
         for store in ("sqlite:///none.db", "none.db", "none/"):
-            assert said(run(command, "trip", "--store", store)) == f"store {store!r}: there is nothing there"
+            assert error_line(run(command, "trip", "--store", store)) == f"store {store!r}: there is nothing there"
             assert not list(folder.glob("none*"))
-    assert said(run("explain", "shop", "--at", 9)) == "there is no call 9: shopping has 2, counted from 1"
-    assert said(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
+    assert error_line(run("explain", "shop", "--at", 9)) == "there is no call 9: shopping has 2, counted from 1"
+    assert error_line(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
 
 
 RED = "\x1b[31m"
 
 
-def test_what_is_foreign_in_an_error_cannot_recolour_the_terminal(run, folder):
+def test_control_characters_in_an_error_are_removed(run, folder):
     url = ("--store", "sqlite:///a.db")
-    write("chats.jsonl", *({"id": f"{RED}lamb {n}\x07", "messages": chat(1)} for n in (1, 2)))
+    write_jsonl("chats.jsonl", *({"id": f"{RED}lamb {n}\x07", "messages": chat(1)} for n in (1, 2)))
     assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
-    assert said(run("read", "amb", "entry 3", *url)) == "'amb' is a part of 2 ids: [31mlamb 1 , [31mlamb 2"
-    assert said(run("read", "zzz", "entry 3", *url)).endswith("there is [31mlamb 1 , [31mlamb 2")
+    assert error_line(run("read", "amb", "entry 3", *url)) == "'amb' is a part of 2 ids: [31mlamb 1 , [31mlamb 2"
+    assert error_line(run("read", "zzz", "entry 3", *url)).endswith("there is [31mlamb 1 , [31mlamb 2")
     (folder / f"{RED}.jsonl").write_text("nonsense")
-    assert said(run("replay", f"{RED}.jsonl", "--budget", 9)).startswith("[31m.jsonl line 1: not JSON: ")
-    assert said(run("replay", f"{RED}none.jsonl", "--budget", 9)) == "[31mnone.jsonl: No such file or directory"
-    assert said(run(f"{RED}replay")).startswith("No such command ")
-    write("chats.jsonl", {"id": "x", "messages": [{"role": RED, "content": "a"}]})
-    for line in (said(run("replay", "chats.jsonl", "--budget", 9)), said(run("replay", RED))):
+    assert error_line(run("replay", f"{RED}.jsonl", "--budget", 9)).startswith("[31m.jsonl line 1: not JSON: ")
+    assert error_line(run("replay", f"{RED}none.jsonl", "--budget", 9)) == "[31mnone.jsonl: No such file or directory"
+    assert error_line(run(f"{RED}replay")).startswith("No such command ")
+    write_jsonl("chats.jsonl", {"id": "x", "messages": [{"role": RED, "content": "a"}]})
+    for line in (error_line(run("replay", "chats.jsonl", "--budget", 9)), error_line(run("replay", RED))):
         assert line.isprintable()
 
 
 def test_a_full_disk_loses_nothing_that_was_stored(folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(30)} for n in range(4)))
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(30)} for n in range(4)))
     args = ("replay", "chats.jsonl", "--budget", 5_000, "--store", URL, "--out", "w.jsonl")
 
-    def small_disk():
+    def limit_file_size():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
-    found = said(finish(process(*args, preexec_fn=small_disk)))
+    found = error_line(finish(start_command(*args, preexec_fn=limit_file_size)))
     assert "a.db: " in found
     assert "what was stored before is intact" in found
     assert not (folder / "w.jsonl").exists()
-    code, out, _ = finish(process("log", "chat 0", "--json"))
+    code, out, _ = finish(start_command("log", "chat 0", "--json"))
     assert code == 0
     assert len(json.loads(out)["entries"]) > 10
-    assert finish(process(*args))[0] == 0
-    assert finish(process(*args[:-4], "--store", "memory:", "--out", "same.jsonl"))[0] == 0
-    assert lines("w.jsonl") == lines("same.jsonl")
+    assert finish(start_command(*args))[0] == 0
+    assert finish(start_command(*args[:-4], "--store", "memory:", "--out", "same.jsonl"))[0] == 0
+    assert read_jsonl("w.jsonl") == read_jsonl("same.jsonl")
 
 
 def test_a_full_disk_behind_stdout(folder):
-    write("chats.jsonl", {"id": "good", "messages": chat(3)})
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(3)})
     for extra in ((), ("--json",)):
         with Path("/dev/full").open("wb") as full:
-            started = process("replay", "chats.jsonl", "--budget", 4_000, *extra, stdout=full)
+            started = start_command("replay", "chats.jsonl", "--budget", 4_000, *extra, stdout=full)
             _, err = started.communicate(timeout=60)
         assert (started.returncode, err) == (2, "transom: No space left on device\n")
 
 
 def test_a_broken_pipe(folder):
-    write("chats.jsonl", {"id": "good", "messages": chat(400, size=1)})
-    assert finish(process("replay", "chats.jsonl", "--budget", 60_000))[0] == 0
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(400, size=1)})
+    assert finish(start_command("replay", "chats.jsonl", "--budget", 60_000))[0] == 0
     for command in (("log", "good"), ("log", "good", "--json"), ("explain", "good", "--all")):
         reader, writer = os.pipe()
         os.close(reader)
-        started = process(*command, stdout=writer)
+        started = start_command(*command, stdout=writer)
         os.close(writer)
         _, err = started.communicate(timeout=60)
-        assert (started.returncode, err) == (0, ""), "who reads it has seen enough"
+        assert (started.returncode, err) == (0, ""), "the reader has closed the pipe"
 
 
 @pytest.mark.parametrize("closed", [1, 2])
 @pytest.mark.parametrize(("args", "code"), [(("replay", "chats.jsonl", "--budget", 4_000), 0), (("bogus",), 2)])
-def test_closed_streams_take_what_is_said(folder, closed, args, code):
-    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+def test_output_to_a_closed_stream_is_dropped(folder, closed, args, code):
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
     for extra in ((), ("--out", "-")) if not code else ((),):
-        found, out, err = finish(process(*args, *extra, preexec_fn=lambda: os.close(closed)))
-        expected = {1: bool(code) or bool(extra), 2: not code}[closed]  # what the other stream still says
+        found, out, err = finish(start_command(*args, *extra, preexec_fn=lambda: os.close(closed)))
+        expected = {1: bool(code) or bool(extra), 2: not code}[closed]  # what the other stream has
         assert (found, bool(err if closed == 1 else out)) == (code, expected)
         assert not (out if closed == 1 else err)
         assert "Traceback" not in out + err
-    assert code or finish(process("log", "good", "--json"))[0] == 0, "nothing was printed into the store"
+    assert code or finish(start_command("log", "good", "--json"))[0] == 0, "nothing was printed into the store"
 
 
 @pytest.mark.parametrize("module", ["transom.cli.run_command", "typer", "transom.cli.replay", "tiktoken"])
-def test_ctrl_c_while_something_is_imported_is_one_line(folder, module):
-    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+def test_ctrl_c_during_an_import_is_one_line(folder, module):
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
     code = f"""
 import sys
 class Stop:
@@ -274,65 +284,65 @@ from transom.cli import main
 sys.exit(main(["replay", "chats.jsonl", "--budget", "4000", "--store", "memory:"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    kept = "; nothing was kept" if module == "tiktoken" else ""
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"transom: interrupted{kept}\n")
+    note = "; nothing was stored" if module == "tiktoken" else ""
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"transom: interrupted{note}\n")
 
 
 LOCKED = "transom: a.db is locked: waiting for another process\n"
 
 
 @pytest.mark.parametrize(("held", "writing"), [("EXCLUSIVE", False), ("IMMEDIATE", True)])
-def test_who_waits_for_a_lock_is_told_once(capsys, monkeypatch, held, writing):
-    monkeypatch.setattr(lock_notice, "PATIENCE", 0.05)
+def test_a_locked_store_prints_one_notice(capsys, monkeypatch, held, writing):
+    monkeypatch.setattr(lock_notice, "DELAY", 0.05)
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("CREATE TABLE t (x)")
-        with Watch("sqlite:///a.db", writing=writing):
+        with LockNotice("sqlite:///a.db", writing=writing):
             time.sleep(0.15)
         assert capsys.readouterr().err == "", "nothing is locked"
         other.execute(f"BEGIN {held}")
-        with Watch("sqlite:///a.db?synchronous=normal", writing=writing):
+        with LockNotice("sqlite:///a.db?synchronous=normal", writing=writing):
             time.sleep(0.3)
         assert capsys.readouterr().err == LOCKED
-        monkeypatch.setattr(lock_notice, "PATIENCE", 0.4)
-        with Watch("sqlite:///a.db", writing=writing) as watch:
+        monkeypatch.setattr(lock_notice, "DELAY", 0.4)
+        with LockNotice("sqlite:///a.db", writing=writing) as notice:
             for _ in range(120):
                 time.sleep(0.005)
-                watch.step()
-        assert capsys.readouterr().err == "", "it goes on"
+                notice.step()
+        assert capsys.readouterr().err == "", "there was a step again and again"
 
 
-def test_a_locked_store_is_waited_for(run, folder):
-    write("chats.jsonl", {"id": "good", "messages": chat(1)})
+def test_a_command_waits_for_a_locked_store(run, folder):
+    write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
-    shown = run("log", "good", "--json")
+    printed = run("log", "good", "--json")
     code = (
-        "import sys; from transom.cli import lock_notice, main; lock_notice.PATIENCE = 0.1; "
+        "import sys; from transom.cli import lock_notice, main; lock_notice.DELAY = 0.1; "
         "sys.exit(main(['log', 'good', '--json']))"
     )
     with closing(sqlite3.connect("a.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
-        waits = subprocess.Popen(
+        waiting = subprocess.Popen(
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert waits.stderr is not None
-        assert waits.stderr.readline() == LOCKED
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == LOCKED
         other.execute("ROLLBACK")
-    assert finish(waits) == shown
+    assert finish(waiting) == printed
 
 
 def test_ctrl_c_is_one_line(folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(400)))
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(400)))
     url = "sqlite:///a.db"
-    started = process("replay", "chats.jsonl", "--budget", 5_000, "--store", url, "--out", "w.jsonl")
+    started = start_command("replay", "chats.jsonl", "--budget", 5_000, "--store", url, "--out", "w.jsonl")
     store, deadline = folder / "a.db-wal", time.monotonic() + 30
     while not store.exists() or store.stat().st_size < 100_000:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     started.send_signal(signal.SIGINT)
-    assert finish(started) == (130, "", f"transom: interrupted; go on with --store '{url}'\n")
+    assert finish(started) == (130, "", f"transom: interrupted; continue with --store '{url}'\n")
     assert not list(folder.glob("*w.jsonl*"))
-    assert finish(process("log", "chat 0", "--json"))[0] == 0
+    assert finish(start_command("log", "chat 0", "--json"))[0] == 0
 
 
 def test_the_module_is_the_command_line_too(tmp_path):

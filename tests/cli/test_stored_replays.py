@@ -1,4 +1,4 @@
-"""Replays without --store: one file for the folder, runs that do not clash, and a way to remove them."""
+"""Replays without --store: one store for each folder, several runs in it; `clean` and `conversations`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import time
 from contextlib import closing
 
 import pytest
-from chats import chat, finish, process, write
+from command_process import finish, start_command
+from conversation_files import chat, write_jsonl
 
 REPLAY = ("replay", "chats.jsonl", "--budget")
 
@@ -24,9 +25,9 @@ def limit_of(run, part):
     return json.loads(run("explain", part, "--at", 1, "--json")[1])["limit"]
 
 
-def test_runs_with_other_settings_stand_side_by_side_and_the_newest_is_found(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(2)})
-    write("other.jsonl", {"id": "other", "messages": chat(1)})
+def test_runs_with_different_settings_are_kept_and_the_newest_is_found(run, folder):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(2)})
+    write_jsonl("other.jsonl", {"id": "other", "messages": chat(1)})
     assert run(*REPLAY, 4_000)[0] == 0
     assert run(*REPLAY, 3_000)[0] == 0
     assert run("replay", "other.jsonl", "--budget", 2_000)[0] == 0
@@ -45,24 +46,24 @@ def test_runs_with_other_settings_stand_side_by_side_and_the_newest_is_found(run
         assert (code, err.count("\n"), near in err) == (2, 1, True), err
 
 
-def test_the_same_run_again_takes_the_place_of_the_one_before(run, folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(3)} for n in range(3)))
+def test_the_same_run_again_replaces_the_one_before(run, folder):
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(3)} for n in range(3)))
     for _ in range(3):
         assert run(*REPLAY, 4_000)[0] == 0
     assert [*stored(run)] == ["chat 0 (run 3)", "chat 1 (run 3)", "chat 2 (run 3)"]
     assert json.loads(run("log", "chat 1", "--json")[1])["conversation"] == "chat 1 (run 3)"
-    write("chats.jsonl", {"id": "chat 1", "messages": chat(2)})
+    write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(2)})
     assert run(*REPLAY, 4_000)[0] == 0
     assert [*stored(run)][3:] == ["chat 1 (run 4)"], "the file has changed: that is another run"
     (folder / ".transom" / "runs.json").write_text("damaged")
     assert run(*REPLAY, 4_000)[0] == 0
-    assert [*stored(run)][4:] == ["chat 1 (run 5)"], "numbers go on behind those in the store"
+    assert [*stored(run)][4:] == ["chat 1 (run 5)"], "its number is higher than those in the store"
 
 
-def test_a_run_that_was_killed_goes_on(run, folder):
-    write("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
+def test_a_killed_run_is_continued(run, folder):
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(40, size=100)} for n in range(10)))
     store = folder / ".transom" / "replays.db"
-    started = process(*REPLAY, 5_000)
+    started = start_command(*REPLAY, 5_000)
     deadline = time.monotonic() + 30
     while entries(store) < 300 and started.poll() is None:
         assert time.monotonic() < deadline
@@ -75,7 +76,7 @@ def test_a_run_that_was_killed_goes_on(run, folder):
     assert [*stored(run)] == [f"chat {n}" for n in range(10)]
     assert json.loads(run("log", "chat 0", "--json")[1]) == first
     assert run(*REPLAY, 5_000)[0] == 0
-    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)], "that one was done"
+    assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)], "the first run was finished"
 
 
 def entries(store):
@@ -88,17 +89,17 @@ def entries(store):
 
 
 def test_git_ignores_the_folder(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000, "--store", "sqlite:///mine.db")[0] == 0
     assert (folder / ".transom" / ".gitignore").read_text() == "*\n"
     (folder / ".transom" / ".gitignore").write_text("mine\n")
     assert run(*REPLAY, 4_000)[0] == 0
-    assert (folder / ".transom" / ".gitignore").read_text() == "mine\n", "what somebody wrote there stays"
+    assert (folder / ".transom" / ".gitignore").read_text() == "mine\n", "a file of the user is not changed"
 
 
 def test_clean_removes_replays_and_nothing_else(run, folder):
     assert run("clean", "--yes") == (0, "no replays in this folder\n", "")
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000)[0] == 0
     box = folder / ".transom"
     (box / "replay-12.db").write_bytes(b"of an early version")
@@ -106,7 +107,7 @@ def test_clean_removes_replays_and_nothing_else(run, folder):
     code, out, err = run("clean")
     assert (code, out) == (2, "")
     assert err == (
-        "transom: removing the replays in .transom cannot be undone: there is no terminal to ask at, so say --yes\n"
+        "transom: removing the replays in .transom cannot be undone: there is no terminal to ask at, so add --yes\n"
     )
     size = sum((box / name).stat().st_size for name in ("replays.db", "replay-12.db", "runs.json", "last"))
     code, out, _ = run("clean", "--yes", "--json")
@@ -121,10 +122,10 @@ def test_clean_removes_replays_and_nothing_else(run, folder):
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "kept"), [("y\n", 0, False), ("yes\n", 0, False), ("\n", 1, True), ("no\n", 1, True)]
+    ("answer", "code", "exists"), [("y\n", 0, False), ("yes\n", 0, False), ("\n", 1, True), ("no\n", 1, True)]
 )
-def test_clean_asks_first(run, folder, monkeypatch, answer, code, kept):
-    write("chats.jsonl", {"id": "one", "messages": chat(1)})
+def test_clean_asks_first(run, folder, monkeypatch, answer, code, exists):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000)[0] == 0
 
     class Terminal:
@@ -136,13 +137,13 @@ def test_clean_asks_first(run, folder, monkeypatch, answer, code, kept):
 
     monkeypatch.setattr("sys.stdin", Terminal())
     found, _, err = run("clean")
-    assert (found, (folder / ".transom" / "replays.db").exists()) == (code, kept)
+    assert (found, (folder / ".transom" / "replays.db").exists()) == (code, exists)
     assert "bytes of replays. Remove them? [y/N] " in err
 
 
 def test_conversations_of_a_store(run, folder):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "none", "messages": []})
-    write("more.jsonl", {"id": "claude", "messages": [{"role": "user", "content": "Hi."}] * 2})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "none", "messages": []})
+    write_jsonl("more.jsonl", {"id": "claude", "messages": [{"role": "user", "content": "Hi."}] * 2})
     store = ("--store", "jsonl:///logs")
     before = time.time()
     assert run(*REPLAY, 4_000, *store)[0] == 0
@@ -173,15 +174,15 @@ def test_conversations_of_a_store(run, folder):
     ]
 
 
-def test_an_entry_by_its_number_or_in_the_words_of_markers(run):
-    write("chats.jsonl", {"id": "one", "messages": chat(3)})
+def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
     assert run(*REPLAY, 4_000)[0] == 0
     for command in ("read", "pin"):
         extra = ("--dry-run",) if command == "pin" else ()
-        wanted = run(command, "one", "entry", "3", *extra)
-        assert wanted[0] == 0
-        for words in (("3",), ("entry 3",), ("[entry 3]",)):
-            assert run(command, "one", *words, *extra) == wanted
+        expected = run(command, "one", "entry", "3", *extra)
+        assert expected[0] == 0
+        for arguments in (("3",), ("entry 3",), ("[entry 3]",)):
+            assert run(command, "one", *arguments, *extra) == expected
     assert run("grep", "one", "file", "--in", "3") == run("grep", "one", "file", "--in", "entry 3")
     listed = run("entries", "one", "--first", "3", "--last", "5")
     assert listed[0] == 0

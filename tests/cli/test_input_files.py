@@ -1,4 +1,4 @@
-"""What people have goes in: every format, folders, stdin; windows are for the API that it came from."""
+"""Input files: every format, folders, stdin. Windows are for the API that a conversation was recorded with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from chats import chat, lines, write
+from conversation_files import chat, read_jsonl, write_jsonl
 
 HI = {"role": "user", "content": "Count the files."}
 TEXT = [{"type": "text", "text": "Two."}]
@@ -48,16 +48,16 @@ def mixed(folder):
     """A folder with a file in each format."""
     box = folder / "box"
     box.mkdir()
-    write(box / "claude.jsonl", *CLAUDE)
-    write(box / "codex.jsonl.gz", *CODEX)
+    write_jsonl(box / "claude.jsonl", *CLAUDE)
+    write_jsonl(box / "codex.jsonl.gz", *CODEX)
     (box / "langchain.json").write_text(json.dumps(LANGCHAIN))
     (box / "gemini.json").write_text(json.dumps({"contents": CONTENTS}))
-    write(box / "own.jsonl", {"id": "own", "messages": chat(1)})
+    write_jsonl(box / "own.jsonl", {"id": "own", "messages": chat(1)})
     (box / "settings.json").write_text('{"theme": "dark"}')
     return box
 
 
-def test_a_folder_of_every_format_each_in_its_own_dialect(run, mixed):
+def test_a_folder_with_every_format(run, mixed):
     code, out, err = run("replay", mixed, "--budget", 4_000, "--out", "w.jsonl")
     formats = "Claude Code session: 1, Codex session: 1, Gemini: 1, LangChain messages: 1, OpenAI Chat: 1"
     text = " ".join(out.split())
@@ -67,7 +67,7 @@ def test_a_folder_of_every_format_each_in_its_own_dialect(run, mixed):
     assert [(file["file"], file["invalid"], file["refused"]) for file in found] == [(str(mixed), 0, 0)]
     assert found[0]["formats"] == {"claude_code": 1, "codex": 1, "gemini": 1, "langchain": 1, "openai": 1}
     assert len(formats.split(", ")) == len(found[0]["formats"])
-    windows = {(line["conversation"], line["at"]): line for line in lines("w.jsonl")}
+    windows = {(line["conversation"], line["at"]): line for line in read_jsonl("w.jsonl")}
     assert windows["claude", 3]["messages"] == BLOCKS[:3]
     assert windows["codex", 3]["input"] == ITEMS[:3]
     assert windows["codex", 3]["instructions"] == "You are Codex."
@@ -76,7 +76,7 @@ def test_a_folder_of_every_format_each_in_its_own_dialect(run, mixed):
     assert windows["own", 4]["messages"] == chat(1)[:4]
 
 
-def test_passthrough_sends_what_it_says_it_would(run, mixed):
+def test_passthrough_sends_as_many_tokens_as_it_predicts(run, mixed):
     for dialect in ((), ("--dialect", "gemini"), ("--dialect", "responses")):
         out = run("replay", mixed, "--budget", 4_000, "--policy", "passthrough", "--json", *dialect)[1]
         total = json.loads(out)["total"]
@@ -87,16 +87,16 @@ def test_passthrough_sends_what_it_says_it_would(run, mixed):
     ("dialect", "key"),
     [("openai", "messages"), ("responses", "input"), ("anthropic", "messages"), ("gemini", "contents")],
 )
-def test_another_dialect_is_translated_into(run, mixed, dialect, key):
+def test_conversations_are_translated_into_another_dialect(run, mixed, dialect, key):
     args = ("--budget", 4_000, "--dialect", dialect, "--out", "w.jsonl", "--json")
     code, out, _ = run("replay", mixed, *args)
     assert (code, json.loads(out)["total"]["invalid"]) == (0, 0)
-    found = lines("w.jsonl")
+    found = read_jsonl("w.jsonl")
     assert len(found) == 8
     assert all(key in line for line in found)
 
 
-def test_compare_reads_them_too(run, mixed):
+def test_compare_reads_the_same_files(run, mixed):
     code, out, _ = run("compare", mixed, "--budget", 4_000, "--policies", "passthrough", "--json")
     found = json.loads(out)
     formats = {"claude_code": 1, "codex": 1, "gemini": 1, "langchain": 1, "openai": 1}
@@ -106,7 +106,7 @@ def test_compare_reads_them_too(run, mixed):
     assert (code, out.splitlines()[0]) == (0, "1 conversation from claude.jsonl (Claude Code session)")
 
 
-def test_tools_and_system_of_a_body_count(run, folder):
+def test_tools_and_system_prompt_of_a_body_are_counted(run, folder):
     tool = {"name": "ls", "description": "Lists a folder. " * 100, "input_schema": {"type": "object"}}
     bodies = {
         "bare": {"model": "claude-x", "messages": BLOCKS},
@@ -135,26 +135,26 @@ def test_stdin(run, monkeypatch, pack):
 
 def test_many_files_are_counted_and_not_named(run):
     for number in range(9):
-        write(f"{number}.jsonl", {"id": str(number), "messages": chat(1)})
+        write_jsonl(f"{number}.jsonl", {"id": str(number), "messages": chat(1)})
     out = run("replay", *(f"{number}.jsonl" for number in range(9)), "--budget", 4_000)[1]
     assert out.splitlines()[0] == "9 conversations from 9 files (OpenAI Chat)"
 
 
-def test_a_live_session_is_replayed_as_far_as_it_is_written(run, folder):
+def test_a_session_that_is_still_written_is_replayed_to_its_last_whole_line(run, folder):
     (folder / "live.jsonl").write_text("".join(json.dumps(line) + "\n" for line in CLAUDE) + '{"type": "us')
     code, _, err = run("replay", "live.jsonl", "--budget", 4_000)
-    said = "live.jsonl line 5: skipped, not JSON: Unterminated string starting at (column 10)"
-    assert (code, err) == (0, f"transom: {said}\n")
+    notice = "live.jsonl line 5: skipped, not JSON: Unterminated string starting at (column 10)"
+    assert (code, err) == (0, f"transom: {notice}\n")
 
 
-def test_json_over_several_lines_whatever_its_file_is_called(run, folder):
+def test_indented_json_in_a_jsonl_file(run, folder):
     text = json.dumps({"id": "one", "messages": chat(1)}, indent=2).encode()
     (folder / "chat.jsonl").write_bytes(text)
     (folder / "packed.jsonl").write_bytes(gzip.compress(text))
     assert run("replay", "chat.jsonl", "packed.jsonl", "--budget", 4_000)[0] == 0
 
 
-def test_what_is_no_conversation_is_one_line(run, folder):
+def test_a_file_without_a_conversation_is_an_error_of_one_line(run, folder):
     (folder / "settings.json").write_text('{"theme": "dark"}')
     code, out, err = run("replay", "settings.json", "--budget", 4_000)
     assert (code, out) == (2, "")
@@ -163,8 +163,8 @@ def test_what_is_no_conversation_is_one_line(run, folder):
     assert err.count("\n") == 1
 
 
-def test_one_bad_conversation_does_not_stop_a_folder(run, mixed):
-    write(mixed / "bad.jsonl", {"id": "bad", "messages": [{"role": "user", "content": 5}]})
+def test_an_invalid_conversation_in_a_folder_is_skipped(run, mixed):
+    write_jsonl(mixed / "bad.jsonl", {"id": "bad", "messages": [{"role": "user", "content": 5}]})
     for command in ("replay", "compare"):
         code, out, err = run(command, mixed, "--budget", 4_000)
         assert (code, out.startswith("5 conversations from box")) == (0, True)
@@ -174,6 +174,6 @@ def test_one_bad_conversation_does_not_stop_a_folder(run, mixed):
     assert (code, out) == (2, "")
 
 
-def test_windows_do_not_go_into_a_folder_that_is_read(run, mixed):
+def test_windows_are_not_written_into_an_input_folder(run, mixed):
     code, _, err = run("replay", mixed, "--budget", 4_000, "--out", mixed / "w.jsonl")
     assert (code, err) == (2, f"transom: --out: {mixed}/w.jsonl is in one of the input folders\n")

@@ -1,0 +1,78 @@
+"""`transom explain`: what it prints about a window."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+
+
+def test_explain_names_the_call_and_groups_folded_entries(run, demo):
+    code, out, _ = run("explain", "demo", "--at", -1)
+    first, second, third, *_ = out.splitlines()
+    assert code == 0
+    assert re.fullmatch(r"demo: call (\d+) of \1, answered by message \d+", first)
+    assert re.fullmatch(r"[\d,]+ of 16,000 tokens, [\d,]+ of them shared with the window before", second)
+    assert set(third) <= set("█▓░·") or third.startswith("the cached prefix breaks")
+    assert "folded" in out
+    assert sum(" folded " in line for line in out.splitlines()) < 8
+    every = run("explain", "demo", "--at", -1, "--all")[1]
+    found = json.loads(run("explain", "demo", "--at", -1, "--json")[1])
+    assert sum(" folded " in line for line in every.splitlines()) > 20
+    assert len(every.splitlines()) > len(found["rows"])
+
+
+def test_the_tokens_of_explain_add_up(run, demo):
+    calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
+    for at in (1, 18, calls // 2, calls):
+        found = json.loads(run("explain", "demo", "--at", at, "--json")[1])
+        shown = sum(row["shown_tokens"] for row in found["rows"]) + sum(found["folds"].values())
+        assert 3 + found["head"] + shown == found["tokens"] <= found["limit"] == 16_000
+        assert (found["call"], found["calls"]) == (at, calls)
+
+
+def test_explain_prints_what_the_edits_of_a_call_save_and_break(run, demo):
+    calls = json.loads(run("explain", "demo", "--json")[1])["calls"]
+    found = [json.loads(run("explain", "demo", "--at", at, "--json")[1]) for at in range(1, calls + 1)]
+    broke = [(before, one) for before, one in itertools.pairwise(found) if one["breaks"]]
+    assert broke
+    for before, one in broke:
+        assert sum(edit["broken_tokens"] for edit in one["edit_costs"]) == before["tokens"] - one["shared_tokens"]
+        assert all(edit["entry"] > 0 for edit in one["edit_costs"])
+    assert all(edit["broken_tokens"] == 0 for one in found if not one["breaks"] for edit in one["edit_costs"])
+    line = run("explain", "demo", "--at", broke[0][1]["call"])[1].splitlines()[3]
+    assert re.fullmatch(r"\d+ new edits save [\d,]+ tokens a request, and make [\d,]+ cached tokens invalid", line)
+
+
+def test_explain_prints_the_text_of_each_fold(run, demo):
+    found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
+    entries = {entry["seq"]: entry for entry in json.loads(run("log", "demo", "--json")[1])["entries"]}
+    assert found["texts"].keys() == found["folds"].keys()
+    assert len(found["texts"]) == 2, "two layers"
+    for extra in ((), ("--all",)):
+        out = run("explain", "demo", "--at", 19, *extra)[1].splitlines()
+        places = [at for at, line in enumerate(out) if line.strip().startswith("text: ")]
+        for at, (seq, opening) in zip(places, found["texts"].items(), strict=True):
+            assert len(opening) == 80
+            assert opening[:-1] in entries[int(seq)]["text"]
+            assert opening.endswith("…")
+            assert f"folded    digest [entry {seq}]" in out[at - 1]
+            assert out[at].strip().startswith(f"text: {opening[:50]}")
+
+
+def test_a_narrow_terminal_gets_reasons_but_no_texts(run, demo, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, _ = run("explain", "demo", "--at", 19)
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert code == 0
+    assert max(map(len, lines)) <= 40
+    at = lines.index("entries role           tokens state")
+    assert lines[at + 1] == "      0 user               44 kept"
+    assert re.fullmatch(r" +3–32 19 entries [\d,]+ → [\d,]+ folded", lines[at + 2])
+    assert re.fullmatch(r" +digest \[entry \d+\]", lines[at + 3])
+    assert lines[at + 4].startswith("        text: [entry 3 to entry")
+
+
+def test_explain_without_a_call_is_about_the_current_window(run, demo):
+    first = run("explain", "demo")[1].splitlines()[0]
+    assert first == "demo: the window as it is now"

@@ -1,0 +1,69 @@
+"""Help, version, and the name of the command."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+
+from transom.cli.locate import UV
+from transom.cli.locate import command as command_name
+
+
+def test_the_command_is_named_as_it_can_be_typed(folder, monkeypatch):
+    inside, outside = folder / "bin" / "transom", folder / "a b" / "transom"
+    for script in (inside, outside):
+        script.parent.mkdir()
+        script.touch(0o755)
+    (folder / "here").mkdir()
+    for name in UV:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(inside.parent))
+    for started, expected in (("-c", "transom"), (inside, "transom"), (outside, "'a b/transom'")):
+        monkeypatch.setattr(sys, "argv", [str(started), "demo"])
+        assert command_name() == expected
+    monkeypatch.chdir(folder / "here")
+    assert command_name() == f"'{outside}'"
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", [str(inside), "demo"])
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert command_name() == "bin/transom", "uv has put it on its own PATH, not on the shell's"
+    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH")
+    monkeypatch.setenv("PATH", str(folder))
+    assert command_name() == "bin/transom"
+    monkeypatch.chdir(folder / "bin")
+    assert command_name() == "./transom"
+    monkeypatch.setattr(sys, "argv", [str(folder / "lib" / "transom" / "__main__.py"), "demo"])
+    assert command_name() == "python -m transom"
+
+
+def test_help_and_version(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert run() == (0, out, "")
+    assert all(command in out for command in ("replay", "log", "explain", "demo"))
+    for command in ("replay", "log", "explain", "demo"):
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert "--json" in out
+    assert re.fullmatch(r"transom \d+\.\d+\.\S+\n", run("--version")[1])
+
+
+def test_help_is_fast():
+    """Measured in CPU time and against Python's own start, so that a busy machine does not fail it."""
+
+    def seconds(code):
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
+
+    bare = min(seconds("pass") for _ in range(5))
+    shown = min(seconds("from transom.cli import main; main(['--help'])") for _ in range(5))
+    assert shown < 0.4 + 5 * bare
+
+
+def test_help_loads_no_tokenizer():
+    code = "import sys; from transom.cli import main; main(['--help']); sys.exit('tiktoken' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
