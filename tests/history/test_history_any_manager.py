@@ -1,4 +1,4 @@
-"""Law: whatever a list holds and whatever a manager makes of it, the window breaks no rule and is in budget."""
+"""Law: for any list and any manager the window is valid and within the budget."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lists import DAMAGED, SYSTEM, answer, asks, user
+from message_lists import DAMAGED, SYSTEM, assistant_call, tool_result, user
 
 import transom
 from transom.conversation.request import render
@@ -20,7 +20,13 @@ from transom.wire.openai import parse, violations
 _NONSENSE = st.sampled_from(
     [
         *(None, 7, "x", [], {}, {1: 2}, {"x": object()}, {"role": "robot"}, {"role": "user", "content": 3}),
-        *({"role": "tool", "tool_call_id": []}, answer("nobody"), asks("a"), asks("zz", text="I will"), SYSTEM),
+        *(
+            {"role": "tool", "tool_call_id": []},
+            tool_result("nobody"),
+            assistant_call("a"),
+            assistant_call("zz", text="I will"),
+            SYSTEM,
+        ),
         user("Summary: all is well."),
     ]
 )
@@ -28,8 +34,8 @@ _KINDS = ["drop", "drop", "cut", "cut", "tail", "grow", "double", "swap", "inser
 _STEP = st.tuples(st.sampled_from(_KINDS), st.integers(0, 20), _NONSENSE)
 
 
-class Random:
-    """Does the same steps with every list it is given."""
+class RandomManager:
+    """Makes the same random changes to every list."""
 
     def __init__(self, steps, copies):
         self.steps, self.copies = steps, copies
@@ -59,28 +65,29 @@ class Random:
                 out[at] = {key: value for key, value in message.items() if key in {"role", "tool_call_id"}}
             elif kind == "spoil" and isinstance(out[at], dict):
                 out[at].clear() if number % 2 else out[at].update(content="spoilt", tool_calls=nonsense)
-        return nonsense_or(out, self.steps)
+        return sometimes_none(out, self.steps)
 
 
-def nonsense_or(out, steps):
-    """Now and then something that is no list."""
+def sometimes_none(out, steps):
+    """The list; sometimes None, which is no list."""
     return None if steps and steps[-1][1] == 20 else out
 
 
-MANAGERS = st.builds(Random, st.lists(_STEP, max_size=6), st.booleans())
+MANAGERS = st.builds(RandomManager, st.lists(_STEP, max_size=6), st.booleans())
 
 
-def said_and_window(messages, manager, budget, base):
-    """Plays a list through a conversation, a window before each turn of the model and at the end."""
-    said = []
-    policy = managed_policy(manager, base=base, told=said.append)
+def conversations(messages, manager, budget, base):
+    """Append a list to a conversation. Yields it before each turn of the model and at the end, with what was
+    ignored."""
+    ignored = []
+    policy = managed_policy(manager, base=base, on_ignored=ignored.append)
     lead = SYSTEM["content"] if messages[:1] == [SYSTEM] else None
     conv = transom.Conversation.open("memory:", "m", budget=budget, policy=policy, system=lead, counter=WordCounter())
     for message in messages[1 if lead else 0 :]:
         if message["role"] == "assistant":
-            yield conv, said
+            yield conv, ignored
         conv.append(parse(message))
-    yield conv, said
+    yield conv, ignored
 
 
 @given(
@@ -90,9 +97,9 @@ def said_and_window(messages, manager, budget, base):
     st.sampled_from([None, 3, 6, 20]),
     st.sampled_from(["default", "sliding"]),
 )
-def test_any_messages_under_any_manager_give_a_window_that_breaks_no_rule(messages, manager, context, most, base):
+def test_any_messages_under_any_manager_give_a_valid_window(messages, manager, context, most, base):
     budget = transom.Budget(context=context, max_messages=most)
-    for conv, _ in said_and_window(messages, manager, budget, base):
+    for conv, _ in conversations(messages, manager, budget, base):
         try:
             window = conv.plan_request()
         except BudgetImpossible as refused:
@@ -108,9 +115,9 @@ def test_any_messages_under_any_manager_give_a_window_that_breaks_no_rule(messag
 
 
 @given(DAMAGED, MANAGERS)
-def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(messages, manager):
-    """With room enough: they are there, shortened perhaps, and name where the whole is."""
-    for conv, _ in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
+def test_no_manager_removes_the_task_the_newest_message_or_the_newest_turn(messages, manager):
+    """If the budget has room they are in the window. A shortened one names the entry with the whole."""
+    for conv, _ in conversations(messages, manager, transom.Budget(context=100_000), "default"):
         conv.plan_request()
         view = conv.view
         for key in (view.first_task, view.newest_user, view.newest_unit):
@@ -126,8 +133,8 @@ def test_no_manager_hides_the_task_the_newest_message_or_the_newest_turn(message
 
 
 @given(DAMAGED, MANAGERS)
-def test_undoing_all_that_a_manager_did_shows_the_bare_log(messages, manager):
-    *_, (conv, _) = said_and_window(messages, manager, transom.Budget(context=100_000), "default")
+def test_after_all_edits_of_a_manager_are_undone_the_window_is_the_log(messages, manager):
+    *_, (conv, _) = conversations(messages, manager, transom.Budget(context=100_000), "default")
     conv.plan_request()
     plain = transom.Conversation.open(
         "memory:", "p", budget=100_000, policy="passthrough", system=(conv.head.messages and SYSTEM["content"]) or None,
@@ -143,26 +150,26 @@ def test_undoing_all_that_a_manager_did_shows_the_bare_log(messages, manager):
     assert render(conv.plan_request())["messages"] == render(plain.plan_request())["messages"]
 
 
-def test_the_random_managers_do_every_kind_of_thing():
-    """The law says little if nothing ever happens."""
-    kinds, said = set(), set()
+def test_the_random_managers_cause_every_edit_and_every_notice():
+    """The law proves nothing if no manager ever does anything."""
+    kinds, notices = set(), set()
 
     @settings(max_examples=400)
     @given(DAMAGED, MANAGERS)
     def run(messages, manager):
-        for conv, told in said_and_window(messages, manager, transom.Budget(context=100_000), "default"):
+        for conv, ignored in conversations(messages, manager, transom.Budget(context=100_000), "default"):
             conv.plan_request()
             kinds.update(type(entry.body) for entry in conv.log.read())
-            said.update(told)
+            notices.update(ignored)
 
     run()
     assert {Fold, Trim} <= kinds
     for what in (
         "order",
         "no list|must return",
-        "nothing is the source",
-        "calls stay",
+        "new messages",
+        "calls are not changed",
         "not be shorter",
         "system message",
     ):
-        assert any(word in line for line in said for word in what.split("|")), what
+        assert any(word in line for line in notices for word in what.split("|")), what

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lists import answer, asks, history, says, user
+from message_lists import assistant, assistant_call, history, tool_result, user
 
 import transom
 from transom.conversation.request import render
@@ -17,8 +17,9 @@ from transom.wire.openai import parse, violations
 CONTEXT = 6_000
 
 
-def played(config, messages, context=CONTEXT):
-    """The sizes and cuts of the window before each turn of the model."""
+def replayed(config, messages, context=CONTEXT):
+    """Replay messages. Returns the conversation and, for each call, the tokens before and in the window, and the
+    window."""
     budget = config.to_budget(context)
     conv = transom.Conversation.open(
         "memory:", "c", budget=budget, policy=config.to_policy(budget), system="Be brief.", counter=WordCounter()
@@ -35,11 +36,11 @@ def played(config, messages, context=CONTEXT):
     return conv, steps
 
 
-def cuts(conv, kind):
+def edits_of(conv, kind):
     return [entry.body for entry in conv.log.read() if isinstance(entry.body, kind)]
 
 
-def test_the_defaults_are_the_ones_its_users_know():
+def test_the_defaults():
     config = SummarizationConfig()
     assert {name: getattr(config, name) for name in config.__struct_fields__} == {
         "enabled": False,
@@ -57,25 +58,25 @@ def test_the_defaults_are_the_ones_its_users_know():
 def test_disabled_sends_everything_or_refuses():
     assert SummarizationConfig().to_policy() is policy_named("passthrough")
     with pytest.raises(transom.BudgetImpossible):
-        played(SummarizationConfig(), history(100))
+        replayed(SummarizationConfig(), history(100))
 
 
-def test_nothing_happens_below_the_ratio_and_one_deep_cut_above_it():
-    conv, steps = played(SummarizationConfig(enabled=True, max_preserved_tokens=1_000), history(100))
+def test_one_deep_compaction_at_the_ratio_and_none_below():
+    conv, steps = replayed(SummarizationConfig(enabled=True, max_preserved_tokens=1_000), history(100))
     fired = [before for before, after, _ in steps if after < before]
-    assert 3 <= len(fired) <= len(cuts(conv, Fold)) <= 12
+    assert 3 <= len(fired) <= len(edits_of(conv, Fold)) <= 12
     room = 0.8 * CONTEXT
     assert all(room <= before <= room + 500 for before in fired)
     assert all(after <= 1_000 + 300 for before, after, _ in steps if before in fired)
     assert all(after == before for before, after, _ in steps[1:] if before not in fired), "the first brings the head"
 
 
-def test_the_length_fires_before_the_ratio_and_the_ratio_before_the_length():
+def test_the_earlier_of_length_and_ratio_is_the_trigger():
     for length, ratio, at in ((2_000, 0.8, 2_000), (5_900, 0.5, 3_000)):
         config = SummarizationConfig(
             enabled=True, max_token_context_length=length, context_usage_ratio=ratio, max_preserved_tokens=500
         )
-        _, steps = played(config, history(60))
+        _, steps = replayed(config, history(60))
         fired = [before for before, after, _ in steps if after < before]
         assert all(at <= before <= at + 500 for before in fired)
         assert len(fired) >= 3
@@ -84,7 +85,7 @@ def test_the_length_fires_before_the_ratio_and_the_ratio_before_the_length():
 def test_the_preserved_messages_stay_verbatim_and_the_request_is_pinned():
     messages = history(100)
     config = SummarizationConfig(enabled=True, max_preserved_tokens=0, preserve_last_messages=5)
-    _, steps = played(config, messages)
+    _, steps = replayed(config, messages)
     fired = 0
     turns = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
     for at, (before, after, out) in zip(turns, steps, strict=True):
@@ -97,28 +98,28 @@ def test_the_preserved_messages_stay_verbatim_and_the_request_is_pinned():
     assert fired >= 3
 
 
-def test_references_come_first_and_may_be_enough():
+def test_results_become_references_before_turns_are_left_out():
     messages = [{"role": "system", "content": "x"}, user("Read the long files.")]
     for n in range(6):
-        messages += [asks(f"c{n}"), answer(f"c{n}", f"long file {n}\n" * (400 if n < 3 else 10))]
-        messages += [says(f"read {n}"), user(f"next {n}")]
-    messages.append(says("done"))
+        messages += [assistant_call(f"c{n}"), tool_result(f"c{n}", f"long file {n}\n" * (400 if n < 3 else 10))]
+        messages += [assistant(f"read {n}"), user(f"next {n}")]
+    messages.append(assistant("done"))
     config = SummarizationConfig(enabled=True, max_token_context_length=3_000)
-    conv, steps = played(config, messages)
-    assert not cuts(conv, Fold)
+    conv, steps = replayed(config, messages)
+    assert not edits_of(conv, Fold)
     long = {entry.seq for entry in conv.log.read() if isinstance(entry.body, ToolResult) and entry.tokens[1] > 500}
-    assert {trim.entry for trim in cuts(conv, Trim)} <= long
-    assert len(cuts(conv, Trim)) == 2, "the last one is not needed"
+    assert {trim.entry for trim in edits_of(conv, Trim)} <= long
+    assert len(edits_of(conv, Trim)) == 2, "the last one is not needed"
     assert max(after for _, after, _ in steps) < 3_100
     off = SummarizationConfig(enabled=True, max_token_context_length=3_000, compaction_enabled=False)
-    conv, _ = played(off, messages)
-    assert cuts(conv, Fold)
-    assert not cuts(conv, Trim)
+    conv, _ = replayed(off, messages)
+    assert edits_of(conv, Fold)
+    assert not edits_of(conv, Trim)
 
 
-def test_what_is_taken_back_is_left_alone():
+def test_an_edit_that_was_undone_is_not_made_again():
     config = SummarizationConfig(enabled=True, max_token_context_length=2_000, max_preserved_tokens=500)
-    conv, _ = played(config, history(40), context=50_000)
+    conv, _ = replayed(config, history(40), context=50_000)
     before = {row.entry for row in conv.explain() if row.state == "folded"}
     assert before
     while folded := [row.edits[0] for row in conv.explain() if row.state == "folded"]:
@@ -140,6 +141,6 @@ def test_what_is_taken_back_is_left_alone():
         {"compaction_token_threshold": "many"},
     ],
 )
-def test_what_makes_no_sense_is_refused(setting):
+def test_invalid_settings_raise(setting):
     with pytest.raises(transom.InvalidSetting, match=next(iter(setting))):
         SummarizationConfig(enabled=True, **setting)

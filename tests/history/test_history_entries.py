@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lists import DAMAGED, answer, asks, user
+from message_lists import DAMAGED, assistant_call, tool_result, user
 
 import transom
 from transom.core.entry import Entry
@@ -39,10 +39,10 @@ def entry(message, sequence=0):
 
 
 def test_the_fields_of_an_entry():
-    assert entry(asks("a", text="look", args='{"x": 1}'), 3) == ConversationEntry(
+    assert entry(assistant_call("a", text="look", args='{"x": 1}'), 3) == ConversationEntry(
         MessageRole.ASSISTANT, "look", EVALUATION, 3, NOW, tool_calls=(ToolCall("a", "sh", '{"x": 1}'),)
     )
-    tool = entry({**answer("a", "ok"), "name": "sh"}, 4)
+    tool = entry({**tool_result("a", "ok"), "name": "sh"}, 4)
     assert (tool.role, tool.content, tool.tool_call_id, tool.tool_name) == (MessageRole.TOOL, "ok", "a", "sh")
     assert entry(user("hi")).role == MessageRole.USER
     assert entry({"role": "developer", "content": "x"}).role == MessageRole.SYSTEM
@@ -51,7 +51,7 @@ def test_the_fields_of_an_entry():
 
 
 def test_an_entry_shares_nothing_with_its_message():
-    message = asks("a")
+    message = assistant_call("a")
     message["content"] = [{"type": "text", "text": "hi"}]
     made = entry(message)
     message["content"][0]["text"] = message["tool_calls"][0]["id"] = "changed"
@@ -76,17 +76,17 @@ ODD = [
 
 
 @pytest.mark.parametrize("message", ODD)
-def test_what_has_no_field_comes_out_again(message):
+def test_fields_without_an_attribute_are_given_back(message):
     assert entry_to_provider_message(entry(message)) == message
 
 
 @given(DAMAGED)
-def test_messages_come_back_equal(messages):
+def test_any_message_is_given_back_equal(messages):
     for message in messages:
         assert entry_to_provider_message(entry(message)) == message
 
 
-def test_recorded_messages_come_back_equal(data):
+def test_every_recorded_message_is_given_back_equal(data):
     seen = 0
     for path in sorted((data / "conversations").glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -107,8 +107,13 @@ def test_conversation_entry_serialization_round_trip(messages, sequence, evaluat
         data.decode("utf-8")
 
 
-def test_a_message_that_is_none_is_refused():
-    for message in ({"role": "robot", "content": "x"}, {"content": "x"}, "hello", asks("a") | {"tool_calls": [{}]}):
+def test_an_invalid_message_raises():
+    for message in (
+        {"role": "robot", "content": "x"},
+        {"content": "x"},
+        "hello",
+        assistant_call("a") | {"tool_calls": [{}]},
+    ):
         with pytest.raises(InvalidMessage):
             entry(message)
     with pytest.raises(ValueError, match="Expecting property name"):
@@ -116,7 +121,7 @@ def test_a_message_that_is_none_is_refused():
 
 
 @given(DAMAGED)
-def test_to_a_log_and_back(messages):
+def test_entries_survive_a_log(messages):
     entries = [entry(message, at) for at, message in enumerate(messages)]
     log = [
         Entry(seq=at, at=NOW.timestamp(), body=entry_to_fact(made), meta=entry_to_meta(made))
@@ -129,7 +134,7 @@ def test_to_a_log_and_back(messages):
     assert [entry_to_provider_message(made) for made in back] == messages
 
 
-def test_a_log_of_ours_is_read_as_messages_and_results_know_their_tool():
+def test_results_of_a_log_have_the_names_of_their_tools():
     log = talk("fix it", call("sh", '{"cmd": "ls"}', label="a"), result("ok"))
     entries = list(log_to_entries(log))
     assert [made.role for made in entries] == ["user", "assistant", "tool"]
@@ -137,7 +142,7 @@ def test_a_log_of_ours_is_read_as_messages_and_results_know_their_tool():
     assert entries[1].tool_calls == (ToolCall("a", "sh", '{"cmd": "ls"}'),)
 
 
-def test_edits_traces_and_heads_of_a_log_are_no_entries():
+def test_edits_traces_and_heads_of_a_log_are_left_out():
     with transom.Conversation.open("memory:", "x", budget=4_000, system="Be brief.") as conv:
         conv.user("hello")
         conv.pin(0)
@@ -146,7 +151,7 @@ def test_edits_traces_and_heads_of_a_log_are_no_entries():
         assert [made.content for made in log_to_entries(conv.log.read())] == ["hello", "hi"]
 
 
-def test_an_evaluation_may_have_any_name_in_a_log():
+def test_the_name_of_an_evaluation_becomes_a_uuid():
     assert evaluation_uuid("") == UUID(int=0)
     assert evaluation_uuid(str(EVALUATION)) == EVALUATION
     assert evaluation_uuid("run one") == evaluation_uuid("run one") != evaluation_uuid("run two")

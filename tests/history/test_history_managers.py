@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
+from message_lists import DAMAGED, SYSTEM, assistant, assistant_call, history, tool_result, user
 
 import transom
 from transom.errors import InvalidMessage, InvalidSetting
@@ -60,7 +60,7 @@ def test_sliding_window_keeps_the_system_message_and_the_last_messages():
     assert curated(SlidingWindowManager(100), messages) == messages
 
 
-def test_sliding_window_never_cuts_through_a_pair():
+def test_sliding_window_never_separates_a_call_from_its_result():
     messages = history(10)
     begins = [at for at, message in enumerate(messages) if at and message["role"] != "tool"]
     for size in range(len(messages) + 1):
@@ -70,24 +70,24 @@ def test_sliding_window_never_cuts_through_a_pair():
         assert not violations(out)
 
 
-def test_truncator_cuts_long_results_alone_with_the_suffix_inside_the_limit():
+def test_truncator_shortens_only_long_results_and_the_limit_includes_the_suffix():
     messages = [
         SYSTEM,
         user("u" * 5000),
-        asks("a", "b", text="t" * 5000),
-        answer("a", "x" * 2001),
-        answer("b", "y" * 2000),
+        assistant_call("a", "b", text="t" * 5000),
+        tool_result("a", "x" * 2001),
+        tool_result("b", "y" * 2000),
     ]
     out = curated(ToolResultTruncator(), messages)
     assert out[:3] == messages[:3]
-    assert out[3] == answer("a", "x" * (2000 - len(SUFFIX)) + SUFFIX)
+    assert out[3] == tool_result("a", "x" * (2000 - len(SUFFIX)) + SUFFIX)
     assert out[4] == messages[4]
     assert curated(ToolResultTruncator(), out) == out, "once is enough"
 
 
 @pytest.mark.parametrize("limit", [0, 1, len(SUFFIX) - 1, len(SUFFIX), len(SUFFIX) + 1, 60])
 def test_truncator_keeps_any_limit(limit):
-    out = curated(ToolResultTruncator(limit), [asks("a"), answer("a", "x" * 100)])
+    out = curated(ToolResultTruncator(limit), [assistant_call("a"), tool_result("a", "x" * 100)])
     assert len(out[1]["content"]) == limit
     assert not violations(out)
 
@@ -95,12 +95,14 @@ def test_truncator_keeps_any_limit(limit):
 def test_truncator_lets_the_parts_of_a_result_share_the_limit_and_images_stay():
     image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     texts = [{"type": "text", "text": letter * 60} for letter in "xyz"]
-    out = curated(ToolResultTruncator(100), [asks("a"), {**answer("a"), "content": [texts[0], image, *texts[1:]]}])
+    out = curated(
+        ToolResultTruncator(100), [assistant_call("a"), {**tool_result("a"), "content": [texts[0], image, *texts[1:]]}]
+    )
     cut = {"type": "text", "text": "y" * (100 - 60 - len(SUFFIX)) + SUFFIX}
     assert out[1]["content"] == [texts[0], image, cut]
 
 
-def test_observable_tells_how_many_messages_went_and_changes_nothing():
+def test_observable_publishes_the_number_of_messages_and_changes_nothing():
     messages, session = history(6), Session(UUID(int=7))
     manager = ObservableManager(SlidingWindowManager(3), bus=session, prompt_name="debug", clock=FakeClock(start=60.0))
     assert manager.curate(messages, session=session) == curated(SlidingWindowManager(3), messages)
@@ -110,7 +112,7 @@ def test_observable_tells_how_many_messages_went_and_changes_nothing():
     assert event.created_at.isoformat() == "1970-01-01T00:01:00+00:00"
 
 
-def test_observable_goes_around_any_manager_also_a_plain_class():
+def test_observable_runs_any_object_with_curate():
     class KeepLast:
         def curate(self, messages, *, session):
             return list(messages[-1:])
@@ -121,7 +123,7 @@ def test_observable_goes_around_any_manager_also_a_plain_class():
     assert [event.strategy for event in select_all(session, HistoryCurated)] == ["keep_last", "mine"]
 
 
-def test_engine_manager_fits_the_budget_whatever_the_list():
+def test_engine_manager_keeps_the_budget_for_any_list():
     messages = history(60)
     out = curated(EngineManager(budget=transom.Budget(context=2_000)), messages)
     assert out == transom.fit(messages, budget=2_000)
@@ -137,11 +139,21 @@ def test_engine_manager_fits_the_budget_whatever_the_list():
 
 
 def test_orphaned_tool_results_are_removed():
-    messages = [SYSTEM, answer("gone"), user("hello"), answer("x"), asks("a"), answer("a"), answer("a", "again")]
+    messages = [
+        SYSTEM,
+        tool_result("gone"),
+        user("hello"),
+        tool_result("x"),
+        assistant_call("a"),
+        tool_result("a"),
+        tool_result("a", "again"),
+    ]
     for manager in (SlidingWindowManager(50), ToolResultTruncator(), ComposedManager((SlidingWindowManager(50),))):
-        assert curated(manager, messages) == [SYSTEM, user("hello"), asks("a"), answer("a")]
-    cut = curated(SlidingWindowManager(2), [SYSTEM, asks("a", "b"), answer("a"), answer("b"), says("so")])
-    assert cut == [SYSTEM, says("so")], "a result never outlives its call"
+        assert curated(manager, messages) == [SYSTEM, user("hello"), assistant_call("a"), tool_result("a")]
+    cut = curated(
+        SlidingWindowManager(2), [SYSTEM, assistant_call("a", "b"), tool_result("a"), tool_result("b"), assistant("so")]
+    )
+    assert cut == [SYSTEM, assistant("so")], "a result never outlives its call"
 
 
 def test_multiple_managers_chain_correctly():
@@ -198,7 +210,7 @@ def test_input_is_not_mutated_and_the_result_is_always_the_same(manager, message
 
 
 @given(DAMAGED, st.integers(0, 12), st.integers(0, 120))
-def test_what_a_manager_makes_of_any_list_breaks_no_rule(messages, window, length):
+def test_every_manager_returns_a_valid_list_for_any_list(messages, window, length):
     for manager in (
         SlidingWindowManager(window),
         ToolResultTruncator(length),
@@ -214,12 +226,12 @@ def test_what_a_manager_makes_of_any_list_breaks_no_rule(messages, window, lengt
 
 
 @given(st.integers(0, 20), st.booleans())
-def test_valid_lists_are_coherent_as_they_are(turns, system):
+def test_coherent_does_not_change_a_valid_list(turns, system):
     messages = history(turns, system=system)
     assert coherent(messages) == messages
 
 
-def test_what_makes_no_sense_is_said():
+def test_invalid_settings_raise():
     for setting in (-1, 1.5, None, True):
         with pytest.raises(InvalidSetting, match="window_size must be a whole number of at least 0"):
             SlidingWindowManager(setting)
@@ -229,7 +241,7 @@ def test_what_makes_no_sense_is_said():
         curated(SlidingWindowManager(3), [user("a"), {"content": "b"}])
 
 
-def test_a_curation_context_bundles_what_a_strategy_may_ask():
+def test_a_curation_context():
     context = CurationContext(SESSION)
     assert (context.session, context.preserve_system, context.preserve_last_n) == (SESSION, True, None)
     with pytest.raises(AttributeError):

@@ -6,7 +6,7 @@ import copy
 from itertools import pairwise
 
 from hypothesis import given
-from lists import DAMAGED, SYSTEM, answer, asks, history, says, user
+from message_lists import DAMAGED, SYSTEM, assistant, assistant_call, history, tool_result, user
 
 import transom
 from transom.conversation.request import render
@@ -18,23 +18,23 @@ def test_calls_and_results_become_text():
     messages = [
         SYSTEM,
         user("List it."),
-        asks("a", text="I look.", args='{"path": "."}'),
-        answer("a", "x.py"),
-        says("x.py"),
+        assistant_call("a", text="I look.", args='{"path": "."}'),
+        tool_result("a", "x.py"),
+        assistant("x.py"),
     ]
     assert react(messages) == [
         SYSTEM,
         user("List it."),
-        says('I look.\nAction: sh[{"path": "."}]'),
+        assistant('I look.\nAction: sh[{"path": "."}]'),
         user("Observation: x.py"),
-        says("x.py"),
+        assistant("x.py"),
     ]
 
 
 def test_parallel_results_are_one_message_in_the_order_of_their_calls():
-    messages = [asks("a", "b"), answer("b", "second"), answer("a", "first")]
+    messages = [assistant_call("a", "b"), tool_result("b", "second"), tool_result("a", "first")]
     assert react(messages) == [
-        says("Action: sh[{}]\nAction: sh[{}]"),
+        assistant("Action: sh[{}]\nAction: sh[{}]"),
         user("Observation: sh: first\nObservation: sh: second"),
     ]
 
@@ -44,8 +44,8 @@ def test_images_and_names_stay_and_other_fields_go():
     words = {"type": "text", "text": "a plot"}
     messages = [
         {"role": "user", "content": [words, image], "name": "ann", "odd": 1},
-        {**asks("a"), "content": [words], "reasoning_content": "hm", "refusal": None},
-        {**answer("a"), "content": [image, words]},
+        {**assistant_call("a"), "content": [words], "reasoning_content": "hm", "refusal": None},
+        {**tool_result("a"), "content": [image, words]},
         {"role": "developer", "content": "Be kind."},
     ]
     assert react(messages) == [
@@ -62,22 +62,22 @@ def test_legacy_and_custom_calls():
         {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}},
         {"role": "function", "name": "ls", "content": "ok"},
         {"role": "assistant", "content": None, "tool_calls": [custom]},
-        answer("p", "patched"),
+        tool_result("p", "patched"),
     ]
-    said = ["Action: ls[{}]", "Observation: ok", "Action: patch[*** x]", "Observation: patched"]
-    assert [message["content"] for message in react(messages)] == said
+    expected = ["Action: ls[{}]", "Observation: ok", "Action: patch[*** x]", "Observation: patched"]
+    assert [message["content"] for message in react(messages)] == expected
 
 
-def test_what_a_tool_says_is_not_read():
+def test_the_output_of_a_tool_is_not_parsed():
     text = 'Action: rm[{"path": "/"}]\nObservation: done'
-    assert react([asks("a"), answer("a", text)])[1] == user(f"Observation: {text}")
+    assert react([assistant_call("a"), tool_result("a", text)])[1] == user(f"Observation: {text}")
 
 
-def test_a_window_can_be_said_and_the_log_keeps_its_form():
+def test_a_window_becomes_text_and_the_log_is_not_changed():
     with transom.Conversation.open("memory:", "r", budget=4_000, system="Be brief.") as conv:
         conv.user("List it.")
         conv.plan_request()
-        conv.observe(asks("a"))
+        conv.observe(assistant_call("a"))
         conv.tool_result("a", "x.py")
         window = conv.plan_request()
         assert [message["content"] for message in react(render(window)["messages"])] == [
@@ -86,7 +86,7 @@ def test_a_window_can_be_said_and_the_log_keeps_its_form():
             "Action: sh[{}]",
             "Observation: x.py",
         ]
-        assert render(window)["messages"][2:] == [asks("a"), answer("a", "x.py")]
+        assert render(window)["messages"][2:] == [assistant_call("a"), tool_result("a", "x.py")]
 
 
 @given(DAMAGED)
@@ -100,16 +100,16 @@ def test_any_window_becomes_strictly_text_and_is_valid(messages):
     for message in out:
         assert message["role"] in {"system", "user", "assistant"}
         assert set(message) <= {"role", "content", "name"}
-    told = str([message["content"] for message in out])
+    text = str([message["content"] for message in out])
     for message in window:
         if message["role"] == "tool" and isinstance(message["content"], str):
-            assert repr(message["content"])[1:-1][:40] in told
+            assert repr(message["content"])[1:-1][:40] in text
 
 
-def test_a_prefix_of_a_window_is_said_as_a_prefix():
+def test_the_text_of_a_prefix_is_a_prefix_of_the_text():
     """Between edits the provider's cache holds: a longer window begins with the shorter one's words."""
     messages = history(6)
     ends = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
-    said = [react(messages[:end]) for end in ends]
-    for shorter, longer in pairwise(said):
+    texts = [react(messages[:end]) for end in ends]
+    for shorter, longer in pairwise(texts):
         assert longer[: len(shorter)] == shorter

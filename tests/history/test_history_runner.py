@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from lists import SYSTEM, Recorder, answer, asks, says, user
+from message_lists import SYSTEM, Recorder, assistant, assistant_call, tool_result, user
 
 import transom
 from transom.conversation.request import render
@@ -22,11 +22,11 @@ from transom.history import (
 )
 from transom.wire.openai import violations
 
-SCRIPT = [*(asks(f"c{n}", text=f"step {n}") for n in range(8)), says("All done.")]
+SCRIPT = [*(assistant_call(f"c{n}", text=f"step {n}") for n in range(8)), assistant("All done.")]
 
 
-class Scripted:
-    """A provider that says its lines, and remembers what it was sent."""
+class ScriptedProvider:
+    """A provider with scripted replies, which records the requests."""
 
     def __init__(self, lines):
         self.lines, self.requests = iter(lines), []
@@ -61,12 +61,12 @@ class ConversationRunner:
             if not reply.get("tool_calls"):
                 return reply["content"]
             for call in reply["tool_calls"]:
-                self.add(answer(call["id"], f"output of {call['id']}\n" * 30))
+                self.add(tool_result(call["id"], f"output of {call['id']}\n" * 30))
 
 
 @pytest.mark.parametrize("manager", [SlidingWindowManager(4), EngineManager(budget=transom.Budget(context=400))])
 def test_conversation_runner_uses_the_manager(manager):
-    plain, curated = Scripted(SCRIPT), Scripted(SCRIPT)
+    plain, curated = ScriptedProvider(SCRIPT), ScriptedProvider(SCRIPT)
     task = (SYSTEM, user("Count the files."))
     assert ConversationRunner(plain, Session()).run(*task) == "All done."
     session = Session()
@@ -77,7 +77,7 @@ def test_conversation_runner_uses_the_manager(manager):
     for whole, sent in zip(plain.requests, curated.requests, strict=True):
         assert sent == manager.curate(whole, session=session)
     assert len(curated.requests[-1]) < len(plain.requests[-1])
-    assert curated.requests[0] == plain.requests[0], "what is short is left as it is"
+    assert curated.requests[0] == plain.requests[0], "a short list is not changed"
     recorded = select_all(session, ConversationEntry)
     assert [entry_to_provider_message(entry) for entry in recorded] == runner.messages
     events = select_all(session, HistoryCurated)
@@ -85,15 +85,15 @@ def test_conversation_runner_uses_the_manager(manager):
     assert [event.curated_count for event in events] == [len(request) for request in curated.requests]
 
 
-def test_the_same_manager_drives_the_engine_over_the_same_script():
-    policy = managed_policy(SlidingWindowManager(4), told=pytest.fail)
+def test_the_same_manager_as_a_policy():
+    policy = managed_policy(SlidingWindowManager(4), on_ignored=pytest.fail)
     with transom.Conversation.open("memory:", "r", budget=2_000, policy=policy, system="Be brief.") as conv:
         conv.user("Count the files.")
-        for line in SCRIPT:
+        for reply in SCRIPT:
             messages = render(conv.plan_request())["messages"]
             assert not violations(messages)
             assert len(messages) <= 1 + 2 + 4, "system, marker, task, and the manager's four"
-            conv.observe(line)
-            for call in line.get("tool_calls", ()):
+            conv.observe(reply)
+            for call in reply.get("tool_calls", ()):
                 conv.tool_result(call["id"], f"output of {call['id']}\n" * 30)
         assert sum(row.role == "tool" and row.state == "folded" for row in conv.explain()) >= 5

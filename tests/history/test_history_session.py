@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from lists import Recorder, answer, asks, history, says, user
+from message_lists import Recorder, assistant, assistant_call, history, tool_result, user
 from msgspec import Struct
 
 import transom
@@ -27,7 +27,7 @@ from transom.testing import FakeClock
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-class Noted(Struct, frozen=True):
+class NoteAdded(Struct, frozen=True):
     text: str
 
 
@@ -37,7 +37,7 @@ def messages_of(entries):
 
 @pytest.fixture(params=["memory", "log"])
 def session(request):
-    """A session that keeps its entries itself, and one whose conversation does."""
+    """A session that holds its entries itself, and one with a conversation that holds them."""
     if request.param == "memory":
         yield Session(ONE)
         return
@@ -48,19 +48,19 @@ def session(request):
 def test_events_without_a_reducer_are_appended_to_their_own_slice():
     session = Session()
     for text in "abc":
-        session.dispatch(Noted(text))
-    assert session.select_all(Noted) == (Noted("a"), Noted("b"), Noted("c"))
-    assert select_where(session, Noted, lambda noted: noted.text > "a") == (Noted("b"), Noted("c"))
+        session.dispatch(NoteAdded(text))
+    assert session.select_all(NoteAdded) == (NoteAdded("a"), NoteAdded("b"), NoteAdded("c"))
+    assert select_where(session, NoteAdded, lambda noted: noted.text > "a") == (NoteAdded("b"), NoteAdded("c"))
     assert select_all(session, int) == ()
 
 
 def test_reducers_decide_what_a_slice_holds():
     session = Session()
-    session.register_reducer(Noted, replace_latest)
-    session.register_reducer(Noted, lambda slice_, event, *, context: (*slice_, len(event.text)), slice_type=int)
+    session.register_reducer(NoteAdded, replace_latest)
+    session.register_reducer(NoteAdded, lambda slice_, event, *, context: (*slice_, len(event.text)), slice_type=int)
     for text in ("a", "bb"):
-        session.publish(Noted(text))
-    assert session.select_all(Noted) == (Noted("bb"),)
+        session.publish(NoteAdded(text))
+    assert session.select_all(NoteAdded) == (NoteAdded("bb"),)
     assert session.select_all(int) == (1, 2)
 
 
@@ -71,12 +71,12 @@ def test_a_reducer_sees_the_session_and_one_that_raises_changes_nothing():
         seen.append(context.session.session_id)
         raise RuntimeError("no")
 
-    session.register_reducer(Noted, replace_latest)
-    session.register_reducer(Noted, fails, slice_type=int)
+    session.register_reducer(NoteAdded, replace_latest)
+    session.register_reducer(NoteAdded, fails, slice_type=int)
     with pytest.raises(RuntimeError):
-        session.dispatch(Noted("a"))
+        session.dispatch(NoteAdded("a"))
     assert seen == [ONE]
-    assert session.select_all(Noted) == ()
+    assert session.select_all(NoteAdded) == ()
 
 
 def test_evaluation_id_correlation(session):
@@ -106,7 +106,7 @@ def test_sequence_ordering_within_an_evaluation(session):
 def test_queries_by_role_and_by_run(session):
     for run in ("r1", "r2"):
         recorder = Recorder(session, ONE, run_id=run, mode="run")
-        for message in (user(f"go {run}"), asks("a"), answer("a", run), says("done")):
+        for message in (user(f"go {run}"), assistant_call("a"), tool_result("a", run), assistant("done")):
             recorder.record(message)
     tools = select_where(session, ConversationEntry, lambda entry: entry.role == MessageRole.TOOL)
     assert [entry.content for entry in tools] == ["r1", "r2"]
@@ -128,20 +128,20 @@ def test_session_records_complete_history_even_when_manager_curates(session):
     assert [event.entry.sequence for event in select_all(session, ConversationRecorded)] == list(range(len(sent)))
 
 
-def test_a_log_also_holds_what_came_into_it_by_other_ways_and_nothing_is_stored_twice():
+def test_entries_that_were_appended_to_the_log_directly_are_selected_too():
     with transom.Conversation.open("memory:", "s", budget=4_000) as conv:
         session = Session(conversation=conv)
         Recorder(session, ONE, run_id="r1").record(user("first"))
         conv.plan_request()
-        conv.observe(says("second"))
+        conv.observe(assistant("second"))
         assert [entry.content for entry in select_all(session, ConversationEntry)] == ["first", "second"]
         assert session.select_all(ConversationRecorded) == ()
         assert conv.log[0].meta.evaluation_id == str(ONE)
-        with pytest.raises(InvalidSetting, match="log holds its entries"):
+        with pytest.raises(InvalidSetting, match="the log of the conversation holds its entries"):
             session.register_reducer(ConversationRecorded, replace_latest, slice_type=ConversationEntry)
 
 
-def test_the_window_is_small_and_the_logged_history_whole():
+def test_a_compacted_window_leaves_the_recorded_history_whole():
     with transom.Conversation.open("memory:", "s", budget=600) as conv:
         session = Session(conversation=conv)
         recorder = Recorder(session, ONE)

@@ -1,4 +1,4 @@
-"""Lists of messages: ordinary ones in few words, and any that Hypothesis thinks of, damaged ones too."""
+"""Lists of messages for tests: short ways to write them, and random ones that may be damaged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transom.history import ConversationRecorded, provider_message_to_entry
 
 
 class Recorder:
-    """A runner's part of the bargain: it publishes every message of one evaluation, numbered in order."""
+    """Publishes every message of one evaluation, with its number, as a runner does."""
 
     def __init__(self, bus, evaluation_id, *, clock=system_clock, **places):
         self.bus, self.evaluation_id, self.clock, self.places, self.sequence = bus, evaluation_id, clock, places, 0
@@ -28,13 +28,13 @@ class Recorder:
         return entry
 
 
-def asks(*ids, text=None, args="{}"):
+def assistant_call(*ids, text=None, args="{}"):
     """An assistant message with a call for each id."""
     calls = [{"id": label, "type": "function", "function": {"name": "sh", "arguments": args}} for label in ids]
     return {"role": "assistant", "content": text, "tool_calls": calls}
 
 
-def answer(label, text="done"):
+def tool_result(label, text="done"):
     return {"role": "tool", "tool_call_id": label, "content": text}
 
 
@@ -42,7 +42,7 @@ def user(text):
     return {"role": "user", "content": text}
 
 
-def says(text):
+def assistant(text):
     return {"role": "assistant", "content": text}
 
 
@@ -50,14 +50,14 @@ SYSTEM = {"role": "system", "content": "Be brief."}
 
 
 def history(turns, size=40, system=True):
-    """A task, then turns of one call and its result, every fifth with two; a closing word."""
+    """A task, turns of one call and its result (every fifth turn has two), and a last reply."""
     messages = [SYSTEM] if system else []
     messages.append(user("Find the bug in src/app.py."))
     for n in range(turns):
         ids = (f"c{n}", f"d{n}") if n % 5 == 4 else (f"c{n}",)
-        messages.append(asks(*ids, text=f"step {n}"))
-        messages.extend(answer(label, f"{label} line {n}\n" * size) for label in ids)
-    return [*messages, says("Fixed.")]
+        messages.append(assistant_call(*ids, text=f"step {n}"))
+        messages.extend(tool_result(label, f"{label} line {n}\n" * size) for label in ids)
+    return [*messages, assistant("Fixed.")]
 
 
 _TEXTS = st.sampled_from(
@@ -79,11 +79,11 @@ _CONTENT = st.one_of(
 _ARGS = st.sampled_from(["{}", '{"cmd": "cat src/app.py | head -200 | sort | uniq"}', '{"cmd": ', ""])
 
 
-def _turn(ids, content, args, thought):
-    message = {**asks(*ids, args=args), "content": content}
+def _turn(ids, content, args, reasoning):
+    message = {**assistant_call(*ids, args=args), "content": content}
     if not ids:
         del message["tool_calls"]
-    return message | ({"reasoning_content": thought} if thought else {})
+    return message | ({"reasoning_content": reasoning} if reasoning else {})
 
 
 _LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "sh", "arguments": "{}"}}
@@ -91,8 +91,8 @@ _MESSAGE = st.one_of(
     st.builds(user, _TEXTS),
     st.builds(lambda content: {"role": "user", "content": content}, _CONTENT),
     st.builds(_turn, st.lists(_IDS, max_size=3), _CONTENT, _ARGS, st.sampled_from(["", "", "think " * 20])),
-    st.builds(lambda label, content: {**answer(label), "content": content}, _IDS, _CONTENT),
-    st.builds(answer, _IDS, _TEXTS),
+    st.builds(lambda label, content: {**tool_result(label), "content": content}, _IDS, _CONTENT),
+    st.builds(tool_result, _IDS, _TEXTS),
     st.just(_LEGACY),
     st.builds(lambda text: {"role": "function", "name": "sh", "content": text}, _TEXTS),
     st.builds(lambda text: {"role": "developer", "content": text}, _TEXTS),
@@ -100,4 +100,4 @@ _MESSAGE = st.one_of(
 DAMAGED = st.tuples(st.sampled_from([[], [SYSTEM]]), st.lists(_MESSAGE, max_size=14)).map(
     lambda both: both[0] + both[1]
 )
-"""Any messages in any order: orphans, doubles, gaps, empty ones."""
+"""Any messages in any order: results without calls, repeated ids, missing results, empty messages."""
