@@ -4,8 +4,8 @@
 - `logs()`: random logs for Hypothesis. `HISTORIES`: random message lists, valid or damaged, without Hypothesis.
 - `appearance`: a second, slow implementation of the view; `appearance_of(view)` is what must equal it.
 - `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
-- `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: the tests of your own, to inherit
-  from.
+- `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: the tests of your own, to
+  inherit from.
 
 What needs pytest or Hypothesis is imported when it is first asked for: `pip install "transom[testing]"`.
 """
