@@ -73,7 +73,7 @@ def test_names_are_what_cannot_be_guessed(text, found):
     assert names(text) == found
 
 
-def test_what_stands_in_quotes_is_a_name_but_in_talk_a_dialogue_is_none():
+def test_quoted_text_is_a_name_but_a_dialogue_is_not():
     text = 'it said "no such remote here" and "code %d"'
     assert names(text) == {"no such remote here", "code %d"}
     assert names(text, talk=True) == {"code %d"}
@@ -143,7 +143,7 @@ def test_a_window_of_dense_text_is_built():
         assert turn(conv, number, told).tokens <= 12_000
 
 
-def test_a_name_only_an_old_result_held_stands_in_its_surroundings():
+def test_a_name_that_only_an_old_result_has_is_quoted_with_its_surroundings():
     conv = opened()
     conv.user("go")
     turn(conv, 0, filler(0, 60) + " the port of billing_service is 48213 as configured " + filler(0, 60))
@@ -168,7 +168,7 @@ def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_befo
     assert any("the port of billing_service is 48213 as configured" in text for text in digests(window))
 
 
-def test_what_was_prepared_changes_no_window_and_is_not_looked_at_again(monkeypatch):
+def test_preparing_changes_no_window_and_reads_nothing_twice(monkeypatch):
     seen: list[int] = []
     add = Index.add
     monkeypatch.setattr(Index, "add", lambda index, entry: (seen.append(entry.seq), add(index, entry)))
@@ -214,7 +214,7 @@ def test_a_line_that_looks_like_a_marker_is_disarmed():
     assert "\n[entry 0, user]" not in quoting
 
 
-def test_what_was_changed_since_it_was_read_says_so():
+def test_a_quoted_read_names_the_later_change():
     conv = opened()
     conv.user("go")
     turn(conv, 0, "timeout_seconds = 30", name="read_file", path="src/conf.py")
@@ -226,7 +226,7 @@ def test_what_was_changed_since_it_was_read_says_so():
     assert "timeout_seconds = 60" in first
 
 
-def test_the_users_short_messages_stay_as_they_were_said():
+def test_the_users_short_messages_stay_word_for_word():
     conv = opened()
     conv.user("go")
     for number in range(40):
@@ -247,7 +247,7 @@ def test_the_fold_names_the_entries_that_it_quotes():
         assert [seq for seq in range(len(conv.log)) if f"\n[entry {seq}, " in fold.text] == list(fold.quotes)
 
 
-def test_results_of_one_turn_that_would_fill_the_room_are_cut_together_on_arrival():
+def test_results_of_one_turn_that_would_fill_the_room_are_clipped_together_on_arrival():
     conv = opened(6_000)
     conv.user("go")
     conv.plan_request()
@@ -269,7 +269,7 @@ def test_results_of_one_turn_that_would_fill_the_room_are_cut_together_on_arriva
 
 @pytest.mark.parametrize("context", [8_000, 32_000, 128_000])
 @pytest.mark.parametrize("kind", ["names", "prose", "dense among prose", "one line"])
-def test_a_clipped_result_fills_its_room_keeps_to_it_and_says_what_is_gone(context, kind):
+def test_a_clipped_result_fills_its_room_and_names_what_is_left_out(context, kind):
     hashes = [" ".join(hashlib.sha256(f"{at} {n}".encode()).hexdigest() for n in range(3)) for at in range(400)]
     lines = {
         "names": [f"src/part_{at}/file_{at}.py has 4{at:04} lines" for at in range(4_000)],
@@ -307,7 +307,7 @@ def test_the_index_is_a_function_of_the_log_however_it_was_made():
     assert made.words.update(conv.view, made).weight("plain") == fresh.words.update(conv.view, fresh).weight("plain")
 
 
-def test_an_older_view_does_not_know_what_came_later():
+def test_an_older_view_does_not_index_later_entries():
     conv = opened()
     conv.user("go")
     turn(conv, 0, "early_name")
@@ -319,7 +319,7 @@ def test_an_older_view_does_not_know_what_came_later():
     assert all("late_name" not in one.names for one in Index.of(then, 1_000, conv.derived).entries.values())
 
 
-def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
+def test_a_look_leaves_no_trace_in_later_plans():
     """Entries of a plan that is not appended are in no index."""
 
     def windows(*, look):
@@ -335,5 +335,5 @@ def test_a_dry_run_leaves_no_trace_in_what_is_planned_later():
     assert windows(look=True) == windows(look=False)
 
 
-def test_default_is_made_of_it():
+def test_the_default_policy_has_the_digest():
     assert [type(strategy).__name__ for strategy in DEFAULT.pressure] == ["DropMedia", "DropReasoning", "Digest"]

@@ -57,7 +57,7 @@ def test_results_the_model_has_not_seen_are_never_stale():
     assert contents(conv.plan_request())[-2:] == ["a " * 1_900, "b " * 1_900]
 
 
-def test_a_real_result_is_never_replaced_by_a_made_one():
+def test_a_real_result_is_never_replaced_by_a_synthetic_one():
     conv = opened()
     conv.user("go")
     conv.observe(asks("x"))
@@ -80,7 +80,7 @@ def test_a_second_answer_to_a_later_call_with_the_same_id_is_not_late():
     assert not any(isinstance(entry.body, Note) for entry in conv.log.read())
 
 
-def test_a_late_result_is_said_once_with_its_tool():
+def test_a_late_result_is_given_once_with_its_tool():
     conv = opened()
     conv.user("go")
     conv.observe(asks("x"))
@@ -123,7 +123,7 @@ def test_the_newest_message_of_sound_or_pictures_stays_whole(part, context):
     assert transom.fit(messages, budget=context)[-1] == messages[-1]
 
 
-def test_what_cannot_be_quoted_is_named():
+def test_a_part_that_cannot_be_quoted_is_named():
     conv = opened(max_messages=1)
     conv.append(Instruction(role="developer", parts=(Text("stay calm"),)))
     conv.user("first")
@@ -176,7 +176,7 @@ def test_a_head_that_does_not_fit_is_billed_alone():
     assert bill["need"] < 200
 
 
-def test_a_word_said_again_names_what_it_replaces():
+def test_a_state_announced_again_names_what_it_replaces():
     conv = opened(context=300)
     conv.user("go")
     for number in range(30):
@@ -186,7 +186,7 @@ def test_a_word_said_again_names_what_it_replaces():
     assert all(fold.text == f"[entry {fold.first}: said again later]" for fold in folds)
 
 
-def test_a_stub_shows_a_preview_and_where_the_whole_is():
+def test_a_stub_has_a_preview_and_a_reference():
     conv = opened(context=20_000, policy=Policy(name="stubs", arrival=(Stub(),)))
     conv.user("read it")
     conv.observe(asks("x"))

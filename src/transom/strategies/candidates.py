@@ -180,19 +180,21 @@ def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> b
     return target.hard or target.pressure(view) - target.pressure(view, saved) >= least
 
 
-def is_thrifty(view: View, target: Target, saved: Size) -> bool:
-    """Whether an edit with its final text saves what there is too much of (law 7).
+def relieves(view: View, target: Target, saved: Size) -> bool:
+    """Whether edits save something of which there is too much: tokens, bytes, images or messages.
 
-    The log refuses an edit that adds bytes. But a marker with fewer bytes than a few short messages may have more
-    tokens than these.
+    A trim does not help where only messages are too many. And a marker of fewer bytes than a few short messages, which
+    the log would take, may have more tokens than they have (law 7).
     """
     return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
 
 
-def is_worth_a_batch(target: Target, saved: Size, least: float) -> bool:
-    """Whether trims that save so much are worth a break: they save the share `least` of the limit, in tokens or bytes.
+def is_worth_a_batch(view: View, target: Target, saved: Size, least: float) -> bool:
+    """Whether trims that save so much are worth a break: they relieve the window, and save the share `least` of the
+    limit, in tokens or bytes.
 
     This is not the question for folds. A fold goes as deep as it has to, and is judged by how far the pressure falls;
     a batch of trims has what it finds, and is judged by its own size.
     """
-    return any(a >= least * b for a, b in ((saved.tokens, target.limit.tokens), (saved.bytes, target.limit.bytes)))
+    shares = ((saved.tokens, target.limit.tokens), (saved.bytes, target.limit.bytes))
+    return relieves(view, target, saved) and any(part >= least * limit for part, limit in shares)

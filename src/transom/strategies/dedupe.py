@@ -32,7 +32,7 @@ class Dedupe(Struct, frozen=True, kw_only=True):
     least: float = 0.05
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return batch(target, self._copies(view, target), self.least, "duplicate")
+        return batch(view, target, self._copies(view, target), self.least, "duplicate")
 
     def _copies(self, view: View, target: Target) -> Iterator[Replacement]:
         newest: dict[str, TextPart] = {}
@@ -63,7 +63,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
     least: float = 0.05
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        return batch(target, self._superseded(view, target), self.least, "superseded")
+        return batch(view, target, self._superseded(view, target), self.least, "superseded")
 
     def _superseded(self, view: View, target: Target) -> Iterator[Replacement]:
         """From the newest call back, so that it is known what was done later."""
@@ -118,7 +118,7 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
             one for one in observations(view, target) if one.unit.key < border and one.free and ending(one.result)[1]
         )
         found = (_arguments(view, target, one, self.paths) for one in failed)
-        return batch(target, (each for each in found if each[1].tokens >= self.tokens), self.least, "failed call")
+        return batch(view, target, (each for each in found if each[1].tokens >= self.tokens), self.least, "failed call")
 
 
 def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, ...]) -> Replacement:

@@ -18,7 +18,7 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies import last_resort
-from transom.strategies.candidates import fold_texts_size, is_large, is_thrifty, may_trim
+from transom.strategies.candidates import fold_texts_size, is_large, may_trim, relieves
 from transom.strategies.text.parts import TextPart, result_texts, text_parts
 from transom.strategies.text.stubs import stub
 
@@ -73,7 +73,7 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
         yield from shorter_and_shorter
     elif not any(map(view.user_restored, view.slots)):
         yield from (
-            fold for fold in islice(shorter_and_shorter, 1) if is_thrifty(view, target, _saved(view, target, fold))
+            fold for fold in islice(shorter_and_shorter, 1) if relieves(view, target, _saved(view, target, fold))
         )
 
 

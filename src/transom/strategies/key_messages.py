@@ -25,9 +25,9 @@ from transom.strategies.candidates import (
     foldable_runs,
     freed_by_folding,
     hides_a_unit,
-    is_thrifty,
     is_worth_a_break,
     leading_slots,
+    relieves,
     slots_before_newest,
     stays_visible,
 )
@@ -105,7 +105,7 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
         folds = [_fold(view, target, run, title, quotes) for run, title in zip(found, titles, strict=True)]
         saved = freed.minus(fold_texts_size(target, [fold.text for fold in folds]))
         is_enough = fits(view.total.minus(saved), target.goal)
-        if is_thrifty(view, target, saved) and (is_enough or is_worth_a_break(view, target, saved, self.least)):
+        if relieves(view, target, saved) and (is_enough or is_worth_a_break(view, target, saved, self.least)):
             yield from folds
 
 

@@ -29,7 +29,7 @@ class Mask(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         found = list(observations(view, target))
         stop = len(found) // max(1, self.polling) * self.polling - self.last
-        yield from batch(target, self._masks(target, found[self.first : max(stop, 0)]), 0.0, "mask")
+        yield from batch(view, target, self._masks(target, found[self.first : max(stop, 0)]), 0.0, "mask")
 
     def _masks(self, target: Target, old: list[Observation]) -> Iterator[Replacement]:
         for one in old:

@@ -50,7 +50,7 @@ def observations(view: View, target: Target) -> Iterator[Observation]:
                 yield Observation(unit, seq, result, call, index, own, free and call.name not in texts.READ_BACK)
 
 
-def batch(target: Target, replacements: Iterable[Replacement], least: float, why: str) -> Iterator[Trim]:
+def batch(view: View, target: Target, replacements: Iterable[Replacement], least: float, why: str) -> Iterator[Trim]:
     """The trims among these replacements that save something, all at once; none of them if together they save less
     than the share `least` of the limit."""
     trims, saved = list[Trim](), ZERO
@@ -61,5 +61,5 @@ def batch(target: Target, replacements: Iterable[Replacement], least: float, why
         if saving.tokens >= MIN_SAVING and saving.bytes > 0:
             trims.append(Trim(entry=part.entry, part=part.part, note=note, why=why))
             saved = saved.plus(saving)
-    if is_worth_a_batch(target, saved, least):
+    if is_worth_a_batch(view, target, saved, least):
         yield from trims

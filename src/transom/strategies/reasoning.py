@@ -40,7 +40,7 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
                 for trim, size in _reasoning(view, unit):
                     trims.append(trim)
                     saved = saved.plus(size)
-        if is_worth_a_batch(target, saved, self.least):
+        if is_worth_a_batch(view, target, saved, self.least):
             yield from trims
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from transom.core.budget import fits
 from transom.core.edit import Edit
 from transom.core.policy import Target
+from transom.core.tokens import ZERO, Size, text_bytes
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.candidates import is_large, may_trim, stub_size
@@ -32,9 +34,12 @@ class StubStale(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         stale = list(self._stale(view, target))
-        saved = sum(part.shown_tokens - stub_size(self.preview) for _, part in stale)
-        needed = max(target.budget.share(self.free, self.free_share), view.total.tokens - target.goal.tokens)
-        if saved >= needed:
+        saved = ZERO
+        for _, part in stale:
+            tokens = part.shown_tokens - stub_size(self.preview)
+            saved = saved.plus(Size(tokens, text_bytes(part.text) * tokens // max(1, part.tokens)))
+        is_enough = fits(view.total.minus(saved), target.goal)
+        if is_enough and saved.tokens >= target.budget.share(self.free, self.free_share):
             yield from (stub(view, unit, target, part, self.preview, "stale") for unit, part in stale)
 
     def _stale(self, view: View, target: Target) -> Iterator[tuple[Unit, TextPart]]:

@@ -1,4 +1,4 @@
-"""What stands beside a digest, and what goes: neither a pin of the plan's own nor another run of the cut is there."""
+"""What counts as visible beside a digest: neither pins of the plan itself nor other runs of the same compaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transom.strategies.digest.passages import quoted_spans
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import o200k
 
-DIGESTING = ("default", "dynamiq", "openhands", "letta", "aider", "opencode")
+WITH_DIGEST = ("default", "dynamiq", "openhands", "letta", "aider", "opencode")
 
 
 def opened(context, policy="default", counter=None):
@@ -43,8 +43,8 @@ def said(window):
     return "\n".join(message["content"] or "" for message in render(window)["messages"])
 
 
-@pytest.mark.parametrize("policy", DIGESTING)
-def test_what_was_the_newest_message_is_quoted_once_its_pin_goes(policy):
+@pytest.mark.parametrize("policy", WITH_DIGEST)
+def test_the_former_newest_message_is_quoted_once_its_pin_is_undone(policy):
     conv = opened(8_000, policy)
     conv.user("go")
     for number in range(200):
@@ -56,7 +56,7 @@ def test_what_was_the_newest_message_is_quoted_once_its_pin_goes(policy):
         assert number < 3 or "const_5_limit" in said(window), f"gone at {number}"
 
 
-def test_two_runs_of_one_cut_do_not_count_each_other_as_standing():
+def test_two_runs_of_one_compaction_do_not_count_each_other_as_visible():
     conv = opened(6_000)
     conv.user("go")
     for number in range(80):
@@ -86,7 +86,7 @@ def test_a_policys_own_limit_leaves_its_summary_the_room_that_the_window_has():
     assert sum(f"service_{number} " in held for number in range(40)) > 30
 
 
-def test_a_digest_of_dense_texts_is_no_larger_than_it_was_to_be():
+def test_a_digest_of_dense_texts_is_not_larger_than_planned():
     conv = opened(8_000, counter=o200k())
     conv.user("go")
     broke = []
@@ -100,7 +100,7 @@ def test_a_digest_of_dense_texts_is_no_larger_than_it_was_to_be():
     assert sum(broke) < 30
 
 
-def test_what_is_left_out_in_front_and_behind_is_marked_too():
+def test_what_is_left_out_at_both_ends_is_marked_too():
     text = "one two three four five six"
     assert quoted_spans(text, [(0, len(text))]) == text
     assert quoted_spans(text, [(4, 7), (14, 18)]) == "…two\n…\nfour…"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asked import aimed, seen
 from msgspec.structs import replace
+from proposals import seen, target_of
 
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
@@ -21,7 +21,7 @@ LONG = "so much was said here " * 20
 def folds(strategy, log, *edits, hard=False, kept=(), context=1_000):
     """The ranges a strategy folds."""
     view = seen(log, *edits)
-    target = aimed(view, context=context, hard=hard)
+    target = target_of(view, context=context, hard=hard)
     target = replace(target, protected=(*target.protected, *kept))
     found = list(strategy(view, target))
     assert all(view.refusal(fold) is None for fold in found)
@@ -34,7 +34,7 @@ def turns(count):
     return talk("go", *(says(f"{number} {LONG}") for number in range(1, count + 1)))
 
 
-def test_the_middle_goes_and_both_ends_stay():
+def test_the_middle_is_left_out_and_both_ends_stay():
     assert folds(HeadTail(first=3, last=4), turns(12)) == [(3, 8)]
     assert folds(HeadTail(first=3, last=4), turns(6)) == []
     assert folds(HeadTail(first=30, last=4), turns(6)) == []
@@ -55,14 +55,14 @@ def test_an_older_omission_is_left_out_with_the_rest():
     assert folds(HeadTail(first=9, last=4), log, old) == [(3, 8)], "the head ends where the first fold is"
 
 
-def test_a_cut_that_gains_too_little_is_not_made_unless_it_must_be():
+def test_a_fold_that_gains_too_little_is_not_made_unless_it_must_be():
     log, strategy = turns(12), HeadTail(first=3, last=8)  # two turns, about a seventh of the room
     assert folds(strategy, log, context=1_400) == [(3, 4)]
     assert folds(strategy, log, context=4_000) == []
     assert folds(strategy, log, context=4_000, hard=True) == [(3, 4)]
 
 
-def test_what_somebody_took_back_stays_until_it_must_go():
+def test_what_somebody_took_back_stays_until_the_window_does_not_fit():
     log = turns(12)
     back = (Fold(first=5, last=6, text="[gone]"), Undo(edit=len(log)))
     assert folds(HeadTail(first=3, last=4), log, *back) == [(3, 4), (7, 8)]
@@ -93,7 +93,7 @@ def test_the_last_rounds_stay_whole_and_the_task_too(last, ends):
     assert folds(Rounds(last=last), rounds(5)) == ([(1, ends)] if ends else [])
 
 
-def test_words_said_at_the_end_are_no_part_of_the_tail():
+def test_notes_at_the_end_take_no_room_of_the_tail():
     log = talk(*(Note(key="mode", text=f"[mode] {n}") for n in range(3)), after=turns(12))
     assert folds(HeadTail(first=3, last=4), log) == [(3, 8)]
 
@@ -105,7 +105,7 @@ def test_without_rounds_nothing_is_folded():
 
 
 @pytest.mark.parametrize("strategy", [Rounds(last=2), HeadTail(first=2, last=4)])
-def test_what_keepers_want_shows_beside_the_marker(strategy):
+def test_protected_units_stay_beside_the_marker(strategy):
     policy = Policy(name="ends", pressure=(strategy,), keepers=(KeepUsers(fraction=0.5),), hard=LADDER, trigger=0.8)
     conv = Conversation.open("memory:", "e", budget=Budget(context=1_500), policy=policy, counter=WordCounter())
     for number in range(9):

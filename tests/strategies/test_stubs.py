@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from asked import WORDS, aimed, seen
 from hypothesis import given
 from hypothesis import strategies as st
+from proposals import WORDS, seen, target_of
 
 from transom.core.message import Text, ToolResult
 from transom.core.tokens import trimmed_text
@@ -23,15 +23,15 @@ def stub(text, tool="sh", preview=60):
     """A result as its stub shows it."""
     view = seen(talk("go", call(tool), result(text), "on"))
     unit = view.unit(1)
-    (spot,) = text_parts(view, unit, of_results=True)
-    trim = stub_trim(view, unit, aimed(view), spot, preview, "stub")
+    (part,) = text_parts(view, unit, of_results=True)
+    trim = stub_trim(view, unit, target_of(view), part, preview, "stub")
     assert view.refusal(trim) is None
     shown = trimmed_text(text, trim.keep, trim.note)
     assert WORDS.count(shown) <= preview + WORDS.count(trim.note)
     return shown
 
 
-def test_of_a_failed_run_the_stub_tells_how_it_ended_and_what_failed():
+def test_the_stub_of_a_failed_run_has_its_outcome_and_what_failed():
     text = (
         f"Exit code 1\nplatform linux\n{DOTS}E   KeyError: 'price'\n{DOTS}"
         f"FAILED tests/test_cart.py::test_total\n{DOTS}3 failed, 47 passed in 1.2s\n{DOTS}"
@@ -53,7 +53,7 @@ def test_the_last_line_of_a_traceback_comes_before_other_errors():
     assert "[sh output stored: failed" in stub(text.partition("\n")[2])
 
 
-def test_where_all_went_well_or_a_file_is_read_an_error_is_a_word_like_others():
+def test_in_a_success_or_a_file_an_error_is_a_word_like_others():
     text = f"{DOTS}\nerror: a word of the document\n{DOTS}"
     assert "error:" in stub(text)
     assert "error:" not in stub(text, tool="read_file")
@@ -70,12 +70,12 @@ def test_errors_come_before_warnings():
     assert "warning: unused" in stub(text)
 
 
-def test_lines_of_code_are_no_errors():
+def test_lines_of_code_are_not_errors():
     code = "        except ValueError:\n            raise Error('x')\n    if error {\n    self.onError(7)\n"
     assert "Error" not in stub(f"{DOTS}{code}{DOTS}")
 
 
-def test_of_a_long_line_what_stands_around_the_word_is_shown():
+def test_a_long_line_keeps_what_is_around_the_word():
     text = f"{DOTS}{'a' * 3_000} error: disk full {'b' * 3_000}\n{DOTS}"
     shown = stub(text, preview=120)
     assert "a error: disk full b" in shown
@@ -83,7 +83,7 @@ def test_of_a_long_line_what_stands_around_the_word_is_shown():
     assert len(max(shown.splitlines(), key=len)) < 200
 
 
-def test_without_lines_that_matter_both_ends_show():
+def test_without_lines_that_matter_both_ends_stay():
     text = "\n".join(f"line {number}" for number in range(2_000))
     shown = stub(text)
     assert shown.startswith("line 0\n")
@@ -109,22 +109,22 @@ def test_without_lines_that_matter_both_ends_show():
         ("", None, False),
     ],
 )
-def test_how_a_result_ended(text, code, failed):
+def test_the_ending_of_a_result(text, code, failed):
     assert ending(ToolResult(parts=(Text(text),))) == (code, failed)
     assert ending(ToolResult(parts=(Text(text),), failed=True)) == (code, True)
     assert outcome(ToolResult(parts=(Text(text),))) == (f"exit code {code}" if code is not None else "failed" * failed)
 
 
 @pytest.mark.parametrize("name", ["read_file", "readFile", "ReadFile", "mcp__fs__read-file", "fs.read", "READ_FILE"])
-def test_a_name_is_words_however_it_is_written(name):
+def test_a_tool_name_is_words_however_it_is_written(name):
     assert "read" in tool_words(name)
     assert "read" not in tool_words("already_spread")
 
 
-def test_lines_that_lie_in_one_another_are_shown_once_and_whole():
+def test_overlapping_lines_are_shown_once_and_whole():
     text = "".join(chr(97 + at % 26) for at in range(4_000))
-    spot = TextPart(0, ("text", 0), text, 1_000, 1_000)
-    keep, _ = shorten_to_lines(spot, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
+    part = TextPart(0, ("text", 0), text, 1_000, 1_000)
+    keep, _ = shorten_to_lines(part, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
     assert (400, 460) in keep
 
 
@@ -132,7 +132,7 @@ PIECES = st.lists(st.sampled_from(("error: no\n", "word ", "\n", "汉字", "3 fa
 
 
 @given(PIECES, PIECES, st.integers(1, 80), st.lists(st.tuples(st.integers(0, 500), st.integers(1, 90)), max_size=6))
-def test_what_is_told_fits_its_room_whatever_the_lines(before, after, cap, lines):
+def test_a_stub_fits_its_room_whatever_the_lines(before, after, cap, lines):
     text = "".join([*before, "middle " * 200, *after])
     tokens = WORDS.count(text)
     spans = [(at, at + size) for at, size in lines]

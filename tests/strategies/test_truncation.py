@@ -17,5 +17,5 @@ def test_halves_end_at_a_line_or_between_words(keep):
     assert end + len(NUMBERED) - start <= keep
 
 
-def test_what_has_no_blank_near_is_cut_anywhere():
+def test_without_a_blank_near_a_half_ends_anywhere():
     assert halves("x" * 1_000, 100) == ((0, 50), (950, 1_000))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from asked import asked
+from msgspec.structs import replace
+from proposals import proposals, seen, target_of
 
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Pin, Trim, Undo
+from transom.core.tokens import Size
 from transom.policies.plain import LADDER
-from transom.strategies.observation_masking import Mask
+from transom.strategies import Dedupe, DropReasoning, Mask, StubStale
 from transom.testing import WordCounter, call, result, says, talk
 
 ROWS = "a row of output\n" * 40
@@ -25,32 +27,32 @@ def work(count, tool="sh", text=ROWS):
 )
 def test_the_border_moves_a_batch_at_a_time_and_the_first_stays(count, masked):
     strategy = Mask(last=5, polling=5)
-    assert list(asked(strategy, work(count))) == masked
+    assert list(proposals(strategy, work(count))) == masked
 
 
 def test_a_result_becomes_one_line_with_its_reference():
-    shown = asked(Mask(last=1, polling=1), work(3, text="Exit code 1\n" + ROWS))
+    shown = proposals(Mask(last=1, polling=1), work(3, text="Exit code 1\n" + ROWS))
     assert shown == {4: "[old sh output left out: exit code 1, 42 lines; whole in entry 4]"}
-    assert list(asked(Mask(last=1, polling=1, first=0), work(3))) == [2, 4]
+    assert list(proposals(Mask(last=1, polling=1, first=0), work(3))) == [2, 4]
 
 
 def test_named_tools_stay_and_the_newest_unit_in_any_case():
-    assert asked(Mask(last=0, polling=1, tools=frozenset(("sh",))), work(4)) == {}
-    assert list(asked(Mask(last=0, polling=1, first=0), work(4))) == [2, 4, 6]
+    assert proposals(Mask(last=0, polling=1, tools=frozenset(("sh",))), work(4)) == {}
+    assert list(proposals(Mask(last=0, polling=1, first=0), work(4))) == [2, 4, 6]
     parallel = talk("go", call("sh"), call("sh"), call("sh"), result(ROWS), result(ROWS), result(ROWS))
-    assert asked(Mask(last=0, polling=1, first=0), parallel) == {}
+    assert proposals(Mask(last=0, polling=1, first=0), parallel) == {}
 
 
-def test_what_is_pinned_taken_back_read_back_open_or_short_stays():
+def test_pinned_restored_read_back_open_and_short_results_stay():
     log, strategy = work(4), Mask(last=1, polling=1, first=0)
-    assert list(asked(strategy, log, Pin(entry=2))) == [4, 6]
+    assert list(proposals(strategy, log, Pin(entry=2))) == [4, 6]
     back = (Trim(entry=4, part=("text", 0), note="[entry 4]"), Undo(edit=len(log)))
-    assert list(asked(strategy, log, *back)) == [2, 6]
-    assert asked(strategy, log, Trim(entry=4, part=("text", 0), note="[x]"), context=9).keys() == {2, 6}
-    assert asked(strategy, work(4, tool="transom_grep")) == {}
-    assert asked(strategy, work(4, text="ok " * 40)) == {}
+    assert list(proposals(strategy, log, *back)) == [2, 6]
+    assert proposals(strategy, log, Trim(entry=4, part=("text", 0), note="[x]"), context=9).keys() == {2, 6}
+    assert proposals(strategy, work(4, tool="transom_grep")) == {}
+    assert proposals(strategy, work(4, text="ok " * 40)) == {}
     still = talk("go", call("sh"), call("sh"), result(ROWS), says("meanwhile"), "on")
-    assert asked(Mask(last=0, polling=1, first=0), still) == {}
+    assert proposals(Mask(last=0, polling=1, first=0), still) == {}
 
 
 def test_between_batches_the_window_only_grows():
@@ -67,3 +69,22 @@ def test_between_batches_the_window_only_grows():
         conv.tool_result(f"c{number}", ROWS)
     assert breaks == [(10, "mask"), (20, "mask"), (30, "mask"), (40, "mask")]
     assert sum("left out" in message["content"] for message in render(window)["messages"]) == 34
+
+
+FOR_TEXTS = [
+    Mask(last=1, polling=1),
+    Dedupe(tokens=20, least=0.0),
+    StubStale(keep=0, free=0, preview=1),
+    DropReasoning(least=0.0),
+]
+
+
+@pytest.mark.parametrize("strategy", FOR_TEXTS)
+def test_where_only_messages_are_too_many_no_text_is_shortened(strategy):
+    """The cached prefix would break, and the window would have as many messages as before."""
+    turns = (item for _ in range(5) for item in (call("sh"), result("a row of output " * 200)))
+    log = talk("go", says("ok", thought="I think so " * 20), "go on", *turns, "on")
+    view = seen(log)
+    free = Size(1 << 60, 1 << 60, 1 << 60, 1 << 60)
+    assert list(strategy(view, replace(target_of(view), goal=replace(free, tokens=view.total.tokens - 1)))) != []
+    assert list(strategy(view, replace(target_of(view), goal=replace(free, messages=3)))) == []

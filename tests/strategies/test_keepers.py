@@ -46,7 +46,7 @@ def test_user_messages_stay_newest_first_within_their_budget():
     assert len(shown) > sum(text.startswith("wish") for text in contents(none.plan_request()))
 
 
-def test_what_is_kept_says_why():
+def test_a_protected_unit_has_a_pin_with_the_reason():
     conv = opened(KeepTools(("write_plan",)), KeepUsers(tokens=180, fraction=1.0), context=700)
     for number in range(12):
         conv.user(f"wish {number} " + "please " * 18)
@@ -59,7 +59,7 @@ def test_what_is_kept_says_why():
     }
 
 
-def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_cut():
+def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_compaction():
     conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
     conv.user("first")
     work(conv, 99)
@@ -76,7 +76,7 @@ def test_what_was_whole_while_it_was_newest_is_excerpted_at_a_later_cut():
     assert row.shown_tokens <= 100
 
 
-def test_the_one_that_crosses_is_excerpted_not_dropped():
+def test_the_message_that_exceeds_the_tokens_is_excerpted_not_dropped():
     conv = opened(KeepUsers(tokens=100, fraction=1.0, least=20), context=700)
     conv.user("first")
     conv.user("long " + "please " * 200)
@@ -89,7 +89,7 @@ def test_the_one_that_crosses_is_excerpted_not_dropped():
     assert WordCounter().count(excerpts[0]) <= 100
 
 
-def test_a_stale_pin_of_a_user_message_goes_at_the_next_break():
+def test_a_stale_pin_of_a_user_message_is_undone_at_the_next_break():
     conv = opened(KeepUsers(tokens=40, fraction=1.0), context=700)
     for number in range(30):
         conv.user(f"wish {number} " + "please " * 15)
@@ -133,7 +133,7 @@ def test_odd_arguments_of_a_protected_tool_are_a_key_like_any_other(args):
     assert any(text.startswith("result 0 ") for text in contents(conv.plan_request()))
 
 
-def test_what_is_kept_goes_before_a_window_is_refused():
+def test_protected_units_are_folded_before_a_window_is_refused():
     conv = opened(KeepUsers(tokens=10_000, fraction=1.0), context=300)
     for number in range(10):
         conv.user(f"wish {number} " + "please " * 30)
@@ -141,7 +141,7 @@ def test_what_is_kept_goes_before_a_window_is_refused():
     assert conv.plan_request().tokens <= 300
 
 
-def test_the_default_policy_keeps_users_and_plans():
+def test_the_default_policy_protects_user_messages_and_plans():
     conv = Conversation.open("memory:", "x", budget=4_000, counter=WordCounter())
     conv.user("go")
     work(conv, 0, "TodoWrite", words=50)

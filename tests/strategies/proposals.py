@@ -1,4 +1,4 @@
-"""Strategies asked by hand: a small log, what is aimed for, and what its entries show with the edits that came."""
+"""What strategies propose for a small log, and what its entries show with these edits."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def seen(log: Iterable[Entry], *edits: Edit) -> View:
     return build_view(Entries(log), WORDS)
 
 
-def aimed(view: View, *, context: int = 1_000, hard: bool = False) -> Target:
-    """As a plan would aim under pressure, with nothing kept but what must be."""
+def target_of(view: View, *, context: int = 1_000, hard: bool = False) -> Target:
+    """The target of a plan under pressure, with nothing protected but what is required."""
     budget = Budget(context=context)
     limit = budget.limits()
     must = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
     return Target(ZERO, ZERO, limit, ZERO, budget, view.counter, entry_ref, must, must, view.newest_unit, hard)
 
 
-def asked(strategy, log: list[Entry], *edits: Edit, **target) -> dict[int, str]:
+def proposals(strategy, log: list[Entry], *edits: Edit, **target) -> dict[int, str]:
     """By entry, what a strategy shows in place of a text or arguments."""
     view = seen(log, *edits)
-    changed = list(strategy(view, aimed(view, **target)))
+    changed = list(strategy(view, target_of(view, **target)))
     after = seen(log, *edits, *changed)
     return {edit.entry: _shown(after, edit) for edit in changed}
 
