@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import transom.testing
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.message import User
@@ -18,6 +17,11 @@ from transom.policies import LADDER
 from transom.testing import WordCounter
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-your-own-strategy.md"
+FEW_EXAMPLES = """
+from hypothesis import HealthCheck, settings
+settings.register_profile("few", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("few")
+"""
 LOG = "".join(f"step {number} is done\n" for number in range(200))
 
 
@@ -57,12 +61,12 @@ def results(conversation: Conversation) -> list[str]:
     ]
 
 
-@pytest.mark.skipif(not hasattr(transom.testing, "StrategyConformance"), reason="the suite is not there yet")
 def test_the_code_of_the_page_obeys_the_laws(tmp_path: Path) -> None:
     files = files_of_the_page()
     assert set(files) == {"my_strategies.py", "test_my_strategies.py"}
     for name, code in files.items():
         (tmp_path / name).write_text(code, encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(FEW_EXAMPLES, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_strategies.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3_000:]

@@ -97,7 +97,7 @@ class StrategyConformance(PolicyConformance):
         @self._settings()
         @given(_any_log())
         def law(log: list[Entry]) -> None:
-            check_proposals(log, strategy, hard=hard)
+            check_proposals(log, strategy, hard=hard, arrival=self.arrival)
 
         law()
 

@@ -19,9 +19,11 @@ from transom.testing.view_appearance import appearance_of
 from transom.texts import READ_BACK
 
 
-def target_for(view: View, *, context: int = 100, goal: Size = ZERO, hard: bool = False) -> Target:
+def target_for(
+    view: View, *, context: int = 100, goal: Size = ZERO, hard: bool = False, arrival: bool = False
+) -> Target:
     """What a plan asks of a strategy: to bring the view within `goal`, with the first task and the newest user message
-    required."""
+    required. On arrival nothing is required, and the newest unit is like any other."""
     budget = Budget(context=context)
     required = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
     return Target(
@@ -32,28 +34,35 @@ def target_for(view: View, *, context: int = 100, goal: Size = ZERO, hard: bool 
         budget=budget,
         counter=view.counter,
         reference=entry_ref,
-        required=required,
-        protected=frozenset(required),
-        newest_unit=view.newest_unit,
+        required=() if arrival else required,
+        protected=frozenset(() if arrival else required),
+        newest_unit=-1 if arrival else view.newest_unit,
         hard=hard,
     )
 
 
 def check_proposals(
-    log: Sequence[Entry], strategy: Strategy, *, hard: bool = False, counter: TokenCounter = COUNTER
+    log: Sequence[Entry],
+    strategy: Strategy,
+    *,
+    hard: bool = False,
+    arrival: bool = False,
+    counter: TokenCounter = COUNTER,
 ) -> None:
     """A strategy changes no view, and proposes the same edits each time. Each edit that applies saves bytes and tokens.
 
     Without `hard` it spares the newest unit, units with open calls, pinned units, results of the read-back tools, and
-    units where somebody undid an edit.
+    units where somebody undid an edit. On `arrival` it may trim the newest unit, which is new by nature.
     """
     view = build_view(Entries(log), counter)
     if view.in_flight is not None:
         return  # a plan closes it first
     before = appearance_of(view)
-    target = target_for(view, hard=hard)
+    target = target_for(view, hard=hard, arrival=arrival)
     proposed = list(strategy(view, target))
-    assert list(strategy(view, target_for(view, hard=hard))) == proposed, "it proposes other edits the second time"
+    assert list(strategy(view, target_for(view, hard=hard, arrival=arrival))) == proposed, (
+        "it proposes other edits the second time"
+    )
     assert appearance_of(view) == before, "it has changed the view"
     for edit in proposed:
         if view.refusal(edit) is not None or not isinstance(edit, (Fold, Trim)):
@@ -63,10 +72,10 @@ def check_proposals(
         assert after.bytes < view.total.bytes, f"{edit} saves no bytes"
         assert after.tokens < view.total.tokens, f"{edit} saves no tokens"
         if not hard:
-            _check_spared(view, edit)
+            _check_spared(view, edit, arrival=arrival)
 
 
-def _check_spared(view: View, edit: Fold | Trim) -> None:
+def _check_spared(view: View, edit: Fold | Trim, *, arrival: bool) -> None:
     if isinstance(edit, Fold):
         folded = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
         assert not any(view.user_restored(slot) for slot in folded), f"{edit} folds a restored unit"
@@ -75,7 +84,7 @@ def _check_spared(view: View, edit: Fold | Trim) -> None:
         )
         return
     unit = view.unit(view.unit_of[edit.entry])
-    assert unit.key != view.newest_unit, f"{edit} trims the newest unit"
+    assert arrival or unit.key != view.newest_unit, f"{edit} trims the newest unit"
     assert not unit.pins, f"{edit} trims a pinned unit"
     assert not unit.open_calls, f"{edit} trims a unit with open calls"
     assert not view.user_restored(unit), f"{edit} trims a restored unit"
