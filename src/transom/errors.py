@@ -106,8 +106,12 @@ def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:
 class _Quoter(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
-        self.maxstring = self.maxother = QUOTED_CHARACTERS
+        self.maxother = QUOTED_CHARACTERS
         self.maxlevel = 3
+
+    def repr_str(self, x: str, level: int) -> str:  # noqa: ARG002 - as the base class calls it
+        """The beginning of a text."""
+        return repr(x[:MESSAGE_CHARACTERS])
 
     def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002 - as the base class calls it
         """The digits; of a huge number its size, since Python refuses to convert it to text."""

@@ -84,7 +84,7 @@ NO_CALLS = [
     (lambda conv: conv.pin("a"), InvalidEdit, "pin: the number of an entry is needed, not str"),
     (lambda conv: conv.pin(True), InvalidEdit, "pin: the number of an entry is needed, not bool"),
     (lambda conv: conv.undo("a"), InvalidEdit, "undo: the number of an entry is needed, not str"),
-    (lambda conv: conv.explain(at="a"), InvalidSetting, "there is no call a: trip has 0, counted from 1"),
+    (lambda conv: conv.explain(at="a"), InvalidSetting, "there is no call 'a': trip has 0, counted from 1"),
 ]
 
 

@@ -144,9 +144,7 @@ class Conversation:
         limits, chosen = _limits(budget), policy_named(policy)
         spoken = with_digest_role(dialect_named(dialect), digest_role)
         announced = validate.state(state)
-        head = (
-            None if system is None else spoken.parse_system(str.__str__(system) if isinstance(system, str) else system)
-        )
+        head = None if system is None else spoken.parse_system(validate.system(system))
         opened = open_store(store)
         try:
             conversation = cls(
@@ -195,7 +193,7 @@ class Conversation:
         )
         try:
             conversation._must_be_new()
-            head = [*([] if system is None else spoken.parse_system(system)), *instructions]
+            head = [*([] if system is None else spoken.parse_system(validate.system(system))), *instructions]
             conversation._frame = replace(conversation._frame, head=Head(messages=tuple(head)))
             conversation._append_facts([fact for _, fact in facts])
         except BaseException:
@@ -212,9 +210,10 @@ class Conversation:
 
     @_locked
     def observe(self, reply: object) -> int:
-        """Log a reply: a provider's response object, or the assistant message as a dict. Usage is learned from.
+        """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
 
-        It takes the place of the request it answers; without one, its own. Raises InvalidMessage.
+        Usage is learned from. The reply takes the place of the request it answers; without one, its own. Raises
+        InvalidMessage.
         """
         return self._append_facts([self._dialect.parse_reply(reply)])[0]
 

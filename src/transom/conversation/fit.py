@@ -53,7 +53,7 @@ def fit(
     chosen = policy_named(policy)
     head, facts = split(messages, dialect=spoken)
     if system is not None:
-        head = [*spoken.parse_system(system), *head]
+        head = [*spoken.parse_system(validate.system(system)), *head]
     log = MemoryStore().open("fit")
 
     conversation = Conversation(

@@ -20,7 +20,7 @@ from transom.core.reducer import apply
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.core.window import Window, assemble
-from transom.errors import BudgetImpossible, InvalidSetting
+from transom.errors import BudgetImpossible, InvalidSetting, quote
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.openai import OPENAI_CHAT
 
@@ -139,7 +139,7 @@ class _Past:
         if stored != self._settings:
             name = self._conversation.log.name
             was, now = _worded(stored), _worded(self._settings)
-            raise InvalidSetting(f"conversation {name!r} is in the store already ({was}); asked for: {now}")
+            raise InvalidSetting(f"conversation {quote(name)} is in the store already ({was}); asked for: {now}")
 
     def _fold(self) -> None:
         assert self._next is not None

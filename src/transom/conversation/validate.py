@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from transom.core.budget import Budget
+from msgspec.structs import replace
+
+from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.message import Fact, Raw
@@ -26,6 +28,11 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
         raise InvalidSetting(f"id: must be a text of at least one character, not {_kind(id)}")
 
 
+def system(value: object) -> object:
+    """A system prompt as a plain text, or what the dialect takes beside the messages."""
+    return str.__str__(value) if isinstance(value, str) else value
+
+
 def limits(budget: object) -> Budget:
     """A budget, or the budget of that many tokens. Raises InvalidSetting."""
     if isinstance(budget, Budget):
@@ -39,6 +46,8 @@ def number(name: str, entry: object) -> int:
     """The number of an entry. Raises InvalidEdit."""
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {_kind(entry)}")
+    if not 0 <= entry < UNLIMITED:
+        raise InvalidEdit(f"{name}: there is no entry {quote(entry)}")
     return entry
 
 
@@ -53,7 +62,22 @@ def edit(value: object) -> Edit:
     """An edit. Raises InvalidEdit."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):
         raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_kind(value)}")
-    return value
+    name, why = type(value).__name__.lower(), reason(type(value).__name__.lower(), value.why)
+    if isinstance(value, Fold):
+        number(name, value.first)
+        number(name, value.last)
+        return replace(value, text=_plain_text(name, value.text), why=why)
+    if isinstance(value, Trim):
+        number(name, value.entry)
+        return replace(value, note=_plain_text(name, value.note), why=why)
+    number(name, value.edit if isinstance(value, Undo) else value.entry)
+    return replace(value, why=why)
+
+
+def _plain_text(name: str, text: object) -> str:
+    if not isinstance(text, str):
+        raise InvalidEdit(f"{name}: a text is needed, not {_kind(text)}")
+    return str.__str__(text)
 
 
 def fact(value: object, meta: object) -> Fact:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from transom.core.prices import Prices
 from transom.core.tokens import Size
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,12 +27,14 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.prices), Prices | None):
-            raise InvalidSetting(f"budget: prices must be Prices or None, not {self.prices!r}")
+            raise InvalidSetting(f"budget: prices must be Prices or None, not {quote(self.prices)}")
         for name in ("context", "reserve", "max_messages", "max_bytes", "max_images"):
             value = getattr(self, name)
             least = 0 if name in {"reserve", "max_images"} else 1
-            if not (value is None and name.startswith("max_")) and (type(value) is not int or value < least):
-                raise InvalidSetting(f"budget: {name} must be a whole number of at least {least}, not {value!r}")
+            if value is None and name.startswith("max_"):
+                continue
+            if type(value) is not int or not least <= value <= UNLIMITED:
+                raise InvalidSetting(f"budget: {name} must be a whole number of at least {least}, not {quote(value)}")
         if self.usable < 1:
             raise InvalidSetting(f"budget: reserve {self.reserve:,} leaves nothing of context {self.context:,}")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import inf
+from typing import cast
 
 from msgspec import Struct
 
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 
 Request = tuple[int, int]
 """Tokens sent, and how many of them are a common prefix with the request before."""
@@ -29,21 +30,21 @@ class Prices(Struct, frozen=True, kw_only=True):
         for name in ("fresh", "write", "read"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
-                raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {value!r}")
+                raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {quote(value)}")
         if self.read > self.write:
-            raise InvalidSetting(f"prices: read must be at most write, {self.write!r}, not {self.read!r}")
+            raise InvalidSetting(f"prices: read must be at most write, {quote(self.write)}, not {quote(self.read)}")
         for name, least in (("cache_block", 1), ("cache_minimum", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise InvalidSetting(f"prices: {name} must be a whole number of at least {least}, not {value!r}")
+                raise InvalidSetting(f"prices: {name} must be a whole number of at least {least}, not {quote(value)}")
 
     @staticmethod
     def named(name: str | None) -> Prices | None:
         """A provider's prices; no name has none. Raises InvalidSetting, with the names there are."""
         if name is None:
             return None
-        if name not in PRICES:
-            raise InvalidSetting(f"unknown prices {name!r}: there are {', '.join(PRICES)}")
+        if not isinstance(cast("object", name), str) or name not in PRICES:
+            raise InvalidSetting(f"unknown prices {quote(name)}: there are {', '.join(PRICES)}")
         return PRICES[name]
 
     def of(self, request: Request) -> float:

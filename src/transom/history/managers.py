@@ -23,7 +23,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.replay import split
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.policies.plain import PASSTHROUGH
 from transom.stores import MemoryStore
 from transom.wire.openai import OPENAI_CHAT
@@ -228,4 +228,4 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
 
 def _check(name: str, value: object) -> None:
     if type(value) is not int or value < 0:
-        raise InvalidSetting(f"{name} must be a whole number of at least 0, not {value!r}")
+        raise InvalidSetting(f"{name} must be a whole number of at least 0, not {quote(value)}")

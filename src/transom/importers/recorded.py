@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from transom.conversation.replay import Question, split
 from transom.core.message import Instruction, Raw
-from transom.errors import InvalidMessage, InvalidSetting
+from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
 
@@ -75,7 +75,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 def format_named(name: str) -> Format:
     """The format with this name. Raises InvalidSetting."""
     if name not in FORMATS:
-        raise InvalidSetting(f"unknown format {name!r}: there are {', '.join(FORMATS)}")
+        raise InvalidSetting(f"unknown format {quote(name)}: there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom.core.entry import Entry, Sent
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote, shorten
 from transom.stores import StoredLog
 
 
@@ -19,4 +19,4 @@ def call_number(at: object, calls: int, name: str) -> int:
         number = at if at > 0 else calls + 1 + at
         if at and 1 <= number <= calls:
             return number
-    raise InvalidSetting(f"there is no call {at}: {name} has {calls:,}, counted from 1")
+    raise InvalidSetting(f"there is no call {quote(at)}: {shorten(name)} has {calls:,}, counted from 1")

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from transom.core.budget import Budget
 from transom.core.policy import Policy
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 
 if TYPE_CHECKING:
     from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, SLIDING
@@ -32,7 +32,7 @@ def policy_named(name: object) -> Policy:
     if isinstance(name, Policy):
         return _checked(name)
     if not isinstance(name, str) or name not in POLICIES:
-        raise InvalidSetting(f"unknown policy {name!r}: there are {', '.join(POLICIES)}")
+        raise InvalidSetting(f"unknown policy {quote(name)}: there are {', '.join(POLICIES)}")
     return _loaded(name)
 
 
@@ -42,14 +42,14 @@ def _checked(policy: Policy) -> Policy:
     for name in ("keepers", "arrival", "pressure", "hard"):
         steps = fields[name]
         if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
-            raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {steps!r}")
+            raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {quote(fields[name])}")
         if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
             raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")
     for name in ("trigger", "target"):
         if not isinstance(fields[name], (int, float)) or not fields[name] >= 0:
-            raise InvalidSetting(f"policy: {name} must be a share of the room, 0 or more, not {fields[name]!r}")
+            raise InvalidSetting(f"policy: {name} must be a share of the room, 0 or more, not {quote(fields[name])}")
     if not isinstance(fields["own_limits"], Budget):
-        raise InvalidSetting(f"policy: own_limits must be a Budget, not {fields['own_limits']!r}")
+        raise InvalidSetting(f"policy: own_limits must be a Budget, not {quote(fields['own_limits'])}")
     return policy
 
 

@@ -16,7 +16,7 @@ from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.readback.content import escaped
 from transom.readback.entry_list import MAX_ENTRIES, list_entries
 from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, grep
@@ -105,12 +105,12 @@ def answer(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES) -
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
     if kind is None:
-        return f"[error: there is no tool {escaped(str(name)[:80])!r} here: there are {', '.join(ARGUMENTS)}]"
+        return f"[error: there is no tool {escaped(quote(name, 80))} here: there are {', '.join(ARGUMENTS)}]"
     try:
         return utf8_prefix(str(_parse(kind, arguments).answer(log, max_bytes - HEADER_BYTES)), max_bytes)
     except InvalidSetting as problem:
         why = str(problem)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:
         why = f"the arguments of {name} cannot be read: {problem}"
     return f"[error: {escaped(why[:500])}]"
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.stores.base import Store
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
@@ -52,7 +52,7 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
 def parse_location(place: str | os.PathLike[str]) -> Location:
     """What a URL or a path names; nothing is opened. Raises InvalidSetting."""
     text = cast("object", os.fspath(place))
-    if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST:
+    if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST or not _is_unicode(text):
         raise InvalidSetting(f"store {_shown(text)}: must be one of {_FORMS}")
     return _parse_url(text) if isinstance(place, str) and _SCHEME.match(text) else _parse_path(text)
 
@@ -82,6 +82,15 @@ def _parse_path(path: str) -> Location:
     return Location("sqlite", path)
 
 
+def _is_unicode(text: str) -> bool:
+    """Without lone surrogates, of which no file name can be made."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_folder(path: str) -> bool:
     with suppress(OSError):  # a name that is too long
         return Path(path).is_dir()
@@ -89,5 +98,4 @@ def _is_folder(path: str) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return quote(value, _SHOWN)

@@ -15,6 +15,9 @@ from transom.errors import InvalidMessage
 
 T = TypeVar("T")
 
+NUMBER_BITS = 1_000
+"""How large a whole number may be. Python refuses to write numbers of more than 4,300 digits."""
+
 DEPTH = 100
 """How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
 
@@ -140,6 +143,8 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
         return str.__str__(value)  # of an enum the text, not its name
     if isinstance(value, float) and not isfinite(value):
         raise InvalidMessage(where, f"{field} holds {value}, which is not JSON")
+    if isinstance(value, int) and value.bit_length() > NUMBER_BITS:
+        raise InvalidMessage(where, f"{field} holds a number of {value.bit_length():,} bits")
     if value is None or isinstance(value, (int, float)):
         return value
     raise InvalidMessage(where, f"{field} holds a value that is not JSON: {kind_of(value)}")

@@ -53,6 +53,6 @@ def measure_of(log: Log, counter: TokenCounter) -> FormatCounter:
 @cache
 def _loaded(name: str) -> Dialect:
     if name not in DIALECTS:
-        raise InvalidSetting(f"unknown dialect {name!r}: there are {', '.join(DIALECTS)}")
+        raise InvalidSetting(f"unknown dialect {quote(name)}: there are {', '.join(DIALECTS)}")
     module, _, value = DIALECTS[name].partition(":")
     return getattr(import_module(module), value)
