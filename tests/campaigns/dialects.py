@@ -87,12 +87,12 @@ def missing(messages: list[dict[str, Any]], text: str) -> str:
 
 
 def judge(
-    path: str, dialect: str, budget: int, policy: str, every: int
+    path: str, dialect: str, budget: int, policy: str, every: int, most: int | None = None
 ) -> tuple[str, str, int, Counter[str], list[str]]:
     seen: Counter[str] = Counter()
     wrong: list[str] = []
     spoken = dialect_named(dialect)
-    for number, record in enumerate(conversations(Path(path))):
+    for number, record in enumerate(conversations(Path(path), most)):
         if number % every:
             continue
         head, facts = split(record["messages"], record["id"])

@@ -28,7 +28,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.openai import OPENAI_CHAT, violations
-from transom.wire.rendering import drawn
+from transom.wire.rendering import render_messages
 
 sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent)])
 import cached
@@ -36,9 +36,11 @@ import cached
 from counting import request_tokens
 
 
-def conversations(path: Path) -> list[dict[str, Any]]:
+def conversations(path: Path, most: int | None = None) -> list[dict[str, Any]]:
+    """The recorded conversations of a family, each with at most its first `most` messages."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+        records = [json.loads(line) for line in lines]
+    return [{**record, "messages": record["messages"][:most]} for record in records]
 
 
 def smallest(messages: list[dict[str, Any]]) -> int:
@@ -100,11 +102,13 @@ def calls_in(messages: list[dict[str, Any]]) -> list[int]:
     return [at for at, message in enumerate(messages) if message["role"] == "assistant" and at > first]
 
 
-def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Counter[str], list[str], float]:
+def judge(
+    path: str, budget: int, policy: str, every: int, most: int | None = None
+) -> tuple[str, int, Counter[str], list[str], float]:
     seen: Counter[str] = Counter()
     wrong: list[str] = []
     spent = 0.0
-    for number, record in enumerate(conversations(Path(path))):
+    for number, record in enumerate(conversations(Path(path), most)):
         if number % every:
             continue
         head, facts = split(record["messages"], record["id"])
@@ -131,7 +135,7 @@ def judge(path: str, budget: int, policy: str, every: int) -> tuple[str, int, Co
                     wrong.append(f"{where}: refused, though {floor} would do: {step.refused}")
                 started = time.process_time()
                 continue
-            sent = drawn(step.window.view, OPENAI_CHAT)
+            sent = render_messages(step.window.view, OPENAI_CHAT)
             for problem in violations(sent)[:1]:
                 wrong.append(f"{where}: {problem}")
             report = turnsafe.validate(sent, provider="openai")

@@ -18,6 +18,7 @@ from transom.core.budget import Budget
 from transom.core.entry import Entry
 from transom.core.policy import Policy, Strategy
 from transom.errors import BudgetImpossible
+from transom.policies import policy_named
 from transom.policies.plain import LADDER
 from transom.testing.laws import check_plan, check_plans_in_turn, check_proposals, plan_call
 from transom.testing.random_logs import Step, budgets, logs, states, work_logs, write_log
@@ -29,7 +30,8 @@ class PolicyConformance:
     Each test tries random logs, as many as the Hypothesis profile says, or as `examples` says.
     """
 
-    policy: Policy
+    policy: str | Policy
+    """A policy, or the name of one that comes with Transom."""
     dialects: ClassVar[Sequence[str]] = ("openai",)
     """The provider APIs whose rules its windows are checked by."""
     examples: ClassVar[int | None] = None
@@ -37,7 +39,8 @@ class PolicyConformance:
     def policies(self) -> list[Policy]:
         """The policy, and the same with less room: it compacts earlier and more often."""
         few = Budget(context=300, max_messages=6)
-        return [self.policy, replace(self.policy, trigger=0.3, target=0.1, own_limits=few)]
+        policy = policy_named(self.policy)
+        return [policy, replace(policy, trigger=0.3, target=0.1, own_limits=few)]
 
     def test_every_plan_obeys_the_laws(self) -> None:
         """Laws 1, 2, 4 to 10 and 12."""

@@ -13,8 +13,9 @@ from transom.core.unit import Folded, units_in
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference, read
-from transom.testing.laws.shared import request_of, strings_in
+from transom.testing.laws.shared import strings_in
 from transom.testing.oracle_parts import own_text, parts_of, texts_in
+from transom.wire.rendering import render
 
 
 def check_reachable(view: View, dialect: str = "openai") -> None:
@@ -23,7 +24,7 @@ def check_reachable(view: View, dialect: str = "openai") -> None:
     Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and what
     comes is compared with the texts of the log. Edits that give no reason are a caller's own and may show any text.
     """
-    shown = list(strings_in(request_of(view, dialect)))
+    shown = list(strings_in(render(view, dialect)))
     for slot in view.slots:
         if isinstance(slot, Folded) and slot.why:
             assert _is_shown(slot.text, shown), f"the text of fold {slot.seq} is not in the window"

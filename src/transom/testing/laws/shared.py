@@ -17,22 +17,15 @@ from transom.testing.builders import entry
 from transom.testing.fakes import Entries, WordCounter
 from transom.testing.oracle import Appearance
 from transom.testing.view_appearance import appearance_of
-from transom.wire.dialects import dialect_named
-from transom.wire.rendering import render_messages
+from transom.wire.rendering import render
 
 COUNTER = WordCounter()
 """Counts the random logs."""
 
 
-def request_of(view: View, dialect: str = "openai") -> dict[str, Any]:
-    """The body of a request, as far as it holds the conversation."""
-    spoken = dialect_named(dialect)
-    return spoken.body(view.head, render_messages(view, spoken))
-
-
 def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
     """The messages that such a body holds (items, contents)."""
-    body = request_of(view, dialect)
+    body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
 
 

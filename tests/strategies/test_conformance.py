@@ -1,0 +1,80 @@
+"""The strategies that come with Transom, in the suite that others inherit from."""
+
+from __future__ import annotations
+
+from transom.strategies import (
+    Clip,
+    ClipTurn,
+    Dedupe,
+    Digest,
+    DropMedia,
+    DropReasoning,
+    HeadTail,
+    KeyMessages,
+    Mask,
+    Omit,
+    Rolling,
+    Stub,
+    StubStale,
+)
+from transom.testing import PolicyConformance, StrategyConformance
+
+FEW = 12
+"""Random logs for each test: `make laws` tries many more."""
+
+
+class TestClip(StrategyConformance):
+    strategy, arrival, examples = Clip(tokens=40), True, FEW
+
+
+class TestClipTurn(StrategyConformance):
+    strategy, arrival, examples = ClipTurn(), True, FEW
+
+
+class TestStub(StrategyConformance):
+    strategy, arrival, examples = Stub(characters=300), True, FEW
+
+
+class TestDedupe(StrategyConformance):
+    strategy, examples = Dedupe(tokens=20, least=0.0), FEW
+
+
+class TestDigest(StrategyConformance):
+    strategy, examples = Digest(), FEW
+
+
+class TestDropMedia(StrategyConformance):
+    strategy, examples = DropMedia(old=True), FEW
+
+
+class TestDropReasoning(StrategyConformance):
+    strategy, examples = DropReasoning(), FEW
+
+
+class TestHeadTail(StrategyConformance):
+    strategy, examples = HeadTail(first=1, last=2, least=0.0), FEW
+
+
+class TestKeyMessages(StrategyConformance):
+    strategy, examples = KeyMessages(), FEW
+
+
+class TestMask(StrategyConformance):
+    strategy, examples = Mask(last=1, polling=2), FEW
+
+
+class TestOmit(StrategyConformance):
+    strategy, examples = Omit(), FEW
+
+
+class TestRolling(StrategyConformance):
+    strategy, examples = Rolling(first=1, tail=30, last=2, rounds=2, least=0.0), FEW
+
+
+class TestStubStale(StrategyConformance):
+    strategy, examples = StubStale(keep=50, free=20), FEW
+
+
+class TestDefault(PolicyConformance):
+    policy, examples = "default", FEW
+    dialects = ("openai", "mistral", "responses", "anthropic", "gemini")
