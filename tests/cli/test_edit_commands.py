@@ -51,6 +51,7 @@ def test_undo_brings_back_folded_entries(run):
         "live": True,
         "text": f"of entry {fold}, too much",
         "saves": 0,
+        "plan": None,
     }
 
 

@@ -26,13 +26,17 @@ from transom.wire.dialects import DIALECTS, dialect_named, measure_of
 
 
 class LoggedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of a log. `live`: nobody undid it. `saves`: the tokens that the window would have more without it."""
+    """An edit of a log. `live`: nobody undid it. `saves`: the tokens that the window would have more without it.
+
+    `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
+    """
 
     seq: int
     kind: str
     live: bool
     text: str
     saves: int = 0
+    plan: int | None = None
 
 
 def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window) -> int:
@@ -51,27 +55,32 @@ def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Print every edit of a log, in order."""
     view = current_view(log)
     edits = (Fold, Trim, Pin, Undo)
-    found = [_logged_edit(view, entry.seq, entry.body) for entry in log.read() if isinstance(entry.body, edits)]
+    found = [
+        _logged_edit(view, entry.seq, entry.body, entry.plan) for entry in log.read() if isinstance(entry.body, edits)
+    ]
     if options.json:
         print_json({"conversation": log.name, "edits": found})
         return
     console = terminal()
     live = sum(edit.live for edit in found)
     print_line(console, (f"{one_line(log.name)}: {len(found):,} edits, {live:,} of them live", "bold"))
-    print_line(console, (f"{'entry':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
+    print_line(console, (f"{'entry':>7} {'plan':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
     for each in found:
         state, style = ("live", "") if each.live else ("not live", "dim")
         saves = f"{each.saves:,}" if each.saves else ""
-        print_line(console, (f"{each.seq:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style))
+        plan = "" if each.plan is None else each.plan
+        print_line(
+            console, (f"{each.seq:>7} {plan:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style)
+        )
 
 
-def _logged_edit(view: View, seq: int, edit: Edit) -> LoggedEdit:
+def _logged_edit(view: View, seq: int, edit: Edit, plan: int | None) -> LoggedEdit:
     live = isinstance(edit, Undo) or view.is_live(seq)
     saves = 0
     if live and isinstance(edit, (Fold, Trim)):
         without = apply(view, (view.entry(Undo(edit=seq), 0.0),))  # a view is a value: the log is not changed
         saves = without.total.tokens - view.total.tokens
-    return LoggedEdit(seq=seq, kind=kind_of(edit), live=live, text=text_of(edit), saves=saves)
+    return LoggedEdit(seq=seq, kind=kind_of(edit), live=live, text=text_of(edit), saves=saves, plan=plan)
 
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
