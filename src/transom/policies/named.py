@@ -1,8 +1,9 @@
-"""Systems as their users know them, on this engine. Figures are of mid to late 2026 and scale down with small windows;
-each docstring says what is left out. Where they summarise with a model, here is a `Rolling` digest.
+"""Policies that behave like well-known systems. Their figures are of mid to late 2026 and scale down in small windows.
+Where a system summarises with a model, its policy makes a `Rolling` digest.
 
-A share of the window at which one acts is of the room beside what must stand (head, first task, newest user message),
-so that a long system prompt does not make it act at every call; `KeepUsers` has 15% of other limits, as of messages.
+Each docstring has the system's behaviour first. "Left out" is what the policy does not have; "Different" is what it
+does otherwise, on purpose. A share of the window at which a system acts is a share of the room beside what must stay
+(head, first task, newest user message), so that a long system prompt does not make it act at every call.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ READS = ("Read:file_path", "read_file:path", "view:path")
 
 
 MEDIA = DropMedia(old=True)
-"""First of all, where there are too many images or bytes."""
+"""The first step, for windows with too many images or bytes."""
 
 FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
-"""When a window is full all the same: one deep fold that keeps the digest, before the ladder would leave it out."""
+"""For a window that is full all the same: one deep fold that keeps the digest, which the ladder would leave out."""
 
 DYNAMIQ = Policy(
     name="dynamiq", arrival=(Stub(characters=7_000),), pressure=(MEDIA, Rolling(tail=10_000)), hard=FULL, trigger=0.8
 )
-"""Dynamiq's summarisation (`context_usage_ratio`, `max_preserved_tokens`): outputs over 7,000 characters are stored,
-with a preview; at 80% of the window the newest 10,000 tokens and the request stay, and the rest becomes one summary.
+"""Dynamiq's summarisation (`context_usage_ratio`, `max_preserved_tokens`): results of over 7,000 characters are stored,
+with a preview. At 80% of the window the newest 10,000 tokens and the request stay, and the rest becomes one summary.
 
-Left out: chunks (`token_budget_ratio`) and the cap of 64,000 tokens, of no use here. Not so: no summary of a summary,
-the request stands by itself, it is looked at before each call, and late results are said.
+Left out: chunks (`token_budget_ratio`) and the cap of 64,000 tokens, which have no use here. Different: no summary of a
+summary; the request is a message of its own; the window is checked before each call; late results are given.
 """
 
 WEAKINCENTIVES = Policy(
@@ -50,7 +51,8 @@ WEAKINCENTIVES = Policy(
 )
 """weakincentives (`SlidingWindowManager`, `ToolResultTruncator`): 20 messages with the head's, results of 2,000 bytes.
 
-Not so: the task stays, calls keep their results, which lose their middle, and a cut takes a quarter of the messages.
+Different: the task stays; calls keep their results, without their middle; a compaction leaves out a quarter of the
+messages.
 """
 
 AGENTICLOOP = Policy(
@@ -62,12 +64,12 @@ AGENTICLOOP = Policy(
     trigger=1.0,
     own_limits=Budget(context=60_000, max_messages=100),
 )
-"""AgenticLoop (its compaction RFC): results over 5,000 tokens (× 1.2) cut half and half on arrival; at 60,000 tokens,
-100 messages or a full window all becomes one summary beside the user's messages, newest first within 20,000 tokens, and
-the plan.
+"""AgenticLoop (its compaction RFC): results of over 5,000 tokens (× 1.2) keep both ends on arrival. At 60,000 tokens,
+at 100 messages or in a full window everything becomes one summary, beside the plan and the user's newest messages of
+20,000 tokens.
 
-Not so: the summary still holds what the one before it held; the task is not the first to go; no compaction between two
-results of one turn. Left out: marks of aborted turns, whose made results are folded with them.
+Left out: marks of aborted turns; their synthetic results are folded with them. Different: a summary keeps what the one
+before it had; the task is not the first to be folded; no compaction between two results of one turn.
 """
 
 CREWAGENT = Policy(
@@ -80,11 +82,13 @@ CREWAGENT = Policy(
     target=0.5,
     own_limits=Budget(context=128_000, max_messages=100),
 )
-"""The crew agent (its unified-context design): results over 7,000 characters are stored, with a reference; at 80% of
-128,000 tokens or 80 messages, down to half or less: the 10 newest turns, within a quarter of the room, and those that
-score best stay, sentences of the rest are quoted; then previews, outlines, at worst the last 4 rounds.
+"""The crew agent (its unified-context design): results of over 7,000 characters are stored, with a reference. At 80% of
+128,000 tokens or at 80 messages the window shrinks to half or less. The 10 newest turns, within a quarter of the room,
+and the turns with the best scores stay, and sentences of the rest are quoted. If that is not enough: previews,
+outlines, and at the worst the last 4 rounds.
 
-Left out: the limit of 120,000 characters, the later chain of summaries. Not so: no step counts unless it has shrunk it.
+Left out: the limit of 120,000 characters, and the later chain of summaries. Different: a step that does not shrink the
+window is not made.
 """
 
 CODEX = Policy(
@@ -95,10 +99,12 @@ CODEX = Policy(
     hard=FULL,
     trigger=0.9,
 )
-"""Codex (`core/src/compact.rs`): results over 10,000 bytes (× 1.2) cut in the middle on arrival, lines counted; at 90%
-all becomes one hand-over beside the user's messages, newest first within 20,000 tokens, the crossing one shortened.
+"""Codex (`core/src/compact.rs`): results of over 10,000 bytes (× 1.2) lose their middle on arrival; the marker counts
+lines. At 90% everything becomes one hand-over, beside the user's newest messages of 20,000 tokens, the last of which is
+shortened.
 
-Not so: answered user messages are no new tasks, an image counts as what it costs, a cut that frees little is not made.
+Different: answered user messages are not new tasks; an image counts what it costs; a compaction that frees little is
+not made.
 """
 
 OPENHANDS = Policy(
@@ -111,8 +117,8 @@ OPENHANDS = Policy(
 """OpenHands (`LLMSummarizingCondenser(max_size=80, keep_first=4)`): at 80 events, or when the window is full, the
 middle becomes one summary; the first 4 (the task and 3 messages) and the newest stay, so that half of the 80 remain.
 
-Left out: the hard reset that clips strings and tries again (the ladder takes its place); whole turns only, so it may be
-fewer than 4. Not so: an earlier summary is made again from what was said, not summarised in its turn.
+Left out: the hard reset that clips strings and tries again; the ladder does that. Different: whole turns only, so fewer
+than 4 may stay; an earlier summary is made again from the original entries, not summarised again.
 """
 
 CLAUDE_CODE = Policy(
@@ -128,8 +134,8 @@ a reference; at the window less 20,000 and 13,000 tokens (83% of 200,000) result
 first, but not the 3 newest, the plan and the 5 files read last (5,000 tokens each). If that is not enough, one summary
 of at most 8,000 tokens takes the place of all but these and the newest 40,000 (at most a quarter of the room).
 
-Left out: the nine headings, skills, reading files again (what was read stays). Not so: what is cleared says so, and
-where it is; rules stand in the head and are not compacted; no loop of compactions.
+Left out: the nine headings, skills, and reading files again (what was read stays). Different: a cleared result has a
+reference; rules are in the head and are not compacted; compactions do not follow one another.
 """
 
 MANUS = Policy(
@@ -158,7 +164,7 @@ takes, if 20,000 could come free and that is enough. Else a summary of at most 4
 the newest 15,000 (at most a quarter of the room), the last user message and the newest `skill`. It acts at 85% (there:
 the window less the output and 20,000).
 
-Left out: the eight headings, older `skill`s. Not so: it prunes under pressure only, which spares the cache.
+Left out: the eight headings, and older `skill`s. Different: it prunes under pressure only, which keeps the cache.
 """
 
 AIDER = Policy(
@@ -173,8 +179,9 @@ AIDER = Policy(
 once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), up to half of
 these are a summary of what was done, and no longer than half of what it frees; up to half the newest of it.
 
-Left out: the repository map (it is the caller's head) and the smaller budget of middling windows, a sixteenth. Not so:
-no done message is dropped unread because the summariser is full, and a turn at work that fills the window is folded.
+Left out: the repository map, which is the caller's head, and the smaller budget of middling windows, a sixteenth.
+Different: no finished message is dropped because the summariser is full, and a turn at work that fills the window is
+folded.
 """
 
 SWE_AGENT = Policy(
@@ -189,7 +196,7 @@ SWE_AGENT = Policy(
 last 5 show as one line, 10 at a time to spare the cache; a file window opened again closes the older one; 100,000 bytes
 of a result stay on arrival.
 
-Left out: tags (`Mask.tools` names tools to be spared). Not so: a full window is folded, where it ends the run there.
+Left out: tags (`Mask.tools` names tools whose results stay). Different: a full window is folded; there it ends the run.
 """
 
 LETTA = Policy(
@@ -198,5 +205,5 @@ LETTA = Policy(
 """Letta (`sliding_window_percentage` 0.3): at 90% the newest 70% of the window stay and what is older goes into one
 summary, of at most a tenth.
 
-Left out: memory blocks (the caller's head), lookup hints, steps of 10%. Not so: results count as what they are.
+Left out: memory blocks (the caller's head), lookup hints, and steps of 10%. Different: results count what they cost.
 """

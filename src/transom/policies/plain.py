@@ -30,17 +30,17 @@ LADDER: tuple[Strategy, ...] = (
     last_resort.bare_omissions,
     last_resort.everything,
 )
-"""When a window would not fit: from what is missed least to what is missed most. The last step cannot fail while the
-smallest window fits."""
+"""The last resort, for a window that does not fit: its steps go from what is missed least to what is missed most. The
+last step cannot fail as long as the smallest window there is fits."""
 
 PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
-"""Everything, always; a window that does not fit is refused with its bill."""
+"""Sends everything. A window that does not fit is refused, with its bill."""
 
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
-"""The newest units that fit, as most libraries do it: it cuts whenever the window is full, a little each time."""
+"""Sends the newest units that fit, as most libraries do: it leaves out a little each time the window is full."""
 
 PLANS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
-"""Tools by which agents write down their plan: the newest word of each is the state of the work."""
+"""Tools with which agents write down their plan: the newest call of each is the state of the work."""
 
 DEFAULT = Policy(
     name="default",
@@ -50,5 +50,5 @@ DEFAULT = Policy(
     hard=LADDER,
     trigger=1.0,
 )
-"""Long results clipped on arrival; under pressure a covering digest of all but the newest turns, in frozen layers, with
-the plan and the user's short messages left standing."""
+"""Clips long results on arrival. Under pressure it folds all but the newest turns into a covering digest, in frozen
+layers; the plan and the user's short messages stay."""
