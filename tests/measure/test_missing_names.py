@@ -21,14 +21,14 @@ def test_a_name_is_missing_unless_the_text_of_the_fold_or_another_place_has_it()
     conv.user("now say gamma_3")
     first = conv.view.slots[1].key
     fold = conv.edit(Fold(first=first, last=first, text="[entries] alpha_1", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, missing=())}
     conv.undo(fold)
     fold = conv.edit(Fold(first=first, last=first, text="[entries] nothing", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, gone=(("alpha_1", 3),))}
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, missing=(("alpha_1", 3),))}
     conv.user("not the same: alpha_12")
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, gone=(("alpha_1", 3),))}
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=2, missing=(("alpha_1", 3),))}
     conv.user("in lib.alpha_1.py")
-    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, gone=())}, "as part of a longer name"
+    assert missing_names(conv.view) == {fold: MissingNames(names=3, found=3, missing=())}, "as part of a longer name"
 
 
 def test_a_name_in_the_models_reasoning_is_not_missing():
@@ -39,7 +39,7 @@ def test_a_name_in_the_models_reasoning_is_not_missing():
     conv.observe({"role": "assistant", "content": "ok", "reasoning_content": "it was gamma_3"})
     conv.user("go on")
     fold = conv.edit(Fold(first=1, last=1, text="[-]", why="test"))
-    assert missing_names(conv.view) == {fold: MissingNames(names=1, found=1, gone=())}
+    assert missing_names(conv.view) == {fold: MissingNames(names=1, found=1, missing=())}
 
 
 def test_code_between_two_strings_is_not_a_name():
@@ -53,5 +53,5 @@ def test_code_between_two_strings_is_not_a_name():
     conv.user("go on")
     first = conv.view.slots[1].key
     fold = conv.edit(Fold(first=first, last=first, text="[-]", why="test"))
-    names = {name for name, _ in missing_names(conv.view)[fold].gone}
+    names = {name for name, _ in missing_names(conv.view)[fold].missing}
     assert names == {"beta_1", "real name"}

@@ -31,7 +31,7 @@ def told(*items):
 def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():
     fold = Fold(first=0, last=2, text="[0: the task …]", carries=(0,), why="collapse")
     assert told(f"task {LONG}", f"more {LONG}", f"and more {LONG}", Pin(entry=0), Pin(entry=1, why="mine"), fold) == [
-        (0, "folded", "collapse, an excerpt stands in its text", (5,), 0),
+        (0, "folded", "collapse, quoted in its text", (5,), 0),
         (1, "kept", "pinned: mine", (4,), 56),
         (2, "folded", "collapse", (5,), 0),
     ]
@@ -122,7 +122,7 @@ def test_each_repair_is_said():
         1: "calls without an id of their own named call_1_1, call_1_2",
         2: "",
         3: "",
-        4: "came later, and stands behind its call",
+        4: "came later, and was moved to its call",
         5: "answers no open call: kept in the log, not shown",
         6: "made up, since no result had come when a request was due",
     }

@@ -141,7 +141,7 @@ def print_explained(console: Console, found: Explained, *, every: bool = False, 
 
 def _names(fold: MissingNames) -> str:
     """How many names of a fold's units are in the window; those that are not, each with an entry that has it."""
-    missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.gone)
+    missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
 

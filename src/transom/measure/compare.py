@@ -40,7 +40,7 @@ class Seen(Struct, frozen=True):
 class Compared(Struct, frozen=True, kw_only=True):
     """Sums over conversations, all under one policy.
 
-    Refused calls are counted as refused, and stand in no other sum: nothing was sent that could cost or be grounded. A
+    Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
     refused question has none of its evidence. `consecutive`: breaks at a call when the one sent before it broke, too.
     `evidence`: shares of usable evidence, added up over the questions.
     """

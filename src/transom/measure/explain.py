@@ -22,9 +22,9 @@ DROPPED = {
     EMPTY: "has neither content nor calls",
     HIDDEN: "asked to be left out of context",
 }
-CARRIED = "an excerpt stands in its text"
+CARRIED = "quoted in its text"
 SYNTHETIC = "made up, since no result had come when a request was due"
-MOVED = "came later, and stands behind its call"
+MOVED = "came later, and was moved to its call"
 HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
 
 

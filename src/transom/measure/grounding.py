@@ -123,7 +123,7 @@ def identifiers(texts: Sequence[str]) -> list[str]:
 class History:
     """The texts of a conversation so far, and the positions of identifiers in them.
 
-    The head is the leading run of system and developer messages: it is in every window, so what stands in it is at
+    The head is the leading run of system and developer messages: it is in every window, so what it has is at
     hand, and never far.
     """
 
@@ -227,9 +227,9 @@ def _joins(one: str, other: str) -> bool:
 def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float:
     """The share of the evidence (texts of earlier messages) from which a window lets the model give `answer`.
 
-    What a window shows of a text are its stretches of at least 40 characters, or all of it. The text counts if every
-    word of the answer that stands in it (words of 3 letters or more that say something, and numbers) stands in what is
-    shown; if none stands in it, if at least half of it is shown.
+    A window shows of a text its spans of at least 40 characters, or all of it. The text counts if every word of the
+    answer that it has (words of 3 letters or more that carry meaning, and numbers) is in what is shown. If it has no
+    such word, it counts if at least half of it is shown.
     """
     shingles = {text[at : at + NEAR] for text in window for at in range(len(text) - NEAR + 1)}
     return sum(_tells(text, answer, window, shingles) for text in evidence) / len(evidence)

@@ -21,14 +21,14 @@ FEW = 8
 
 class MissingNames(Struct, frozen=True, kw_only=True):
     """How many `names` there are in what a fold covers, how many of them the window still has (`found`), and the
-    weightiest of the others (`gone`), each with the last entry of the fold that has it.
+    weightiest of the others (`missing`), each with the last entry of the fold that has it.
 
     A name has more weight if the user or the model used it, and the more often it occurs (`Index.weight`).
     """
 
     names: int
     found: int
-    gone: tuple[tuple[str, int], ...]
+    missing: tuple[tuple[str, int], ...]
 
 
 def missing_names(view: View) -> dict[int, MissingNames]:
@@ -55,8 +55,8 @@ def _missing(index: Index, fold: Folded, shown: set[str], texts: str) -> Missing
     passages = (passage for seq in seqs for passage in index.entries[seq].passages)
     found = ((name, passage.entry) for passage in passages for name in passage.names)
     names = {name: seq for name, seq in found if not is_between_strings(name)}
-    gone = [name for name in names if name not in shown and not occurrences(name, texts)]
-    gone.sort(key=lambda name: (-index.weight(name), name))
+    missing = [name for name in names if name not in shown and not occurrences(name, texts)]
+    missing.sort(key=lambda name: (-index.weight(name), name))
     return MissingNames(
-        names=len(names), found=len(names) - len(gone), gone=tuple((name, names[name]) for name in gone[:FEW])
+        names=len(names), found=len(names) - len(missing), missing=tuple((name, names[name]) for name in missing[:FEW])
     )

@@ -30,7 +30,7 @@ class DropReasoning(Struct, frozen=True, kw_only=True):
         stop = view.length if self.current or view.newest_user is None else view.newest_user
         trims, saved = list[Edit](), ZERO
         for unit in view.visible_units():
-            # a protected unit keeps what was said and done, which is not its reasoning; a person's pin keeps all
+            # a protected unit keeps its text and calls, not its reasoning; a person's pin keeps everything
             if (
                 unit.key < stop
                 and not unit.signature_stale  # hidden already

@@ -156,9 +156,9 @@ class Index:
         self._count(mine, 1)
         self._changed.update(dict.fromkeys(mine.changes, entry.seq))
         while self._tokens - self.entries[first := next(iter(self.entries))].tokens >= self.reach:
-            gone = self.entries.pop(first)
-            self._count(gone, -1)
-            for name in gone.changes:
+            removed = self.entries.pop(first)
+            self._count(removed, -1)
+            for name in removed.changes:
                 if self._changed.get(name) == first:
                     del self._changed[name]
             self.words.forget(first)
