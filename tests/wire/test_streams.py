@@ -163,7 +163,7 @@ def test_what_came_so_far_is_a_valid_turn(name, at):
     dialect = dialect_named(name)
     for turn in assert_valid_so_far(name, chunks):
         conversation = conversation_with(turn, name)
-        body = dialect.body(conversation.head, conversation.window().messages(dialect))
+        body = transom.render(conversation.window(), dialect)
         assert dialect.violations(body) == []
 
 

@@ -66,7 +66,7 @@ def rendered(view: View) -> list[dict]:
 
 def fitted(messages: list, **settings) -> list[dict]:
     """A list as `fit` gives it back where there is room for all of it."""
-    return transom.fit(messages, **{"context": 100_000, **settings})
+    return transom.fit(messages, **{"budget": 100_000, **settings})
 
 
 def as_sent(messages: list[dict]) -> list[dict]:
