@@ -19,7 +19,7 @@ BUDGET = 16_000
 POLICY = "default"
 
 
-def sent(seen: Counter[str], messages: Sequence[Any], tokens: int, kept: int) -> None:
+def add_window(seen: Counter[str], messages: Sequence[Any], tokens: int, kept: int) -> None:
     """Add one window of a conversation to the sums of its family."""
     seen.update(tokens=tokens, kept=kept)
     if len(messages) > LONG:
@@ -36,7 +36,7 @@ def long_share(seen: Counter[str]) -> float | None:
     return seen["long_kept"] / seen["long_tokens"] if seen["long_tokens"] else None
 
 
-def told(seen: Counter[str]) -> str:
+def summary(seen: Counter[str]) -> str:
     """Both shares, for a line of the report."""
     return f"cached {_percent(share(seen))} long {_percent(long_share(seen))}"
 

@@ -136,7 +136,7 @@ def judge(
                 if step.window.breaks is None:
                     wrong.append(f"{where}: an unnamed break")
             before = now
-            cached.sent(seen, record["messages"], step.window.tokens, step.window.shared_tokens)
+            cached.add_window(seen, record["messages"], step.window.tokens, step.window.shared_tokens)
             seen["counted"] += tokens or step.window.tokens
         expected = calls_in(record["messages"])
         if called != expected[len(expected) - len(called) :]:  # a system prompt alone is no request everywhere
@@ -171,7 +171,7 @@ def main() -> int:
             over = 100 * seen["tokens"] / max(1, seen["counted"]) - 100
             print(
                 f"{name:24} {dialect:18} {budget:7,} calls {seen['calls']:6,} refused {seen['refused']:5,} "
-                f"wrong {len(wrong):5,} breaks {seen['breaks']:5,} {cached.told(seen)} counted above {over:4.1f}%",
+                f"wrong {len(wrong):5,} breaks {seen['breaks']:5,} {cached.summary(seen)} counted above {over:4.1f}%",
                 flush=True,
             )
             for line in wrong[:3]:

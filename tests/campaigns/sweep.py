@@ -157,7 +157,7 @@ def judge(
             elif step.window.breaks is not None:
                 wrong.append(f"{where}: a break that is none: {step.window.breaks}")
             previous = sent
-            cached.sent(seen, record["messages"], tokens, step.window.shared_tokens)
+            cached.add_window(seen, record["messages"], tokens, step.window.shared_tokens)
             started = time.process_time()
         if called != calls_in(record["messages"]):
             wrong.append(f"{record['id']}: calls at {called}, expected {calls_in(record['messages'])}")
@@ -192,7 +192,7 @@ def main() -> int:
             print(
                 f"{name:24} {budget:7,} calls {seen['calls']:6,} skipped {seen['skipped']:4,} "
                 f"refused {seen['refused']:5,} wrong {len(wrong):5,} "
-                f"breaks {seen['breaks']:5,} {cached.told(seen)} "
+                f"breaks {seen['breaks']:5,} {cached.summary(seen)} "
                 f"{1e3 * spent / max(1, seen['calls']):6.2f} ms/call",
                 flush=True,
             )

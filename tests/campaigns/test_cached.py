@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from cached import BUDGET, FAMILIES, LONG, POLICY, broken, sent, told
+from cached import BUDGET, FAMILIES, LONG, POLICY, add_window, broken, summary
 
 
 def windows(*, short: int, long: int) -> Counter[str]:
     """A short conversation and a long one, each with a window of 100 tokens, of which so many are cached."""
     seen: Counter[str] = Counter()
-    sent(seen, range(LONG), 100, short)
-    sent(seen, range(LONG + 1), 100, long)
+    add_window(seen, range(LONG), 100, short)
+    add_window(seen, range(LONG + 1), 100, long)
     return seen
 
 
@@ -31,8 +31,8 @@ def test_nothing_else_is_promised(family: str, budget: int, policy: str) -> None
     assert broken(family, budget, policy, windows(short=0, long=0)) == []
 
 
-def test_shares_are_told_where_there_are_any() -> None:
+def test_the_summary_names_shares_where_there_are_any() -> None:
     seen = windows(short=20, long=90)
-    assert told(seen) == "cached  55.0% long  90.0%"
-    assert told(Counter()) == "cached      – long      –"
+    assert summary(seen) == "cached  55.0% long  90.0%"
+    assert summary(Counter()) == "cached      – long      –"
     assert broken(FAMILIES[0], BUDGET, POLICY, Counter()), "nothing was measured"

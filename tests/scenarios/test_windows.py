@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from omitting import OMITTING
+from omission_policy import OMISSION
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
 from transom.conversation.request import render
 from transom.core.edit import Fold
@@ -70,7 +70,7 @@ def test_a_quiet_turn_adds_and_changes_nothing():
 
 
 def test_one_deep_cut_then_quiet():
-    conv = opened(context=400, policy=OMITTING)
+    conv = opened(context=400, policy=OMISSION)
     conv.user("fix it")
     windows = work(conv, 24)
     cut = [window.breaks is not None for window in windows]
@@ -106,7 +106,7 @@ def test_an_older_turn_gives_way_before_the_newest_word_of_the_user(policy):
 
 
 def test_the_second_cut_leaves_one_marker():
-    conv = opened(context=400, policy=OMITTING)
+    conv = opened(context=400, policy=OMISSION)
     conv.user("fix it")
     for window in work(conv, 60):
         markers = [text for _, text in contents(window) if text and text.startswith("[entry")]
@@ -308,7 +308,7 @@ def test_a_fold_taken_back_is_left_alone_until_the_limit():
 
 
 def test_a_pinned_turn_surfaces_behind_the_marker():
-    conv = opened(context=400, policy=OMITTING)
+    conv = opened(context=400, policy=OMISSION)
     conv.user("fix it")
     conv.plan_request()
     conv.observe(asks("c0"))
@@ -348,7 +348,7 @@ def test_usage_calibrates_the_limit():
 
 
 def test_explain_says_what_became_of_every_fact():
-    conv = opened(context=400, policy=OMITTING)
+    conv = opened(context=400, policy=OMISSION)
     conv.user("fix it")
     conv.append(ToolResult(call="nobody asked", parts=(Text("stray"),)))
     windows = work(conv, 24)

@@ -11,7 +11,7 @@ import pytest
 import turnsafe
 from msgspec.structs import replace
 
-from omitting import OMITTING
+from omission_policy import OMISSION
 from transom import Budget, Conversation, fit
 from transom.conversation.request import render
 from transom.core.message import Failure, Text, ToolResult
@@ -83,7 +83,7 @@ def test_normalization_runs_before_every_call():
 
 
 def test_user_messages_are_capped_recent_first():
-    conv = opened(context=900, keepers=(KeepUsers(tokens=120, fraction=1.0),), pressure=OMITTING.pressure)
+    conv = opened(context=900, keepers=(KeepUsers(tokens=120, fraction=1.0),), pressure=OMISSION.pressure)
     for number in range(30):
         conv.user(f"wish {number} " + "please " * 20)
         turn(conv, number, words=20)
@@ -92,7 +92,7 @@ def test_user_messages_are_capped_recent_first():
 
 
 def test_rebuilt_history_is_system_users_marker_protected_results_and_tail():
-    conv = opened(keepers=(KeepTools(("manage_todo_list",)), KeepUsers()), pressure=OMITTING.pressure)
+    conv = opened(keepers=(KeepTools(("manage_todo_list",)), KeepUsers()), pressure=OMISSION.pressure)
     conv.user("the task")
     turn(conv, 0, "manage_todo_list", words=10)
     conv.user("use tabs")
@@ -106,7 +106,7 @@ def test_rebuilt_history_is_system_users_marker_protected_results_and_tail():
 
 
 def test_previous_summaries_are_excluded_on_re_compact():
-    conv = opened(pressure=OMITTING.pressure, target=OMITTING.target)
+    conv = opened(pressure=OMISSION.pressure, target=OMISSION.target)
     conv.user("go")
     for number in range(60):
         turn(conv, number)

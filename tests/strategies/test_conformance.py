@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from transom.strategies import (
     Clip,
     ClipTurn,
@@ -19,8 +21,8 @@ from transom.strategies import (
 )
 from transom.testing import PolicyConformance, StrategyConformance
 
-FEW = 12
-"""Random logs for each test: `make laws` tries many more."""
+FEW = None if os.environ.get("HYPOTHESIS_PROFILE") else 12
+"""Random logs for each test; `make laws` tries as many as its profile says."""
 
 
 class TestClip(StrategyConformance):

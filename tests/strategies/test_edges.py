@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transom
-from omitting import OMITTING
+from omission_policy import OMISSION
 from transom import Budget, BudgetImpossible, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Fold, Undo
@@ -15,7 +15,7 @@ from transom.testing.fakes import FakeClock, WordCounter
 from transom.tokenizer import BLANKS, o200k
 
 
-def opened(context=1_000, policy=OMITTING, **limits):
+def opened(context=1_000, policy=OMISSION, **limits):
     return Conversation.open(
         "memory:",
         "edges",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from omitting import OMITTING
+from omission_policy import OMISSION
 from transom import Budget, Conversation
 from transom.conversation.request import render
 from transom.strategies.reasoning import DropReasoning
@@ -14,7 +14,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{
 
 
 def thinking(context: int, strategy: DropReasoning, *, pin: bool = False) -> list[dict]:
-    policy = replace(OMITTING, pressure=(strategy,))
+    policy = replace(OMISSION, pressure=(strategy,))
     conv = Conversation.open("memory:", "x", budget=Budget(context=context), policy=policy, counter=WordCounter())
     for question in ("first", "second", "third"):
         conv.user(question)

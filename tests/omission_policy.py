@@ -11,8 +11,8 @@ from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
 from transom.strategies.stale_results import StubStale
 
-OMITTING = Policy(
-    name="omitting",
+OMISSION = Policy(
+    name="omission",
     keepers=(KeepTools(PLANS), KeepUsers()),
     arrival=(Clip(),),
     pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
