@@ -14,8 +14,8 @@ from transom.errors import InvalidSetting, quote
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`context` tokens of the model's window, of which `reserve` stay free for its answer; other limits if given.
 
-    `max_messages` counts all messages, the head's included. With `prices` a window is also cut before it is full, as
-    soon as that is cheaper. Raises InvalidSetting if nothing is left to use.
+    `max_messages` counts all messages, the head's included. With `prices` a compaction may come before the window is
+    full, as soon as that is cheaper. Raises InvalidSetting if nothing is left to use.
     """
 
     context: int = 128_000
@@ -48,7 +48,7 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:
-        """Every limit as a raw size; `scale` is the calibration (true tokens a raw one). No limit is very large."""
+        """Every limit as a raw size. `scale` is the calibration. A limit that is not set is a very large number."""
         tokens = self.usable if scale == 1.0 else int(self.usable / scale)
         return Size(
             tokens,
@@ -68,7 +68,7 @@ def fits(size: Size, limit: Size) -> bool:
 
 
 def pressure(size: Size, fixed: Size, limit: Size) -> float:
-    """The fullest of the four rooms, where room = limit − what is fixed: 0 empty, 1 full, above 1 over."""
+    """How full the fullest limit is, where its room is limit − fixed: 0 empty, 1 full, above 1 too full."""
     return max(
         (used - base) / (top - base) if top > base else float(used > base or base > top)
         for used, base, top in zip(size, fixed, limit, strict=True)

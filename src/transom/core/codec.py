@@ -1,4 +1,4 @@
-"""Entries to bytes and back: JSON lines, for ever readable.
+"""Entries to bytes and back: JSON lines, which every later version can read.
 
 Three things JSON libraries drop or refuse must survive: lone surrogates, integers of any size, and entries of kinds
 that a later version wrote. The fast path is msgspec; what it refuses takes the slow one through the standard library.

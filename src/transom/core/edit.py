@@ -12,8 +12,8 @@ Span = tuple[int, int]
 class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
     """The units from key `first` to key `last` become one slot that shows `text` (a summary, an omission, …).
 
-    `carries`: keys of units whose marked excerpt the text holds; they count as present though folded. `quotes`: the
-    entries whose own words stand in the text.
+    `carries`: keys of units with a marked excerpt in the text; they count as present although folded. `quotes`: the
+    entries whose own words are in the text.
     """
 
     first: int
@@ -25,7 +25,7 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
-    """One part of `entry` shows the spans `keep` (characters, rising, apart) and `note` in place of what is gone."""
+    """One part of `entry` shows the spans `keep` (of characters, rising, apart), and `note` in place of the rest."""
 
     entry: int
     part: Address

@@ -22,10 +22,11 @@ from transom.core.message import (
 
 
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
-    """A window left for the provider: its digest, the limit it was built for, and its size. Written before the request.
+    """A window left for the provider. Written before the request.
 
-    `slots` and `tokens` (raw, uncalibrated), `kept` the tokens of the slots shared with the window before,
-    `breaks` the (slot, entry, why) of the first slot that changed since, if one did.
+    `limit`: in tokens, that the window was planned for. `tokens`: its raw size, not calibrated. `shared_tokens`: of the
+    leading slots that it shares with the window before. `breaks`: the first slot that changed since that one, the
+    entry that changed it, and why; None if nothing did.
     """
 
     digest: str
@@ -37,7 +38,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """Where a fact belongs. `include_in_context` false: kept and shown to people, never sent."""
+    """Where a fact belongs. If `include_in_context` is false, people can see it, but it is never sent."""
 
     include_in_context: bool = True
     evaluation_id: str = ""

@@ -8,15 +8,15 @@ from msgspec import Struct
 
 from transom.core.message import Assistant, Head
 
-_NOTHING_SAID: Mapping[str, str] = {}
+_NO_STATE: Mapping[str, str] = {}
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """`head` stands before everything, verbatim. `says`: words by key that are said when they change (mode, goal,
-    step, todo): state is said, not carried. `nudge` gives what is said where the window would end with this turn, for
-    providers that do not go on from the model's own words; empty: nothing.
+    """`head` precedes everything, verbatim. `state`: texts by key (mode, goal, todo), each announced in a note when it
+    changes. `required_user_turn` is for providers that do not go on from the model's own turn: given the turn that
+    the window would end with, it returns the text of a user turn to add, or an empty text.
     """
 
     head: Head = Head()
-    state: Mapping[str, str] = _NOTHING_SAID
+    state: Mapping[str, str] = _NO_STATE
     required_user_turn: Callable[[Assistant], str] | None = None

@@ -1,4 +1,4 @@
-"""The log as the view reads it: an immutable sequence of entries that only grows at its end."""
+"""The log as a view reads it: a sequence of entries that only grows at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transom.core.entry import Entry
 
 
 class Log(Protocol):
-    """Where entries are fetched by their seq. Where they are kept is the log's own business."""
+    """Gives an entry by its seq. How entries are stored is the log's own business."""
 
     def __len__(self) -> int: ...
 
@@ -33,7 +33,7 @@ class PendingLog(Struct, frozen=True, eq=False):
 
 
 def stored(log: Log) -> int:
-    """How many entries a log holds beside those of a plan."""
+    """How many entries a log holds, without those of a plan that is not appended."""
     while isinstance(log, PendingLog):
         log = log.log
     return len(log)

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 Raw = dict[str, Any]
 Shape = Literal["text", "parts", "null", "absent"]
-"""How the content stood on the wire: a string, a list of parts, null, or no such key."""
+"""The form of the content on the wire: a string, a list of parts, null, or no such key."""
 
 MediaKind = Literal["image", "file"]
 
@@ -51,7 +51,7 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A reasoning text under the wire's own key. `bound`: signed for its exact prefix, void on any other."""
+    """A reasoning text. `field`: its key on the wire. `bound`: signed for its exact prefix, invalid on another."""
 
     text: str
     field: str = "reasoning_content"
@@ -94,8 +94,8 @@ class Instruction(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True,
 class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="assistant"):
     """One turn of the model. `answers` is the seq of the `Sent` it replies to.
 
-    `order`: how it stood on the wire, a letter for each (r reasoning, p part, c call), where not in just this order; a
-    bar where another message of the same turn begins.
+    `order`: the order on the wire, if it is not reasoning, parts, calls: a letter each (r reasoning, p part, c call),
+    and a bar where another message of the same turn begins.
     """
 
     calls: tuple[Call, ...] = ()
@@ -106,7 +106,8 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
-    """An answer to a call: to the provider's label `call`, or, if made by us, to the call's place (unit, index).
+    """The result of a call. A real one names its call by the provider's id, `call`; a synthetic one by `place`, the
+    unit and the index of the call.
 
     `failed`: the tool reported an error.
     """
@@ -119,7 +120,8 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
 
 
 class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="note"):
-    """A word of the caller's frame, said because it changed; the newest word of a key is the one in force."""
+    """Announces state that changed, under its key: the newest note of a key is in force. A note without a key gives a
+    late result, or is a required user turn."""
 
     key: str
     text: str
@@ -143,7 +145,7 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):
-    """What another agent or run gave back, as one text."""
+    """The result of another agent or run, as one text."""
 
     text: str
     source: str = ""
@@ -160,7 +162,7 @@ class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
-    """An entry of a kind this version does not know. It passes through unchanged and is not shown."""
+    """An entry of a kind that this version does not know. It is kept unchanged and not shown."""
 
     raw: Raw
 
@@ -184,12 +186,12 @@ def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 
 
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
-    """Every part of a fact in the order of `addressed`."""
+    """Every part of a fact in the order of `addressed_parts`."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
 
 
 def own_text(fact: Fact) -> str:
-    """The text a fact of our own says (note, recalled, handoff, failure); empty for the others."""
+    """The text of a fact that we added (note, recalled, handoff, failure); empty for other facts."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
@@ -210,14 +212,14 @@ def strings_in(raw: object) -> Iterator[str]:
 
 
 def role_of(fact: Fact) -> str:
-    """Its role on the wire, or its kind where it is ours: how people are told of it."""
+    """The name of a fact for people: its role on the wire, or its kind if we added it."""
     if isinstance(fact, Instruction):
         return fact.role
     return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()
 
 
 def is_empty(fact: Fact) -> bool:
-    """Has neither content nor calls: kept in the log, left out of the view."""
+    """Whether it has neither content nor calls: then it stays in the log and is left out of the view."""
     for part in fact.parts:
         if not isinstance(part, Text) or part.text:
             return False

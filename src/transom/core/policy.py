@@ -22,13 +22,15 @@ NO_LIMITS = Budget(context=UNLIMITED)
 
 
 class Target(Struct, frozen=True):
-    """What a strategy is asked for: bring `view.total` within `goal` (raw size, all included).
+    """What a strategy must reach: `view.total` within `goal` (raw size, everything included). And what it may use.
 
-    `hard`: the window does not fit the limit; held places may be touched. `deep`: how far what must stay is to shrink
-    once it must shrink, so that it is not cut again at the next call. `required`: keys of the units that must stay in
-    the window (first task, newest user message); `kept`: these, and what the policy's keepers want to keep as long as
-    that is possible. `newest`: the key of the newest unit. `ref` names an entry. `words`: what will still be said
-    before the request; `goal` leaves room for it. `derived`: what strategies derive from the log and want to keep.
+    `deep_goal`: how small to make what must stay, once it must shrink, so that it need not shrink again at the next
+    call. `limit`: of the budget and the policy; where messages or bytes are the fullest, its tokens are lowered until
+    they are as full. `fixed_size`: head and required units. `reference` names an entry. `required`: keys of the units
+    that must stay in the window (first task, newest user message). `protected`: these, and what the policy's keepers
+    want to keep as long as that is possible. `newest_unit`: its key. `hard`: the window does not fit the limit; also
+    places that the user restored may be changed. `due_notes`: the notes that will still be added before the request;
+    `goal` leaves room for them. `derived`: data that strategies derive from the log and want to find again.
     """
 
     goal: Size
@@ -46,11 +48,11 @@ class Target(Struct, frozen=True):
     derived: Derived = field(default_factory=Derived)
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
-        """The fullest of the rooms, words to be said included, once so much is saved."""
+        """How full the fullest limit would be, due notes included, after `saved` is gone."""
         return pressure(view.total.plus(self.due_notes).minus(saved), self.fixed_size, self.limit)
 
     def is_met(self, view: View) -> bool:
-        """Nothing left to do."""
+        """Whether nothing is left to do."""
         return fits(view.total, self.goal)
 
 
@@ -69,9 +71,12 @@ Keeper = Callable[[View, Target], Iterator[KeptUnit]]
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """`arrival` sees what was not sent yet (an edit there breaks no cache), `pressure` runs when the fullest room
-    passes `trigger`, until it is down to `target`; `hard` runs when the window would not fit the limit. `keepers`: what
-    the folds of `pressure` leave standing; those of `hard` may take it. `most`: limits of its own, which only press."""
+    """`arrival` strategies see what was not sent yet: an edit there breaks no cache. `pressure` strategies run when the
+    fullest limit passes `trigger`, until it is down to `target`. `hard` strategies run when the window would not fit.
+
+    `keepers` name units that the folds of `pressure` leave visible; those of `hard` may take them. `own_limits`: limits
+    of the policy itself, which start `pressure` but never refuse a window.
+    """
 
     name: str
     keepers: tuple[Keeper, ...] = ()

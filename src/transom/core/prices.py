@@ -1,4 +1,4 @@
-"""What tokens cost with prompt caching, in units of one fresh input token; and when a cut pays for itself."""
+"""What tokens cost with prompt caching, in units of one fresh input token; and when a compaction pays for itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Request = tuple[int, int]
 
 
 class Prices(Struct, frozen=True, kw_only=True):
-    """A token read from the cache, one written to it, and one of a request too short to be cached.
+    """The prices of a token that is read from the cache, of one that is written to it, and of one in a request that is
+    too short to be cached (`fresh`).
 
-    What is cached comes in whole steps of `step` tokens, and is at least `least`, as is the request. Raises
-    InvalidSetting for what is no price, or if reading costs more than writing.
+    The cache holds whole blocks of `cache_block` tokens, and at least `cache_minimum`; shorter requests are not cached.
+    Raises InvalidSetting for what is no price, or if reading costs more than writing.
     """
 
     fresh: float = 1.0
@@ -40,7 +41,7 @@ class Prices(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def named(name: str | None) -> Prices | None:
-        """A provider's prices; no name has none. Raises InvalidSetting, with the names there are."""
+        """A provider's prices; None without a name. Raises InvalidSetting, with the names there are."""
         if name is None:
             return None
         if not isinstance(cast("object", name), str) or name not in PRICES:
@@ -62,24 +63,27 @@ PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 
 class SinceBreak(Struct, frozen=True, gc=False):
-    """The requests since one last broke the prefix: the tokens of that one, how many of them were new, and what the
-    later ones carried beyond them, added up. Before any break everything is new."""
+    """The requests since the last one that broke the prefix.
+
+    `first_tokens`: of that request. `new_tokens`: how many of these were not in the cache. `carried`: the tokens of the
+    later requests beyond the first, added up. Before any break everything is new.
+    """
 
     first_tokens: int = 0
     new_tokens: int = 0
     carried: int = 0
 
     def next_request(self, tokens: int, kept: int, *, broke: bool) -> SinceBreak:
-        """With the next request."""
+        """After one more request, which shares `kept` tokens with the one before."""
         if broke or not self.first_tokens:
             return SinceBreak(tokens, tokens - kept if broke else 0)
         return SinceBreak(self.first_tokens, self.new_tokens, self.carried + tokens - self.first_tokens)
 
     def pays(self, prices: Prices, tokens: int) -> bool:
-        """Whether reading what a cut would have spared has by now cost what a cut costs: that of a window of so many
-        tokens, or what the last one cost.
+        """True once re-reading the tokens that a compaction would have removed has cost as much as one compaction: the
+        last one, or before the first a rewrite of a window of `tokens`.
 
-        Under steady growth g this is the cheapest gap between cuts, √(2 · cost / (g · read)) calls; it needs no
+        Under steady growth g this is the cheapest gap between compactions, √(2 · cost / (g · read)) calls; it needs no
         forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
         """
         return prices.read * self.carried >= (prices.write - prices.read) * (self.new_tokens or tokens)

@@ -1,6 +1,6 @@
-"""How big things are. One formula everywhere: each text counted by itself, an envelope for each message and request.
+"""How big things are. One formula everywhere: each text is counted by itself, messages and requests add an overhead.
 
-4 tokens a message, 3 a request, 1,000 an image or file (its base64 is never counted as text). Sums stay raw;
+A message adds 4 tokens, a request 3, an image or file 1,000 (its base64 is never counted as text). Sums stay raw:
 calibration multiplies only when they are compared with a limit.
 """
 
@@ -36,10 +36,10 @@ MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
 MEDIA_BYTES = 1_000
-"""The least an image or file weighs: one given by URL or id is fetched by the provider."""
+"""The least size of an image or file: one given by URL or id is fetched by the provider."""
 
 SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
-"""Fields of a message we have no noun for, whose text the model reads."""
+"""Fields of a message that have no class of their own, and whose text the model reads."""
 
 MESSAGE_BYTES = 32
 """What a message costs on the wire beside its texts: braces, keys, role."""
@@ -91,7 +91,7 @@ ZERO = Size()
 
 
 def replace_surrogates(text: str) -> str:
-    """The text as it may be counted and sent: lone surrogates replaced."""
+    """The text as it is counted and sent: with lone surrogates replaced."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -111,7 +111,7 @@ def part_bytes(part: Addressed) -> int:
 
 
 def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
-    """The spans of `text` in order, the note in the place of the first stretch that is gone, a mark in every other."""
+    """The spans of `text` in order; `note` fills the first gap, a short mark each later one."""
     if not keep:
         return note
     pieces, at, noted = list[str](), 0, False
@@ -202,7 +202,7 @@ def head_size(head: Head, tokens: int) -> Size:
 
 
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
-    """The size of an untrimmed fact from its stored counts. Unknown fields weigh too, since they travel."""
+    """The size of an untrimmed fact from its stored counts. Unknown fields count too, since they are sent."""
     size, images = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0), 0
     for part in fact.parts:
         if isinstance(part, Text):

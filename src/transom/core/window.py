@@ -16,7 +16,7 @@ from transom.core.view import View
 
 
 class Break(Struct, frozen=True):
-    """The first slot that is not what the window before had there, and the entry that changed it. Slot -1: the head."""
+    """The first slot that differs from the window before, and the entry that changed it. Slot -1: the head."""
 
     slot: int
     entry: int
@@ -24,19 +24,19 @@ class Break(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True, eq=False):
-    """What a view shows, decided for one call. `tokens` is what the budget compares (calibrated)."""
+    """What a view shows, decided for one call. `tokens`: calibrated, as the budget compares them."""
 
     view: View
     digest: str
     tokens: int
     limit: int
     shared_tokens: int
-    """Tokens of the leading slots it shares with the window before."""
+    """Tokens of the leading slots that it shares with the window before."""
     breaks: Break | None = None
 
     @property
     def head_entry(self) -> Entry | None:
-        """What stands before the slots."""
+        """The entry of the head, which precedes the slots."""
         return self.view.head_entry
 
     @property
@@ -64,7 +64,7 @@ class Window(Struct, frozen=True, eq=False):
 def assemble(view: View, limit: int) -> Window:
     """The window that a view shows; every view has one. `view` is the one before its `Sent` is applied."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
-    if broke is not None:  # unless it was taken back again: then the whole window before is still in front
+    if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
         same = (at for at, digest in prefixes(view.head_entry, view.slots) if digest == view.sent_digest)
         stable, broke = next(((at, None) for at in same), (stable, broke))
     return Window(
@@ -78,7 +78,7 @@ def assemble(view: View, limit: int) -> Window:
 
 
 def shared_prefix_tokens(view: View, stable: int) -> int:
-    """Raw tokens of a view that stand in front of its first difference, slot `stable`, from the window sent last."""
+    """Raw tokens before slot `stable`, the first one that differs from the window sent last."""
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0
     return view.total.tokens - sum(map(attrgetter("size.tokens"), view.slots[stable:]))
