@@ -1,4 +1,4 @@
-"""`transom compare`: policies side by side."""
+"""`transom compare`: the figures of several policies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from transom.policies import POLICIES
 
 
 def compared(run, *args):
-    """The exit code, and what is known of each policy."""
+    """Run compare. Returns the exit code and the figures of each policy."""
     code, out, err = run("compare", "chats.jsonl", "--json", "--jobs", 1, *args)
     assert (out.count("\n"), err) == (1, "")
     return code, {one["policy"]: one for one in json.loads(out)["policies"]}
 
 
-def test_policies_stand_side_by_side(run):
+def test_the_figures_of_several_policies(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)}, {"id": "two", "messages": chat(2)},
           {"id": "none", "messages": [{"role": "assistant", "content": "Hello."}]})  # fmt: skip
     code, found = compared(run, "--budget", 3_000)
@@ -59,12 +59,12 @@ def test_policies_stand_side_by_side(run):
     assert {name: found["sliding"][name] for name in same} == {name: total[name] for name in same}
 
 
-def test_grounding_tells_what_the_windows_held(run):
-    told = {"role": "user", "content": "Look at src/app/main.py first. " + "It is the one that fails. " * 12}
+def test_grounding_is_the_share_of_names_in_the_windows(run):
+    first = {"role": "user", "content": "Look at src/app/main.py first. " + "It is the one that fails. " * 12}
     talk = [message for n in range(6) for message in ({"role": "assistant", "content": f"{n}"},
                                                       {"role": "user", "content": "and so on " * 60})]  # fmt: skip
     last = {"role": "assistant", "content": "src/app/main.py it is"}
-    write_jsonl("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, told, *talk, last]})
+    write_jsonl("chats.jsonl", {"id": "x", "messages": [{"role": "user", "content": "Hello."}, first, *talk, last]})
     found = compared(run, "--budget", 400, "--policies", "sliding")[1]["sliding"]
     assert found["grounding"] == {
         "needed": 1, "present": 0, "wide": 0, "far_needed": 1, "far_present": 0, "far_wide": 0
@@ -77,12 +77,12 @@ def test_grounding_tells_what_the_windows_held(run):
 def test_evidence_where_questions_are_labelled(run):
     messages = [{"role": "user", "content": "The flight to Lisbon leaves at nine from gate seven, I said."},
                 {"role": "assistant", "content": "Noted."}]  # fmt: skip
-    asked = [
+    questions = [
         {"question": "Where to?", "answer": "Lisbon", "evidence": [0]},
         {"question": "Who?", "answer": "nobody", "evidence": ["D1:3"]},
         {"question": "Why?", "asked_at": 0, "answer": "so", "evidence": [0]},
     ]
-    write_jsonl("chats.jsonl", {"id": "one", "messages": messages, "questions": asked})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": messages, "questions": questions})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
     assert "evidence" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
@@ -108,13 +108,13 @@ def test_conversations_are_chosen(run, args, conversations):
     assert found["sliding"]["conversations"] == conversations
 
 
-def test_all_are_those_there_are(run):
+def test_all_policies(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     assert list(compared(run, "--budget", 4_000, "--policies", "all")[1]) == list(POLICIES)
     assert list(compared(run, "--budget", 4_000, "--policies", "sliding, default,sliding")[1]) == ["sliding", "default"]
 
 
-def test_several_processes_come_to_the_same(run):
+def test_several_processes_give_the_same_figures(run):
     write_jsonl("chats.jsonl", *({"id": f"{n}", "messages": chat(n)} for n in (3, 12, 6)))
     alone = compared(run, "--budget", 3_000)[1]
     code, out, _ = run("compare", "chats.jsonl", "--budget", 3_000, "--json", "--jobs", 2)
@@ -153,20 +153,20 @@ def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     assert len(heads) == 2 or columns < 80
 
 
-def named(turns):
-    """Each reply names the files of the two messages before it and of the first."""
-    told = [f"Now src/part_{n}.py, please. " + "It is the next one. " * 40 for n in range(turns)]
+def chat_about_files(turns):
+    """Messages in which each reply names the files of the two messages before it and of the first message."""
+    requests = [f"Now src/part_{n}.py, please. " + "It is the next one. " * 40 for n in range(turns)]
     replies = [" ".join(f"src/part_{at}.py" for at in (0, max(0, n - 1), n)) for n in range(turns)]
-    return [{"role": role, "content": text} for pair in zip(told, replies, strict=True)
+    return [{"role": role, "content": text} for pair in zip(requests, replies, strict=True)
             for role, text in zip(("user", "assistant"), pair, strict=True)]  # fmt: skip
 
 
 def test_a_picture_of_each_kind(run, folder):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": named(20)})
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--jobs", 1, "--chart")
     assert run(*args, "picture")[::2] == (0, "")
     svg = (folder / "picture.svg").read_text()
-    for name in ("default", "sliding", "cost × sending everything"):
+    for name in ("default", "sliding", "cost at Anthropic"):
         assert f">{name}" in svg
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
     assert run(*args, "only.svg")[0] == 0
@@ -184,13 +184,13 @@ def test_a_picture_of_each_kind(run, folder):
         (("--chart", "chats.jsonl/a.svg"), "--chart: there is no folder chats.jsonl\n"),
         (("--chart", "."), "--chart: . is a folder\n"),
         (("--chart", ".."), "--chart: .. is a folder\n"),
-        (("--min-messages", "99"), "no conversation in these files is as long as asked for\n"),
-        (("--max-messages", "0"), "no conversation in these files is as long as asked for\n"),
-        (("--min-tokens", "9999"), "no conversation in these files is as long as asked for\n"),
+        (("--min-messages", "99"), "no conversation in these files has the length that the options ask for\n"),
+        (("--max-messages", "0"), "no conversation in these files has the length that the options ask for\n"),
+        (("--min-tokens", "9999"), "no conversation in these files has the length that the options ask for\n"),
         (("--budget", "0"), "budget: context must be a whole number of at least 1, not 0"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(run, folder, args, line):
+def test_invalid_options_of_compare_are_one_line(run, folder, args, line):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, *args)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -198,24 +198,24 @@ def test_what_makes_no_sense_is_one_line(run, folder, args, line):
     assert [path.name for path in folder.iterdir()] == ["chats.jsonl"]
 
 
-@pytest.mark.parametrize(("chart", "named"), [("a", "a"), ("a.svg", "a.svg"), ("b", "b.png")])
-def test_a_folder_is_no_place_for_a_picture(run, folder, chart, named):
+@pytest.mark.parametrize(("chart", "folder_name"), [("a", "a"), ("a.svg", "a.svg"), ("b", "b.png")])
+def test_a_picture_does_not_replace_a_folder(run, folder, chart, folder_name):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     for name in ("a", "a.svg", "b.png"):
         (folder / name).mkdir()
     found = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", chart)
-    assert found == (2, "", f"transom: --chart: {named} is a folder\n")
+    assert found == (2, "", f"transom: --chart: {folder_name} is a folder\n")
 
 
-def test_files_without_a_conversation_are_said_to_have_none(run, folder):
+def test_files_without_a_conversation_are_an_error_of_compare(run, folder):
     (folder / "empty.jsonl").write_text("")
     for extra in ((), ("--every", 2)):
         found = run("compare", "empty.jsonl", "--budget", 2_000, *extra)
         assert found == (2, "", "transom: no conversation in these files\n")
 
 
-def test_what_was_asked_for_stands_with_the_results(run, folder):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": named(20)})
+def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
     args = ("compare", "chats.jsonl", "--budget", 3_000, "--policies", "sliding", "--jobs", 1, "--json")
     plain = json.loads(run(*args, "--chart", "plain.svg")[1])
     assert list(plain) == [
@@ -241,7 +241,7 @@ def test_what_was_asked_for_stands_with_the_results(run, folder):
 @pytest.mark.parametrize(
     ("least", "most"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.8), (0.98, 0.995), (0.994, 0.995), (0.99401, 0.99402), (1, 1)]
 )
-def test_each_tick_says_something_else(folder, least, most):
+def test_no_two_ticks_have_the_same_label(folder, least, most):
     points = [Point(name="low", cost=0.5, grounding=least), Point(name="high", cost=0.501, grounding=most)]
     draw_picture(points, [folder / "a.svg"], "", "")
     drawn = re.findall(r">([^<>\s]+)</text>", (folder / "a.svg").read_text())
@@ -252,7 +252,7 @@ def test_each_tick_says_something_else(folder, least, most):
     assert most - least < 0.5 or not any("." in text for text in ticks), "no more decimals than are needed"
 
 
-def test_a_picture_of_nothing_is_none(run, folder):
+def test_without_figures_no_picture_is_drawn(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1, "--chart", "a.svg")
     assert (code, err.count("\n")) == (2, 1)
@@ -261,7 +261,7 @@ def test_a_picture_of_nothing_is_none(run, folder):
     assert not (folder / "a.svg").exists()
 
 
-def test_a_broken_message_is_named_also_with_several_processes(run):
+def test_an_error_names_the_invalid_message_with_several_processes_too(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 2)
     assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
@@ -275,11 +275,11 @@ def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
     assert err == "transom: --chart needs matplotlib: pip install 'transom[charts]'\n"
 
 
-def test_the_front_is_what_no_other_beats():
-    made = {"dear": (0.9, 0.8), "same": (0.5, 0.5), "best": (0.4, 0.5), "low": (0.3, 0.1), "lower": (0.3, 0.05)}
-    points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in made.items()]
+def test_the_front_has_the_points_that_no_other_beats():
+    values = {"expensive": (0.9, 0.8), "same": (0.5, 0.5), "best": (0.4, 0.5), "low": (0.3, 0.1), "lower": (0.3, 0.05)}
+    points = [Point(name=name, cost=cost, grounding=share) for name, (cost, share) in values.items()]
     easy = Point(name="easy", cost=0.1, grounding=1.0, refused=True)
-    assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "dear"]
+    assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "expensive"]
 
 
 @pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])

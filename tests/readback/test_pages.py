@@ -47,7 +47,7 @@ def joined(found):
     for page in found:
         (extract,) = page.extracts
         text += ("\n" if ended else "") + extract.text
-        ended = not extract.cut
+        ended = not extract.truncated
     return text
 
 
@@ -73,7 +73,7 @@ def test_pages_of_a_range_have_every_entry(texts, lines, max_bytes):
         for extract in page.extracts:
             gap = "\n" if ended.get(extract.reference) else ""
             seen[extract.reference] = seen.get(extract.reference, "") + gap + extract.text
-            ended[extract.reference] = not extract.cut
+            ended[extract.reference] = not extract.truncated
     assert seen == {f"entry {n}": text.encode("utf-8", "replace").decode() for n, text in enumerate(texts)}
 
 

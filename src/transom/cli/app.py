@@ -52,10 +52,10 @@ def command(module: str, short_help: str, *, epilog: str | None = None) -> Calla
 @app.callback(invoke_without_command=True)
 def about(
     context: typer.Context,
-    shown: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     """The options of `transom` itself."""
-    if shown:
+    if show_version:
         typer.echo(f"transom {version('transom')}")
         raise typer.Exit
     if context.invoked_subcommand is None:

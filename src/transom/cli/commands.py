@@ -213,7 +213,10 @@ class Grep(Struct, frozen=True, kw_only=True):
 
 @command("readback", "List the entries that can be read back.")
 class Entries(Struct, frozen=True, kw_only=True):
-    """List the entries that can be read back, one line for each. `log` prints the decisions too."""
+    """List the entries that can be read back: number, role, tool, tokens, beginning of the text.
+
+    Models have this command as the tool `transom_list`. `transom log` also lists edits and requests.
+    """
 
     id: o.Id
     first: o.First = 0

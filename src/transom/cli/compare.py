@@ -22,6 +22,7 @@ from transom.cli.picture import Point, draw_picture, picture_paths
 from transom.cli.progress import ProgressBar
 from transom.cli.replay import timed_steps
 from transom.cli.report import WRONG, Column, fits, number_text, table
+from transom.cli.streams import counted
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
@@ -63,30 +64,36 @@ found: in the window, with 40 characters on either side; in context: with 240
 cost: with prompt caching, relative to sending the whole history (1.00)
 append-only: calls whose window begins with the whole window before
 breaks in a row: calls that break the cached prefix right after another one"""
-"""What the heads of the columns leave open."""
+"""Notes below the table, about the heads of its columns."""
 
 REFUSED = "Refused calls are counted in no other column."
 
 Results = dict[str, Compared]
-"""What each policy made of the same conversations."""
+"""The result of each policy, over the same conversations."""
 
 
 def run(options: Compare) -> int:
-    """Compare, print, draw, and say by the exit code whether every window was right."""
+    """Compare, print and draw. Exit code 0 if every window is valid and within the budget."""
     names = _names(options.policies)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
     chosen, files = choose(options)
     if not chosen:
-        narrowed = options.min_messages or options.min_tokens or options.max_messages is not None
-        raise InvalidSetting(f"no conversation in these files{' is as long as asked for' if narrowed else ''}")
+        has_limits = options.min_messages or options.min_tokens or options.max_messages is not None
+        raise InvalidSetting(
+            f"no conversation in these files{' has the length that the options ask for' if has_limits else ''}"
+        )
     with ProgressBar() as bar:
         results = compare(chosen, names, budget, jobs=options.jobs, bar=bar)
     if options.json:
         settings = {name: getattr(options, name) for name in SETTINGS}
-        found = [{"file": name, "formats": formats} for name, formats in files]
+        file_formats = [{"file": name, "formats": formats} for name, formats in files]
         print_json(
-            {**settings, "files": found, "policies": [{"policy": n, **numbers(one)} for n, one in results.items()]}
+            {
+                **settings,
+                "files": file_formats,
+                "policies": [{"policy": n, **numbers(one)} for n, one in results.items()],
+            }
         )
     else:
         for line in summary_lines(files):
@@ -98,30 +105,32 @@ def run(options: Compare) -> int:
 
 
 def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
-    """The conversations of the length that was asked for, in OpenAI Chat's words so that their figures compare, and
-    how many of them each file held in which format. Raises OSError, InvalidMessage."""
+    """The conversations that the options choose, and how many of each format there are in each file.
+
+    All are translated to OpenAI chat, so that their figures can be compared. Raises OSError, InvalidMessage.
+    """
     check_files(options.files)
     chosen: list[Recorded] = []
     files: list[tuple[str, Counter[str]]] = []
-    fitting = 0
+    matching = 0
     for file in options.files:
         formats = Counter[str]()
         records = read_input(file, format_name=options.format, questions=True)
         for recorded, _, _ in readable_conversations(records, file):
             record = as_openai_chat(recorded)
-            if _fits(options, record):
-                if fitting % options.every == 0:
+            if _has_length(options, record):
+                if matching % options.every == 0:
                     chosen.append(record)
                     formats[record.format] += 1
-                fitting += 1
+                matching += 1
         files.append((file_name(file), formats))
     return chosen, files
 
 
-def _fits(options: Compare, record: Recorded) -> bool:
-    """Whether it is long enough, and short enough."""
-    many, most = len(record.messages), options.max_messages
-    if many < options.min_messages or (most is not None and many > most):
+def _has_length(options: Compare, record: Recorded) -> bool:
+    """Whether a conversation is neither too short nor too long for the options."""
+    messages, most = len(record.messages), options.max_messages
+    if messages < options.min_messages or (most is not None and messages > most):
         return False
     return not options.min_tokens or sum(tokens_of(one, o200k()) for one in record.messages) >= options.min_tokens
 
@@ -134,11 +143,11 @@ def compare(
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
-    """What each policy makes of these conversations; `jobs` processes are at work, by default one for each core."""
-    o200k().count("loaded before the others begin, who have it then, and before anything is timed")
+    """Replay the conversations under each policy, in `jobs` processes (default: one for each core)."""
+    o200k().count("load the tokenizer before other processes are forked, and before anything is timed")
     work = [(record, name, budget) for name in names for record in chosen]
     results = dict.fromkeys(names, Compared())
-    done = _played(work, min(jobs or os.cpu_count() or 1, len(work)))
+    done = _results(work, min(jobs or os.cpu_count() or 1, len(work)))
     for number, ((record, name, _), one) in enumerate(zip(work, done, strict=True), start=1):
         results[name] = results[name].plus(one)
         if bar is not None:
@@ -149,20 +158,20 @@ def compare(
 Job = tuple[Recorded, str, Budget]
 
 
-def _played(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
-    """The results, in order. Ctrl-C is for this process alone: the others go when it does."""
+def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
+    """The results, in order. Only this process handles Ctrl-C; the others end when it ends."""
     if jobs < 2:
-        yield from map(play, work)
+        yield from map(replay_one, work)
         return
     with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
-            yield from pool.map(play, work)
+            yield from pool.map(replay_one, work)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def play(job: Job) -> Compared:
-    """One conversation under one policy."""
+def replay_one(job: Job) -> Compared:
+    """Replay one conversation under one policy."""
     record, name, budget = job
     head, facts = record.facts()
     conversation = Conversation(
@@ -179,35 +188,40 @@ def play(job: Job) -> Compared:
 
 
 def _label(question: LabelledQuestion) -> Label | None:
-    """What is known of a question; None without an answer, or without evidence before it."""
+    """The answer and the evidence of a question; None if it has no answer, or no evidence before it."""
     known = question.answer is not None and question.evidence
     return Label(question.answer or "", question.evidence) if known else None
 
 
 def _names(policies: str) -> list[str]:
-    """The policies asked for, each once. Raises InvalidSetting for one that is unknown."""
+    """The policies of --policies, each once. Raises InvalidSetting for an unknown one."""
     names = list(POLICIES) if policies == "all" else [name.strip() for name in policies.split(",")]
     return [policy_named(name).name for name in dict.fromkeys(names)]
 
 
-def _title(options: Compare, many: int) -> str:
+def _title(options: Compare, conversations: int) -> str:
     prices = "" if options.prices is None else f", prices: {options.prices}"
-    return f"{many:,} conversation{'' if many == 1 else 's'}, a budget of {options.budget:,} tokens{prices}"
+    return f"{counted(conversations, 'conversation')}, a budget of {options.budget:,} tokens{prices}"
 
 
 def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
-    """Grounding beyond the budget, or all of it where nothing was further back. Raises OSError, InvalidSetting."""
-    far = any(one.grounding.far_needed for one in results.values())
+    """Draw cost against grounding: of the old names, or of all names if there are no old ones.
+
+    Raises OSError, InvalidSetting.
+    """
+    has_old_names = any(one.grounding.far_needed for one in results.values())
     least = min(one.stats.refused for one in results.values())
-    shares = ((name, one, one.grounding.shares[1 if far else 0]) for name, one in results.items())
+    shares = ((name, one, one.grounding.shares[1 if has_old_names else 0]) for name, one in results.items())
     points = [
         Point(name=name, cost=one.anthropic.share, grounding=share, refused=one.stats.refused > least)
         for name, one, share in shares
         if one.anthropic.share is not None and share is not None
     ]
     if not points:
-        raise InvalidSetting("--chart: nothing to draw: no call that was sent uses a name that stood before it")
-    draw_picture(points, paths, title, f"grounding{' beyond the budget' if far else ''}: names present of names needed")
+        raise InvalidSetting("--chart: nothing to draw: no call that was sent uses a name that occurred before")
+    draw_picture(
+        points, paths, title, f"{'old ' if has_old_names else ''}names found, of the names that the next message uses"
+    )
 
 
 def columns_of(results: Results) -> list[Column[Compared]]:
@@ -222,7 +236,7 @@ def _column(figure: Figure) -> Column[Compared]:
 
 
 def print_table(results: Results) -> None:
-    """A row for each policy, and what the columns mean; in as many tables as it takes."""
+    """Print a row for each policy, and notes about the columns; in several tables if one is too wide."""
     console = terminal()
     for part in _tables(console, list(results.items()), columns_of(results)):
         console.print(part)
@@ -245,6 +259,6 @@ def _tables(
 
 
 def numbers(one: Compared) -> dict[str, Any]:
-    """A result for programs: its sums, and every measure."""
+    """A result for JSON: its sums, and every figure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
     return {**asdict(one.stats), **{name: measure(one) for name, (_, measure) in MEASURES.items()}, **sums}

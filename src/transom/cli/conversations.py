@@ -34,15 +34,15 @@ def run(options: Conversations) -> int:
     """Print the list."""
     url = store_url(options.store)
     with existing_store(url) as store:
-        found = list(conversations_in(store))
+        conversations = list(conversations_in(store))
     if options.json:
-        print_json({"store": url, "conversations": found})
+        print_json({"store": url, "conversations": conversations})
         return 0
     console = terminal()
-    print_line(console, (f"{one_line(url)}: {counted(len(found), 'conversation')}", "bold"))
-    if found:
+    print_line(console, (f"{one_line(url)}: {counted(len(conversations), 'conversation')}", "bold"))
+    if conversations:
         print_line(console, (f"{'entries':>9} {'calls':>7} {'size':>9} {'last entry':<16} {'dialect':<10} id", "bold"))
-    for one in found:
+    for one in conversations:
         last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
         figures = f"{one.entries:>9,} {one.calls:>7,} {_bytes(one.size):>9} {last:<16} {one.dialect or '':<10} "
         print_line(console, (figures, "red" if one.damaged else ""), one_line(one.id))

@@ -54,18 +54,18 @@ def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window
 def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Print every edit of a log, in order."""
     view = current_view(log)
-    edits = (Fold, Trim, Pin, Undo)
-    found = [
-        _logged_edit(view, entry.seq, entry.body, entry.plan) for entry in log.read() if isinstance(entry.body, edits)
+    kinds = (Fold, Trim, Pin, Undo)
+    edits = [
+        _logged_edit(view, entry.seq, entry.body, entry.plan) for entry in log.read() if isinstance(entry.body, kinds)
     ]
     if options.json:
-        print_json({"conversation": log.name, "edits": found})
+        print_json({"conversation": log.name, "edits": edits})
         return
     console = terminal()
-    live = sum(edit.live for edit in found)
-    print_line(console, (f"{one_line(log.name)}: {len(found):,} edits, {live:,} of them live", "bold"))
+    live = sum(edit.live for edit in edits)
+    print_line(console, (f"{one_line(log.name)}: {len(edits):,} edits, {live:,} of them live", "bold"))
     print_line(console, (f"{'entry':>7} {'plan':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
-    for each in found:
+    for each in edits:
         state, style = ("live", "") if each.live else ("not live", "dim")
         saves = f"{each.saves:,}" if each.saves else ""
         plan = "" if each.plan is None else each.plan

@@ -58,13 +58,13 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Explain) -> int:
-    """Print why."""
+    """Print the explanation."""
     with open_log(options.store, options.id) as log:
-        found = explained(log, options.at)
+        result = explained(log, options.at)
     if options.json:
-        print_json(found)
+        print_json(result)
     else:
-        print_explained(terminal(), found, every=options.every)
+        print_explained(terminal(), result, every=options.every)
     return 0
 
 
@@ -103,13 +103,13 @@ def explained(log: StoredLog, at: int | None) -> Explained:
 
 
 def _opening(text: str) -> str:
-    """The first characters of a fold's text, on one line."""
+    """The beginning of a fold's text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
 
 
 def _reply(log: StoredLog, sent: int) -> int | None:
-    """Where the reply to a request stood in the list it came from."""
+    """The position of the reply to a request in the list that was imported."""
     for entry in log.read(sent + 1, sent + 2):
         answers = getattr(entry.body, "answers", None)
         if answers == sent and not isinstance(entry.body, Failure) and entry.meta is not None:
@@ -117,24 +117,24 @@ def _reply(log: StoredLog, sent: int) -> int | None:
     return None
 
 
-def print_explained(console: Console, found: Explained, *, every: bool = False, most: int | None = None) -> None:
+def print_explained(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
     """Header, bar, totals, and a line for each entry, or for neighbours in one fold; at most `most` of these."""
-    _print_header(console, found)
-    if found.edit_costs:
-        print_wrapped(console, edit_costs_text(found.edit_costs))
-    _print_bar(console, found.rows)
-    _print_totals(console, found)
+    _print_header(console, result)
+    if result.edit_costs:
+        print_wrapped(console, edit_costs_text(result.edit_costs))
+    _print_bar(console, result.rows)
+    _print_totals(console, result)
     wide, named = console.width >= WIDE, set[int]()
     titles = _columns(wide, "entries", "role", "tokens")
     print_line(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
-    runs = [[row] for row in found.rows] if every else _runs(found.rows)
+    runs = [[row] for row in result.rows] if every else _runs(result.rows)
     for run in runs[:most]:
-        new = {edit: found.folds[edit] for edit in run[0].edits if edit in found.folds and edit not in named}
+        new = {edit: result.folds[edit] for edit in run[0].edits if edit in result.folds and edit not in named}
         named.update(new)
         _print_run(console, wide, run, sum(new.values()))
         for edit in new:
-            print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(found.texts[edit])}", "dim"))
-            print_line(console, (f"{'':{9 if wide else 7}} {_names(found.losses[edit])}", "dim"))
+            print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(result.texts[edit])}", "dim"))
+            print_line(console, (f"{'':{9 if wide else 7}} {_names(result.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
 
@@ -148,25 +148,22 @@ def _names(fold: MissingNames) -> str:
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
     """What these edits save and break together."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
-    many = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
+    subject = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
     cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
-    return f"{many} {saves:,} tokens a request, and {cached}"
+    return f"{subject} {saves:,} tokens a request, and {cached}"
 
 
-def _print_header(console: Console, found: Explained) -> None:
-    call = "the window as it is now" if found.call is None else f"call {found.call:,} of {found.calls:,}"
-    reply = "" if found.reply is None else f", answered by message {found.reply:,}"
-    print_wrapped(console, (f"{one_line(found.conversation)}: {call}{reply}", "bold"))
-    limit = f" of {found.limit:,}" if found.limit else ""
-    print_wrapped(
-        console, (f"{found.tokens:,}{limit} tokens, {found.shared_tokens:,} of them shared with the window before", "")
-    )
-    if found.limit and found.tokens > found.limit:
+def _print_header(console: Console, result: Explained) -> None:
+    call = "the window as it is now" if result.call is None else f"call {result.call:,} of {result.calls:,}"
+    reply = "" if result.reply is None else f", answered by message {result.reply:,}"
+    print_wrapped(console, (f"{one_line(result.conversation)}: {call}{reply}", "bold"))
+    limit = f" of {result.limit:,}" if result.limit else ""
+    shared = f"{result.shared_tokens:,} of them shared with the window before"
+    print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared}")
+    if result.limit and result.tokens > result.limit:
         print_wrapped(console, (f"over the limit: the next call compacts it first (see `{command()} window`)", "bold"))
-    if (at := found.breaks) is not None:
-        print_wrapped(
-            console, (f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})", "")
-        )
+    if (at := result.breaks) is not None:
+        print_wrapped(console, f"the cached prefix breaks at slot {at.slot}, because of entry {at.entry} ({at.why})")
 
 
 def _print_bar(console: Console, rows: list[Explanation]) -> None:
@@ -183,15 +180,15 @@ def _print_bar(console: Console, rows: list[Explanation]) -> None:
         print_line(console, *cells)
 
 
-def _print_totals(console: Console, found: Explained) -> None:
+def _print_totals(console: Console, result: Explained) -> None:
     legend: list[tuple[str, str]] = []
     for state, block in BLOCKS.items():
-        rows = [row for row in found.rows if row.state == state]
-        shown = sum(row.shown_tokens for row in rows) + (sum(found.folds.values()) if state == "folded" else 0)
+        rows = [row for row in result.rows if row.state == state]
+        shown = sum(row.shown_tokens for row in rows) + (sum(result.folds.values()) if state == "folded" else 0)
         if rows:
             count = f"{block} {len(rows):,} {state} "
             legend += [(count, STYLES[state]), (f"{sum(row.tokens for row in rows):,} → {shown:,}   ", "")]
-    head = f"system prompt {found.head:,}" if found.head else ""
+    head = f"system prompt {result.head:,}" if result.head else ""
     print_wrapped(console, *legend, (head, "dim"))
 
 

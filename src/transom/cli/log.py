@@ -23,7 +23,7 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     text: str
     tokens: int = 0
-    shown: int = 0
+    shown_tokens: int = 0
     state: str = ""
     why: str = ""
     source: int | None = None
@@ -54,7 +54,7 @@ def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
             kind=explanation.role,
             text=explanation.text,
             tokens=explanation.tokens,
-            shown=explanation.shown_tokens,
+            shown_tokens=explanation.shown_tokens,
             state=explanation.state,
             why=explanation.why,
             source=entry.meta.source if entry.meta is not None else None,

@@ -9,12 +9,12 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option
 
 
-def entry_number(words: str | int) -> int:
-    """The number of an entry, named as markers name it or by the number alone. Raises BadParameter."""
-    found = re.fullmatch(r"\[?(?:entry\s+)?(\d{1,15})\]?", str(words).strip(), re.ASCII | re.IGNORECASE)
-    if found is None:
-        raise BadParameter(f"{str(words)[:40]!r} is no entry: write 412, or entry 412")
-    return int(found[1])
+def entry_number(reference: str | int) -> int:
+    """The number of an entry, from a reference as markers have it or from the number alone. Raises BadParameter."""
+    match = re.fullmatch(r"\[?(?:entry\s+)?(\d{1,15})\]?", str(reference).strip(), re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise BadParameter(f"{str(reference)[:40]!r} is no entry: write 412, or entry 412")
+    return int(match[1])
 
 
 Files = Annotated[

@@ -69,7 +69,7 @@ def draw_picture(points: Sequence[Point], paths: Sequence[Path], title: str, gro
         figure: Any = import_module("matplotlib.figure").Figure(figsize=(8, 5.5), dpi=160, layout="constrained")
         axes, best = figure.subplots(), pareto_front(points)
         axes.set_title(title, fontsize=11)
-        axes.set_xlabel("cost × sending everything (prompt caching, Anthropic-like)")
+        axes.set_xlabel("cost at Anthropic, relative to sending the whole history")
         axes.set_ylabel(grounding)
         percent = import_module("matplotlib.ticker").PercentFormatter(1.0)  # with as many decimals as the ticks need
         axes.yaxis.set_major_formatter(percent)

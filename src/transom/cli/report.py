@@ -54,7 +54,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class FileStats(Struct, frozen=True, kw_only=True):
-    """What came of one file or folder, and how many conversations it held in which format."""
+    """The figures of one file or folder, and how many conversations of each format it has."""
 
     file: str
     stats: ReplayStats
@@ -62,7 +62,8 @@ class FileStats(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """All of a replay: the figures of each file, the timeline to draw, what refused calls need, the first problems."""
+    """The result of a replay: figures of each file, the timeline to draw, what refused calls need, the first
+    problems."""
 
     budget: int
     policy: str
@@ -74,14 +75,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> int:
-        """The exit code: whether every window was right, and there was any."""
+        """The exit code: 0 if every window is valid and within the budget, and not every call was refused."""
         total = self.total
-        wrong = total.invalid or total.over or (total.refused and total.refused == total.calls + total.questions)
-        return WRONG if wrong else 0
+        all_refused = total.refused and total.refused == total.calls + total.questions
+        return WRONG if total.invalid or total.over or all_refused else 0
 
     @property
     def total(self) -> ReplayStats:
-        """Everything together."""
+        """The sums over all files."""
         return reduce(ReplayStats.plus, (file.stats for file in self.files), ReplayStats())
 
 
@@ -98,7 +99,7 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
-    """One line a file if they fit side by side, else one small table a file."""
+    """One table with a row for each file if it fits, else a small table for each file."""
     columns = [column for column in COLUMNS if outcome.total.questions or column[0].name != "questions"]
     rows = [(short_name(file.file), file.stats) for file in outcome.files]
     if len(rows) > 1:
@@ -111,13 +112,15 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 
 
 def _print_refused(console: Console, outcome: Outcome) -> None:
-    """What budget the refused calls need. The sums in the table do not count these calls."""
+    """Print the budget that the refused calls need. The sums in the table do not count these calls."""
     total, needs = outcome.total, outcome.needs
     if needs is None:
         return
-    many = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
+    calls = f"{total.refused:,} {'calls and questions' if total.questions else 'calls'} need"
+    if total.refused == 1:
+        calls = "1 call needs"
     head = f" (the system prompt alone is {_span(needs.head)})" if needs.head[0] > REQUEST_TOKENS else ""
-    line = f"{'1 call needs' if total.refused == 1 else many} at least {_span(needs.need)} tokens{head}"
+    line = f"{calls} at least {_span(needs.need)} tokens{head}"
     print_wrapped(console, ("refused: ", "yellow"), line)
     if total.sent:
         sent = "1 call that was" if total.sent == 1 else f"{total.sent:,} calls that were"

@@ -41,7 +41,7 @@ class Start(Struct, frozen=True):
 
 class Extract(Struct, frozen=True):
     """Lines `first` to `last` of one entry that has `lines` lines. `column` is the character at which the first line
-    begins. `cut`: the last line continues after the extract."""
+    begins. `truncated`: the last line continues after the extract."""
 
     reference: str
     role: str
@@ -51,14 +51,14 @@ class Extract(Struct, frozen=True):
     lines: int
     text: str
     column: int = 1
-    cut: bool = False
+    truncated: bool = False
 
     def __str__(self) -> str:
         """The line above the extract, without its brackets."""
         name = f"{self.reference}, {self.role}" + (f" {escaped(self.tool)[:80]}" if self.tool else "")
         which = f"line {self.first:,}" if self.first == self.last else f"lines {self.first:,} to {self.last:,}"
         part = f" from character {self.column:,}" if self.column > 1 else ""
-        part += f", {len(self.text):,} characters of it" if self.cut else ""
+        part += f", {len(self.text):,} characters of it" if self.truncated else ""
         return f"{name}: {which} of {self.lines:,}{part}"
 
 
@@ -101,7 +101,7 @@ def read(
             break
         extract = _extract(readable, start, column, max(1, lines), max(MIN_BYTES, max_bytes))
         extracts.append(extract)
-        if extract.cut:
+        if extract.truncated:
             next_start = Start(rest, extract.last, extract.column + len(extract.text))
             break
         if extract.last < extract.lines:
@@ -126,9 +126,9 @@ def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_b
     while lines > 1 and end < len(text) and end - begin <= max_bytes:
         end, lines = _line_end(text, end + 1), lines - 1
     content = utf8_prefix(text[begin:end], max_bytes)
-    cut = begin + len(content) < end and text[begin + len(content)] != "\n"
-    if cut and "\n" in content:
-        content, cut = content.rpartition("\n")[0], False
+    truncated = begin + len(content) < end and text[begin + len(content)] != "\n"
+    if truncated and "\n" in content:
+        content, truncated = content.rpartition("\n")[0], False
     return Extract(
         reference=str(readable.reference),
         role=readable.role,
@@ -138,7 +138,7 @@ def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_b
         lines=text.count("\n") + 1,
         text=content,
         column=column,
-        cut=cut,
+        truncated=truncated,
     )
 
 

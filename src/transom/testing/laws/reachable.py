@@ -93,7 +93,7 @@ def check_read_back(log: Log, seq: int) -> None:
     start, column = 1, 1
     while True:
         page = read(log, f"entry {seq}", start, column, include_hidden=True)
-        pages += [extract.text + ("" if extract.cut else "\n") for extract in page.extracts]
+        pages += [extract.text + ("" if extract.truncated else "\n") for extract in page.extracts]
         if page.next is None:
             break
         start, column = page.next.line, page.next.column
