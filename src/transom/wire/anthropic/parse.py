@@ -13,10 +13,11 @@ from typing import cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
+from transom.core.message import Assistant, Call, Fact, Raw, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, as_text, content_in, kind_of, listed, owned, role_in
 from transom.wire.dialect import Placed
+from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.sdk_objects import dumped
 from transom.wire.turns import continued, turn_of
 
@@ -24,6 +25,9 @@ NAME = "anthropic"
 
 SIGNED = {"thinking": "thinking", "redacted_thinking": "data"}
 """The kinds of reasoning, and the key that holds what is counted of each."""
+
+MEDIA_TYPES: MediaTypes = {"image": "image", "document": "file"}
+"""Blocks that hold an image or a file."""
 
 _CONTENT = "a string or a list of blocks"
 
@@ -79,16 +83,16 @@ def parse(message: object, where: str = "message", *, bound: bool = False) -> li
     if role == "system":
         parts, shape = content_in(fields, "content", where, _CONTENT, _part)
         return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=NAME)]
-    heard, shape = content_in(fields, "content", where, _CONTENT, _heard)
-    facts: list[Fact] = [each for each in heard if isinstance(each, ToolResult)]
-    parts = tuple(each for each in heard if not isinstance(each, ToolResult))
+    blocks, shape = content_in(fields, "content", where, _CONTENT, _user_block)
+    facts: list[Fact] = [each for each in blocks if isinstance(each, ToolResult)]
+    parts = tuple(each for each in blocks if not isinstance(each, ToolResult))
     if parts or not facts:
         extra = None if facts else fields or None
         facts.append(m.User(parts=parts, shape=shape, extra=extra, dialect=NAME))
     return facts
 
 
-def _heard(block: Raw, where: str, path: str) -> m.Part | ToolResult:
+def _user_block(block: Raw, where: str, path: str) -> m.Part | ToolResult:
     """A block of a user message."""
     return (_result if block.get("type") == "tool_result" else _part)(block, where, path)
 
@@ -99,10 +103,8 @@ def _part(block: Raw, where: str, path: str) -> m.Part:
         raise InvalidMessage(where, f"{path}.type must be a string, not {kind_of(kind)}")
     if kind == "text":
         _drop_response_only(block)
-        return Text(*_taken(block, "text", where, path))
-    if kind == "image":
-        return m.Media("image", block)
-    return m.Media("file", block) if kind == "document" else m.Other(block)
+        return text_part(block, "text", where, path, drop={"type", "text"})
+    return other_part(block, MEDIA_TYPES)
 
 
 def _drop_response_only(block: Raw) -> None:
@@ -123,16 +125,9 @@ def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
         raise InvalidMessage(where, f"{path} is a tool_result: it belongs into a user message")
     if not isinstance(kind, str) or kind not in SIGNED:
         return _part(block, where, path)
-    text, extra = _taken(block, SIGNED[kind], where, path)
-    return m.Reasoning(text, kind, bound=bound, extra=extra)
-
-
-def _taken(block: Raw, key: str, where: str, path: str) -> tuple[str, Raw | None]:
-    """The text of a block, and what is left of it."""
-    if not isinstance(block.get(key), str):
-        raise InvalidMessage(where, f"{path}.{key} must be a string, not {kind_of(block.get(key))}")
-    del block["type"]
-    return block.pop(key), block or None
+    key = SIGNED[kind]
+    thought = text_part(block, key, where, path, drop={"type", key})
+    return m.Reasoning(thought.text, kind, bound=bound, extra=thought.extra)
 
 
 def _call(block: Raw, where: str, path: str) -> Call:

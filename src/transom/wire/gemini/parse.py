@@ -33,7 +33,7 @@ def parse(contents: list[object], where: str) -> list[Placed]:
         fields, role = _opened(item, here)
         last = out[-1][1] if out else None
         if role == "user":
-            facts = _heard(fields, calls, here)
+            facts = _user_facts(fields, calls, here)
             if isinstance(facts[0], ToolResult) and isinstance(last, ToolResult):
                 facts[0] = replace(facts[0], separate=True)
             out.extend((at, fact) for fact in facts)
@@ -104,7 +104,7 @@ def _turn(fields: Raw, where: str) -> Assistant:
     return turn_of(items, shape="parts", dialect=NAME)
 
 
-def _heard(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
+def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
     """Results first, each taking its call off the list; then what the user says."""
     listed = list(_single(fields.pop("parts", None), where, "parts"))
     facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if spelt(raw, RESPONSE)]

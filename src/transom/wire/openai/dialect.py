@@ -13,7 +13,7 @@ from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
-from transom.wire.openai.repair import mended
+from transom.wire.openai.repair import repaired
 from transom.wire.openai.reply import as_message, parse_reply
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
@@ -32,7 +32,7 @@ class OpenAIChat(Dialect, frozen=True):
         return ("user", "developer", "system") if self.name == NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        messages = [mended(message(translate_fact(instruction, NAME))) for instruction in head.messages]
+        messages = [repaired(message(translate_fact(instruction, NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:

@@ -9,15 +9,24 @@ from __future__ import annotations
 from typing import cast
 
 from transom.core import message as m
-from transom.core.message import Call, Fact, Raw, Text
+from transom.core.message import Call, Fact, Raw
 from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
+from transom.wire.parts import MediaTypes, other_part, text_part
 
 NAME = "openai"
 """What facts call this dialect."""
 
-FILES = frozenset({"file", "input_file", "input_audio", "audio_url", "video_url", "document_url"})
-"""Content parts that hold a file of some kind: OpenAI's own, Mistral's, vLLM's."""
+MEDIA_TYPES: MediaTypes = {
+    "image_url": "image",
+    "file": "file",
+    "input_file": "file",
+    "input_audio": "file",
+    "audio_url": "file",
+    "video_url": "file",
+    "document_url": "file",
+}
+"""Content parts that hold an image or a file: OpenAI's own, Mistral's, vLLM's."""
 
 REASONING = ("reasoning_content", "reasoning")
 """Where compatibles put the model's reasoning: DeepSeek's key, then that of Groq, OpenRouter and vLLM."""
@@ -63,15 +72,9 @@ def _beside(role: str, fields: Raw, where: str) -> Raw:
 
 
 def _part(raw: Raw, where: str, path: str) -> m.Part:
-    kind = raw.get("type")
-    if kind == "text":
-        if not isinstance(raw.get("text"), str):
-            raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw.get('text'))}")
-        rest = {key: value for key, value in raw.items() if key not in {"type", "text"}}
-        return Text(raw["text"], rest or None)
-    if kind == "image_url":
-        return m.Media("image", raw)
-    return m.Media("file", raw) if isinstance(kind, str) and kind in FILES else m.Other(raw)
+    if raw.get("type") == "text":
+        return text_part(raw, "text", where, path, drop={"type", "text"})
+    return other_part(raw, MEDIA_TYPES)
 
 
 # ---- calls

@@ -1,6 +1,6 @@
 """Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `unit_messages` as they are sent.
 
-What is sent is mended where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
+What is sent is repaired where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
 bytes never change. What was valid comes out unchanged.
 """
 
@@ -15,7 +15,7 @@ from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.checks import compact
 from transom.wire.openai.parse import NAME, body_keys
-from transom.wire.openai.repair import mended
+from transom.wire.openai.repair import repaired
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import copied
 
@@ -24,11 +24,11 @@ def unit_messages(unit: Unit) -> list[Raw]:
     """What a unit shows."""
     head, *answers = [translate_fact(fact, NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
-        return [mended(message(head))]
+        return [repaired(message(head))]
     calls = unique_calls(unit, head)
-    out = [mended(message(replace(head, calls=calls)))]
+    out = [repaired(message(replace(head, calls=calls)))]
     for fact, at in zip(answers, unit.answered_calls, strict=True):
-        out.append(mended(message(_answer(fact, calls[at]))))
+        out.append(repaired(message(_answer(fact, calls[at]))))
     return out
 
 

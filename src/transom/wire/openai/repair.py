@@ -12,32 +12,32 @@ from transom import texts
 from transom.core.message import Raw
 from transom.wire.checks import as_text
 from transom.wire.openai.input_fields import drop_response_only
-from transom.wire.openai.parse import FILES, body_keys
+from transom.wire.openai.parse import MEDIA_TYPES, body_keys
 from transom.wire.translate import safe_name
 
 
-def mended(message: Raw) -> Raw:
-    """The message as it may be sent, mended in place. Equal to what came in if that was valid."""
+def repaired(message: Raw) -> Raw:
+    """The message as it may be sent, repaired in place. Equal to what came in if that was valid."""
     role = message["role"]
     if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
         message.pop("tool_calls", None)
     if role == "assistant":
         drop_response_only(message)
-        _mend_calls(message)
+        _repair_calls(message)
     if role == "function":
         message["name"] = safe_name(message.get("name") or "")
     elif name := message.get("name"):
         message["name"] = safe_name(name)
     else:  # E: null is "expected a string"
         message.pop("name", None)
-    _mend_content(message)
+    _repair_content(message)
     return message
 
 
-def _mend_content(out: Raw) -> None:
+def _repair_content(out: Raw) -> None:
     content, role = out.get("content"), out["role"]
     if content is None or content == []:
-        if role != "assistant" or not _stands_without_content(out):
+        if role != "assistant" or not _needs_no_content(out):
             out["content"] = ""
     elif isinstance(content, list):
         parts = [_part(part, role) for part in cast("list[Raw]", content)]
@@ -45,7 +45,7 @@ def _mend_content(out: Raw) -> None:
         out["content"] = "\n".join(_words(part) for part in parts) if role == "function" else parts
 
 
-def _stands_without_content(out: Raw) -> bool:
+def _needs_no_content(out: Raw) -> bool:
     audio = out.get("audio")  # an answer once spoken is named by its id, without content
     spoken = isinstance(audio, dict) and bool(cast("Raw", audio).get("id"))
     return spoken or bool(out.get("tool_calls") or out.get("function_call"))
@@ -66,24 +66,23 @@ def _words(part: Raw) -> str:
 
 def _left_out(part: Raw) -> str:
     kind = part.get("type")
-    known = "image" if kind == "image_url" else "file" if isinstance(kind, str) and kind in FILES else "part"
-    return texts.left_out(known)
+    return texts.left_out(MEDIA_TYPES.get(kind, "part") if isinstance(kind, str) else "part")
 
 
-def _mend_calls(out: Raw) -> None:
+def _repair_calls(out: Raw) -> None:
     for call in cast("list[Raw]", out.get("tool_calls") or []):
         kind, field = body_keys(call)
         call["type"] = kind
-        _mend_body(call[kind], field)
+        _repair_body(call[kind], field)
     legacy = out.get("function_call")
     if legacy is None:
         return
     if legacy.get("name") and not out.get("tool_calls"):
-        _mend_body(legacy, "arguments")
+        _repair_body(legacy, "arguments")
     else:  # an empty one, or one beside tool_calls, which say it again
         del out["function_call"]
 
 
-def _mend_body(body: Raw, field: str) -> None:
+def _repair_body(body: Raw, field: str) -> None:
     body["name"] = safe_name(body.get("name") or "")
     body[field] = as_text(body.get(field))

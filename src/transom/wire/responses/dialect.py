@@ -13,7 +13,7 @@ from transom.wire.checks import kind_of, listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
-from transom.wire.responses.repair import distinct, mended
+from transom.wire.responses.repair import distinct, repaired
 from transom.wire.responses.reply import as_item, parse_response
 from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
@@ -40,7 +40,7 @@ class OpenAIResponses(Dialect, frozen=True):
         return ("user", "developer", "system") if self.name == NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        items = [mended(item(translate_fact(each, NAME))) for each in head.messages if not _is_beside(each)]
+        items = [repaired(item(translate_fact(each, NAME))) for each in head.messages if not _is_beside(each)]
         return without_surrogates([Rendered(each) for each in items])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:

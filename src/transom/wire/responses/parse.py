@@ -18,6 +18,7 @@ from transom.core.message import Part, Raw
 from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, as_text, content_in, is_text, kind_of, of_this, one_of, owned
 from transom.wire.dialect import Placed
+from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.turns import turn_of
 
 NAME = "responses"
@@ -32,7 +33,7 @@ ANSWERS = frozenset(OUTPUTS.values())
 TEXTS = {"input_text": "text", "output_text": "text", "refusal": "refusal", "summary_text": "text", "text": "text"}
 """Content parts that are words, and where each keeps them. `text` is chat's: the API refuses it."""
 
-SAID, HEARD = "output_text", "input_text"
+MODEL_TEXT, USER_TEXT = "output_text", "input_text"
 """What a text part is called in the model's messages, and in everybody else's."""
 
 INSTRUCTIONS = "instructions"
@@ -48,9 +49,15 @@ TOOLS = "additional_tools"
 RESPONSE_ONLY = ("created_by", "parsed_arguments", "provider_specific_fields")
 """Fields of items that only responses have. See docs/why/response-fields.md."""
 
-_FILES = frozenset({"input_file", "input_audio"})
-_IMAGES = frozenset({"input_image", "computer_screenshot", "image_generation_call", "computer_call_output"})
-"""Content parts and items that carry an image: its base64 is no text."""
+MEDIA_TYPES: MediaTypes = {
+    "input_file": "file",
+    "input_audio": "file",
+    "input_image": "image",
+    "computer_screenshot": "image",
+    "image_generation_call": "image",
+    "computer_call_output": "image",
+}
+"""Content parts and items that hold an image or a file."""
 
 _ROLES = ("user", "assistant", "system", "developer")
 
@@ -111,14 +118,14 @@ def _others(fields: Raw, where: str) -> m.Fact:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it
-        return m.ToolResult(call=a_text(fields, "call_id", where, ""), **_heard(fields, "output", where))
+        return m.ToolResult(call=a_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
     role = fields.pop("role")
-    heard = _heard(fields, "content", where)
+    heard = _user_fields(fields, "content", where)
     return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)
 
 
-def _heard(fields: Raw, key: str, where: str) -> dict[str, Any]:
-    parts, shape = _content(fields, key, where, HEARD)
+def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
+    parts, shape = _content(fields, key, where, USER_TEXT)
     return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
 
 
@@ -134,7 +141,7 @@ def _turn(items: list[_Item]) -> Placed:
             pieces.append(_call(fields, where))
             order += "c"
         else:
-            said = _message(fields, where) if kind(fields) == "message" else (_raw(fields),)
+            said = _message(fields, where) if kind(fields) == "message" else (other_part(fields, MEDIA_TYPES),)
             pieces += said
             order += "|" + "p" * len(said)
             messages.append(fields if kind(fields) == "message" else None)
@@ -145,7 +152,7 @@ def _turn(items: list[_Item]) -> Placed:
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:
     """What a message of the model says, taken out of its fields: see `ITEMS`."""
-    parts, shape = _content(fields, "content", where, SAID)
+    parts, shape = _content(fields, "content", where, MODEL_TEXT)
     if shape != "parts" or not parts:
         fields["content"] = [] if shape == "parts" else ""
     return parts or (m.Text(""),)
@@ -181,17 +188,6 @@ def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part,
 def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:
     type_: object = raw.get("type")
     if not isinstance(type_, str) or type_ not in TEXTS:
-        return _raw(raw)
-    words: object = raw.get(TEXTS[type_])
-    if not isinstance(words, str):
-        raise InvalidMessage(where, f"{path}.{TEXTS[type_]} must be a string, not {kind_of(words)}")
-    left = {TEXTS[type_], "type"} if type_ == plain else {TEXTS[type_]}
-    return m.Text(words, {name: field for name, field in raw.items() if name not in left} or None)
-
-
-def _raw(raw: Raw) -> Part:
-    """A part we have no noun for, or what the model did with the provider's own tools."""
-    type_: object = raw.get("type")
-    if not isinstance(type_, str) or type_ not in _FILES | _IMAGES:
-        return m.Other(raw)
-    return m.Media("file" if type_ in _FILES else "image", raw)
+        return other_part(raw, MEDIA_TYPES)
+    key = TEXTS[type_]
+    return text_part(raw, key, where, path, drop={key, "type"} if type_ == plain else {key})

@@ -1,4 +1,4 @@
-"""Facts to items: a turn as the items it came in, mended where the API would refuse them.
+"""Facts to items: a turn as the items it came in, repaired where the API would refuse them.
 
 What is sent depends on one slot alone, so that a slot's bytes never change. What was valid comes out unchanged.
 """
@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
-from transom.wire.responses.parse import CALLS, HEARD, INSTRUCTIONS, ITEMS, NAME, OUTPUTS, SAID, TEXTS, TOOLS
-from transom.wire.responses.repair import distinct, left_out, mended, orphaned
+from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
+from transom.wire.responses.repair import distinct, left_out, orphaned, repaired
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import copied, runs
 
@@ -26,7 +26,7 @@ def item(fact: Fact) -> Raw:
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     extra: Raw = copied(fact.extra or {})
     extra.pop(INSTRUCTIONS, None)
-    content = _content(fact.parts, fact.shape, HEARD)
+    content = _content(fact.parts, fact.shape, USER_TEXT)
     if isinstance(fact, m.ToolResult):
         return {"output": content, **extra}
     first = fact.parts[0] if fact.parts else None
@@ -44,14 +44,14 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
     head, *answers = (translate_fact(fact, NAME) for fact in unit.shown_facts())
     if not isinstance(head, Assistant):
-        return [mended(item(head))]
+        return [repaired(item(head))]
     calls = unique_calls(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
         out.sort(key=lambda each: each.get("type") in CALLS)
     for fact, index in zip(answers, unit.answered_calls, strict=True):
         call = calls[index]
-        out.append(mended({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
+        out.append(repaired({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
     return out
 
 
@@ -65,7 +65,7 @@ def _turn(whole: Fact, head: Assistant) -> list[Raw]:
         items = distinct(items, lost=True) if lost else items
         while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows
             items.pop()
-    return [mended(each) for each in items] or [left_out()]
+    return [repaired(each) for each in items] or [left_out()]
 
 
 def _items(turn: Assistant) -> Iterator[Raw]:
@@ -94,7 +94,7 @@ def _said(message: Raw | None, parts: list[Any]) -> Raw:
         first: Part = parts[0]
         return {"role": "assistant", "content": first.text} if isinstance(first, Text) else copied(first.raw)
     empty = message.get("content")
-    content: Any = _content(() if empty == [] else parts, "text" if empty == "" else "parts", SAID)
+    content: Any = _content(() if empty == [] else parts, "text" if empty == "" else "parts", MODEL_TEXT)
     return {**copied(message), "content": content}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from transom import texts
 from transom.core.message import Raw
-from transom.wire.responses.parse import ANSWERS, CALLS, HEARD, SAID, TEXTS, is_models, kind
+from transom.wire.responses.parse import ANSWERS, CALLS, MODEL_TEXT, TEXTS, USER_TEXT, is_models, kind
 
 _BLURRED = frozenset({*CALLS, "message", "tool_search_call", "tool_search_output"})
 """Items that were accepted without an id."""
@@ -78,8 +78,8 @@ def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
 # ---- one item by itself
 
 
-def mended(item: Raw) -> Raw:
-    """The item as it may be sent, mended in place. Equal to what came in if that was valid."""
+def repaired(item: Raw) -> Raw:
+    """The item as it may be sent, repaired in place. Equal to what came in if that was valid."""
     answer = kind(item) in ANSWERS
     if answer or kind(item) == "message":
         key, role = ("output", "result") if answer else ("content", item["role"])
@@ -92,7 +92,7 @@ def mended(item: Raw) -> Raw:
 
 
 def _part(part: Raw, role: str) -> Raw:
-    given, plain = part.get("type"), SAID if role == "assistant" else HEARD
+    given, plain = part.get("type"), MODEL_TEXT if role == "assistant" else USER_TEXT
     type_ = given if isinstance(given, str) else ""
     # new kinds of parts come for the model to hear: the caller knows its model
     if type_ in _TAKEN[role] if role in _TAKEN else type_ and type_ not in _CHATS:
