@@ -1,0 +1,144 @@
+"""A provider on the loopback: it checks each request by the rules of its API and answers from a script.
+
+It speaks for OpenAI (chat and responses), Anthropic and Gemini: first it calls the tool `weather`, then, when a request
+holds the result, it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from transom.wire.dialects import dialect_named
+
+ARGUMENTS = {"city": "Lisbon"}
+ANSWER = "It is clear in Lisbon."
+USAGE = {"prompt_tokens": 40, "completion_tokens": 5, "total_tokens": 45}
+
+
+class Provider:
+    """What the server received, by dialect, and what it refused."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.refused: list[str] = []
+        self.url = ""
+
+
+def chat(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """A completion; streamed, its chunks."""
+    done = body["messages"][-1]["role"] == "tool"
+    function = {"name": "weather", "arguments": json.dumps(ARGUMENTS)}
+    call = {"id": f"call_{len(body['messages'])}", "type": "function", "function": function}
+    base = {"id": "chat_1", "created": 1, "model": body["model"]}
+    message = {"role": "assistant", "content": ANSWER} if done else {"role": "assistant", "tool_calls": [call]}
+    finish = "stop" if done else "tool_calls"
+    if not body.get("stream"):
+        choice = {"index": 0, "message": {"content": None, **message}, "finish_reason": finish}
+        return [{**base, "object": "chat.completion", "choices": [choice], "usage": USAGE}]
+    delta = message if done else {"role": "assistant", "tool_calls": [{"index": 0, **call}]}
+    chunks = [({"index": 0, "delta": delta, "finish_reason": None}), {"index": 0, "delta": {}, "finish_reason": finish}]
+    found = [{**base, "object": "chat.completion.chunk", "choices": [chunk]} for chunk in chunks]
+    return [*found, {**base, "object": "chat.completion.chunk", "choices": [], "usage": USAGE}]
+
+
+def responses(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """A response."""
+    last = body["input"][-1]
+    if last.get("type") == "function_call_output":
+        text = {"type": "output_text", "text": ANSWER, "annotations": []}
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    else:
+        call = {"call_id": f"call_{len(body['input'])}", "name": "weather", "arguments": json.dumps(ARGUMENTS)}
+        item = {"type": "function_call", "id": "fc_1", "status": "completed", **call}
+    usage = {
+        "input_tokens": 40,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 5,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 45,
+    }
+    base = {"id": "resp_1", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"}
+    rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    return [{**base, **rest, "output": [item], "usage": usage}]
+
+
+def anthropic(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """A message."""
+    done = any(block.get("type") == "tool_result" for block in _blocks(body["messages"][-1]["content"]))
+    use = {"type": "tool_use", "id": f"toolu_{len(body['messages'])}", "name": "weather", "input": ARGUMENTS}
+    content = [{"type": "text", "text": ANSWER}] if done else [use]
+    base = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_sequence": None}
+    usage = {"input_tokens": 40, "output_tokens": 5}
+    return [{**base, "content": content, "stop_reason": "end_turn" if done else "tool_use", "usage": usage}]
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    return content if isinstance(content, list) else []
+
+
+def gemini(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """A response of generateContent."""
+    done = any("functionResponse" in part for part in body["contents"][-1]["parts"])
+    part = {"text": ANSWER} if done else {"functionCall": {"name": "weather", "args": ARGUMENTS}}
+    candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+    usage = {"promptTokenCount": 40, "candidatesTokenCount": 5, "totalTokenCount": 45}
+    return [{"candidates": [candidate], "usageMetadata": usage}]
+
+
+ROUTES = {
+    "/chat/completions": ("openai", chat),
+    "/responses": ("responses", responses),
+    "/messages": ("anthropic", anthropic),
+    ":generateContent": ("gemini", gemini),
+}
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A running server."""
+    state = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            path = self.path.partition("?")[0]
+            dialect, answer = next(route for end, route in ROUTES.items() if path.endswith(end))
+            state.requests.append((dialect, body))
+            if found := dialect_named(dialect).violations(body):
+                state.refused += [f"{dialect}: {each.rule} {each.why}" for each in found]
+                self._send(400, "application/json", json.dumps({"error": {"message": state.refused[-1]}}))
+                return
+            replies = answer(body)
+            if body.get("stream"):
+                lines = [*(f"data: {json.dumps(reply)}\n\n" for reply in replies), "data: [DONE]\n\n"]
+                self._send(200, "text/event-stream", "".join(lines))
+            else:
+                self._send(200, "application/json", json.dumps(replies[0]))
+
+        def _send(self, code: int, kind: str, text: str) -> None:
+            data = text.encode()
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            """Nothing on stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
