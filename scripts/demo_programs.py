@@ -1,4 +1,4 @@
-"""What the agent of the demo writes into files and runs."""
+"""The programs that the demo's agent writes and runs."""
 
 SMALL = """
 from transom import fit
@@ -8,10 +8,10 @@ for n in range(40):
     call = {"id": f"c{n}", "type": "function", "function": {"name": "column", "arguments": '{"n": %d}' % n}}
     messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
     messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": " ".join(str(n * k) for k in range(60))})
-for context in (100_000, 4_000, 2_000):
-    fitted = fit(messages, context=context)
-    print(context, len(messages), "->", len(fitted), [m["role"] for m in fitted][:5])
-print(fit(messages, context=2_000)[2]["content"])
+for budget in (100_000, 4_000, 2_000):
+    fitted = fit(messages, budget=budget)
+    print(budget, len(messages), "->", len(fitted), [m["role"] for m in fitted][:5])
+print(fit(messages, budget=2_000)[2]["content"])
 """
 
 OPEN_CALL = """
@@ -23,11 +23,11 @@ messages = [
     {"role": "assistant", "content": None, "tool_calls": [call]},
     {"role": "user", "content": "Are you there?"},
 ]
-for message in fit(messages, context=4_000):
+for message in fit(messages, budget=4_000):
     print(message)
 print("and when the result does come, late:")
 late = [*messages, {"role": "assistant", "content": "Yes."}, {"role": "tool", "tool_call_id": "c1", "content": "done"}]
-for message in fit(late, context=4_000):
+for message in fit(late, budget=4_000):
     print(message)
 """
 
@@ -37,20 +37,20 @@ from transom import Conversation
 with Conversation.open("memory:", "long", budget=16_000) as conv:
     conv.user("Show me the log.")
     call = {"id": "c1", "type": "function", "function": {"name": "cat", "arguments": "{}"}}
-    conv.window()
+    conv.request()
     conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
     conv.tool_result("c1", "\\n".join(f"{n:05} GET /page/{n % 97} 200" for n in range(4_000)))
-    window = conv.window()
-    print(window.tokens, "tokens")
-    text = window.openai()[-1]["content"]
+    request = conv.request()
+    print(request.window.tokens, "tokens")
+    text = request["messages"][-1]["content"]
     middle = text.index("[")
     print(text[:60], "...", text[middle - 40 : middle + 120], "...", text[-40:], sep="\\n")
-    for row in window.explain():
-        print(row.entry, row.role, row.state, row.why, row.tokens, "->", row.shown)
+    for row in conv.explain():
+        print(row.entry, row.role, row.state, row.why, row.tokens, "->", row.shown_tokens)
 """
 
 FIRST_STRATEGY = '''
-"""Old reasoning goes first: the model has acted on it, and its results are in the window."""
+"""Old reasoning is dropped first: the model has acted on it, and its results are in the window."""
 
 from __future__ import annotations
 
@@ -59,27 +59,27 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.core.edit import Edit, Trim
-from transom.core.message import Reasoning, addressed
-from transom.core.policy import Aim
+from transom.core.message import Reasoning, addressed_parts
+from transom.core.policy import Target
 from transom.core.unit import Unit
 from transom.core.view import View
 
 
 class DropThoughts(Struct, frozen=True, kw_only=True):
-    """Reasoning outside the newest `keep` turns is not shown any more."""
+    """Drops the reasoning of all but the newest `keep` turns."""
 
     keep: int = 2
 
-    def __call__(self, view: View, aim: Aim) -> Iterator[Edit]:
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         turns = [slot for slot in view.slots if isinstance(slot, Unit)]
         for unit in turns[: -self.keep]:
-            for address, part in addressed(unit.head):
+            for address, part in addressed_parts(unit.head):
                 if isinstance(part, Reasoning):
                     yield Trim(entry=unit.seqs[0], part=address, why="thoughts")
 '''
 
 FIRST_TEST = '''
-"""Old reasoning is dropped under pressure, recent reasoning and places somebody took back are left alone."""
+"""Old reasoning is dropped under pressure. Recent reasoning, and trims that somebody undid, are left alone."""
 
 from __future__ import annotations
 
@@ -87,16 +87,17 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.edit import Trim, Undo
-from transom.core.reducer import view_of
 from transom.core.frame import Frame
 from transom.core.message import Assistant
 from transom.core.plan import plan
-from transom.policies import POLICIES
+from transom.core.reducer import build_view
+from transom.policies import policy_named
 from transom.strategies.thoughts import DropThoughts
 from transom.testing import Entries, WordCounter, says, talk
 
 COUNTER = WordCounter()
-POLICY = replace(POLICIES["default"], pressure=(DropThoughts(keep=2), *POLICIES["default"].pressure))
+DEFAULT = policy_named("default")
+POLICY = replace(DEFAULT, pressure=(DropThoughts(keep=2), *DEFAULT.pressure))
 
 
 def thinking(turns):
@@ -107,7 +108,7 @@ def thinking(turns):
 
 
 def view_and_plan(log, context):
-    view = view_of(Entries(log), COUNTER)
+    view = build_view(Entries(log), COUNTER)
     return view, plan(view, Frame(), Budget(context=context), POLICY, at=0.0)
 
 
@@ -120,13 +121,13 @@ def test_nothing_is_dropped_while_there_is_room():
     assert [type(entry.body).__name__ for entry in done.entries] == ["Sent"]
 
 
-def test_old_thoughts_go_and_the_newest_two_stay():
+def test_old_thoughts_are_dropped_and_the_newest_two_stay():
     view, done = view_and_plan(thinking(12), 600)
     thoughtful = [seq for seq in range(view.length) if isinstance(view.fetch(seq).body, Assistant)]
     assert dropped(done) == thoughtful[:-2]
 
 
-def test_a_thought_that_was_taken_back_is_left_alone():
+def test_a_thought_whose_trim_was_undone_is_left_alone():
     log = talk(Trim(entry=1, part=("reasoning", 0), why="by hand"), Undo(edit=25), after=thinking(12))
     _, done = view_and_plan(log, 600)
     assert 1 not in dropped(done)
@@ -136,23 +137,23 @@ def test_a_thought_that_was_taken_back_is_left_alone():
 MEASURE = """
 from msgspec.structs import replace
 from transom import Budget, Conversation
-from transom.policies import POLICIES
+from transom.policies import policy_named
 from transom.strategies.thoughts import DropThoughts
 
-default = POLICIES["default"]
+default = policy_named("default")
 with_thoughts = replace(default, name="thoughts", pressure=(DropThoughts(), *default.pressure))
 for policy in (default, with_thoughts):
     conv = Conversation.open("memory:", "x", budget=8_000, policy=policy)
     conv.user("Work through the list of two hundred items, one by one.")
-    sent = kept = breaks = 0
+    sent = shared = breaks = 0
     for n in range(200):
-        window = conv.window()
-        sent, kept = sent + window.tokens, kept + window.shared_tokens
+        window = conv.request().window
+        sent, shared = sent + window.tokens, shared + window.shared_tokens
         breaks += window.breaks is not None
         conv.observe({"role": "assistant", "reasoning_content": f"item {n}: what is known, what is not " * 12,
                       "content": f"item {n} is done"})
         conv.user("next")
-    print(f"{policy.name:10} sent {sent:,} cached {kept / sent:.1%} breaks {breaks}")
+    print(f"{policy.name:10} sent {sent:,} cached {shared / sent:.1%} breaks {breaks}")
     conv.close()
 """
 
@@ -161,23 +162,24 @@ import tempfile
 from pathlib import Path
 from msgspec.structs import replace
 from transom import Conversation
-from transom.policies import POLICIES
+from transom.policies import policy_named
 from transom.strategies.thoughts import DropThoughts
 
-policy = replace(POLICIES["default"], name="thoughts", pressure=(DropThoughts(), *POLICIES["default"].pressure))
+default = policy_named("default")
+policy = replace(default, name="thoughts", pressure=(DropThoughts(), *default.pressure))
 with tempfile.TemporaryDirectory() as folder:
     url = f"sqlite:///{Path(folder) / 'thoughts.db'}"
     with Conversation.open(url, "x", budget=4_000, policy=policy) as conv:
         conv.user("Think.")
         for n in range(60):
-            conv.window()
+            conv.request()
             conv.observe({"role": "assistant", "reasoning_content": f"thought {n} " * 40, "content": f"done {n}"})
             conv.user("next")
-        before = conv.window()
+        before = conv.request()
     with Conversation.open(url, "x", budget=4_000, policy=policy) as conv:
-        after = conv.window()
-        print(before.digest == after.digest, before.openai() == after.openai(), after.tokens)
-        states = [(row.role, row.state, row.why) for row in after.explain()]
+        after = conv.request()
+        print(before.window.digest == after.window.digest, before == after, after.window.tokens)
+        states = [(row.role, row.state, row.why) for row in conv.explain()]
         for state in sorted(set(states)):
             print(states.count(state), *state)
 """

@@ -2,9 +2,9 @@
 
     python -m scripts.record_demo [--show]
 
-An agent's words and its calls are written down in `demo_plan.py`; what the tools answer is real. The copy lives in a
-temporary folder, so the agent may change what it likes; the folder's name and that of the Python in use never reach
-the recording. `--show` prints the session instead of writing it.
+The texts and calls of the agent are written in `demo_plan.py`. The results of the tools are real. The copy is in a
+temporary folder, so the agent may change it. The names of that folder and of the Python in use never reach the
+recording. `--show` prints the session instead of writing it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GOAL = ROOT / "src" / "transom" / "cli" / "recorded" / "session.jsonl.gz"
 LARGEST = 150_000
 """Bytes the recording may have: it ships with the package."""
 
-COPIED = ("src", "tests/laws", "tests/oracle.py", "tests/oracle_parts.py", "tests/conftest.py", "pyproject.toml")
+COPIED = ("src", "tests/laws", "tests/conftest.py", "pyproject.toml")
 
 Message = dict[str, Any]
 
