@@ -247,8 +247,8 @@ PLAN: tuple[Turn, ...] = (
         "changes nothing while there is room. Three tests, one of which I broke on purpose to see it fail. Laws 3 "
         "and 13 and those of a log pass, and a conversation that is closed and opened again has the same window.\n\n"
         "Two things to know. The trims break the cached prefix at the oldest turn that they touch, like any "
-        "compaction. In the measurement it sends exactly what the default sends, because `DropReasoning` drops the same "
-        "there; it can only differ where many turns follow one user message. And signed reasoning is hidden "
+        "compaction. In the measurement it sends exactly what the default sends, because `DropReasoning` drops the "
+        "same there; it can only differ where many turns follow one user message. And signed reasoning is hidden "
         "by the core itself once something before it changes, so for such models the strategy gives up all of it at "
         "the first compaction. It is not in the default policy, as you asked."
     ),

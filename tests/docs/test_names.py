@@ -24,25 +24,54 @@ RETIRED = frozenset(
         "Aim",
         "Cut",
         "Losses",
+        "Measure",
         "Stretch",
         "Tally",
+        "Told",
+        "_Cutter",
         "_dressed",
         "_looks",
+        "_nudge",
+        "_press",
         "_put",
+        "_relieve",
         "_revoid",
+        "_spare",
         "_touch",
         "binds",
         "fold_over",
+        "front",
         "kid_at",
+        "newest_edit",
+        "nudge",
+        "priced",
         "refilled",
         "resized",
         "stow",
+        "view_at",
         "view_of",
+        "voided",
     }
 )
 """Identifiers that had a meaning of their own, and have a better name now."""
 
-RETIRED_WORDS = frozenset({"aim", "handing", "saying", "stow", "telling"})
+RETIRED_WORDS = frozenset(
+    {
+        "aim",
+        "cutter",
+        "dead",
+        "drawing",
+        "drawn",
+        "handed",
+        "handing",
+        "saying",
+        "stow",
+        "tell",
+        "telling",
+        "told",
+        "voided",
+    }
+)
 """Words that no identifier contains."""
 
 RETIRED_FOLDERS = frozenset({"drive", "recall"})
