@@ -141,7 +141,7 @@ class DialectCounter(FormatCounter):
         return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
 
     def count_envelope(self, fact: Fact) -> int:
-        """With the longest label there is for one that will be mended, or is another dialect's."""
+        """With the longest id there is for a call whose id will be replaced."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if own and takes is None:
             return tokens

@@ -1,6 +1,6 @@
-"""Slots to Messages messages, mended where the API would refuse them; what was valid comes out as it came.
+"""Slots to Messages messages, repaired where the API would refuse them. What was valid comes out as it came.
 
-A slot's messages depend on it alone. `joined`, in the dialect, puts neighbours of one role together.
+A slot's messages depend on it alone. `join`, in the dialect, puts neighbours of one role together.
 """
 
 from __future__ import annotations

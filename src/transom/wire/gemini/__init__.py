@@ -1,4 +1,4 @@
-"""The Gemini dialect: `GEMINI` reads contents, and renders what a view shows, mended where the API would refuse it;
+"""The Gemini dialect: `GEMINI` reads contents, and renders what a view shows, repaired where the API would refuse it;
 `violations` names the rules a request breaks."""
 
 from transom.wire.gemini.dialect import GEMINI, Gemini

@@ -1,4 +1,4 @@
-"""What a slot shows, in Gemini's contents: as they came, and mended where the API would refuse them.
+"""What a slot shows, in Gemini's contents: as they came, and repaired where the API would refuse them.
 
 All by what stands in the slot alone, so that its bytes never change. What was valid comes out unchanged.
 """

@@ -106,7 +106,7 @@ def _said(message: Raw) -> Raw:
 
 
 def _strict(message: Raw) -> Raw:
-    """A message of OpenAI's, mended; its words stay, what stands beside them goes."""
+    """A message of OpenAI's as Mistral takes it: its texts stay, keys that Mistral does not know go."""
     if message["role"] == "developer":
         message["role"] = "system"
     if (legacy := message.pop("function_call", None)) is not None:
