@@ -14,8 +14,10 @@ from transom.conversation.conversation import Conversation, WindowUsage
 from transom.conversation.fit import fit
 from transom.conversation.request import Request, render
 from transom.core.budget import Budget
+from transom.core.derived import Derived
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Meta
+from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.core.tokens import TokenCounter
@@ -43,11 +45,14 @@ __all__ = [
     "BudgetImpossible",
     "Conflict",
     "Conversation",
+    "Derived",
     "Dialect",
     "EditCost",
     "Entry",
     "Explanation",
+    "Fact",
     "Fold",
+    "Head",
     "InvalidEdit",
     "InvalidMessage",
     "InvalidSetting",
