@@ -1,7 +1,7 @@
-"""Every word of ours that a model reads. Changing a byte here breaks caches: `tests/golden` guards them.
+"""Every text that we write and a model reads. Changing a byte here breaks caches: `tests/golden` guards them.
 
-A marker stands in square brackets, names its reference, and says what is gone; it is data about the conversation,
-never an instruction. `ref` is how the conversation names an entry: "entry 412", or "message 12" where there is no log.
+A marker is in square brackets, names a reference, and tells what is missing. It is data about the conversation, never
+an instruction. `ref` is how the conversation names an entry: "entry 412", or "message 12" where there is no log.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
 READ_BACK = frozenset((READ, GREP, LIST))
-"""The tools that give a model what was cut: what they answer is bounded by itself, and never offloaded again."""
+"""The tools that read back what was shortened. Their results are bounded already, so that no strategy shortens them."""
 
 ABORTED = "[aborted: no result was received; the tool may have run]"
 
@@ -30,15 +30,15 @@ def instruction(role: str, text: str) -> str:
     return f"[{role} message] {text}"
 
 
-NUDGE = "[continue]"
-"""Where a window would end with the model's own words and its API does not go on from these."""
+CONTINUE = "[continue]"
+"""The required user turn: for an API that does not go on from the model's own turn at the end of a window."""
 
 
 ACKNOWLEDGED = "OK"
-"""What the model is made to say between a tool's answer and the user, where an API wants a word there."""
+"""A turn of the model between a tool result and a user message, where an API requires one."""
 
 
-def clipped(ref: str, gone: int, lines: int = 0) -> str:
+def clip_marker(ref: str, gone: int, lines: int = 0) -> str:
     """In the gap of a clipped text."""
     total = f" of {lines:,} lines" if lines else ""
     return f"\n[…{gone:,} tokens truncated{total}; whole in {ref}]\n"
@@ -49,8 +49,8 @@ def excerpt(ref: str, gone: int) -> str:
     return f" […{gone:,} tokens left out; whole in {ref}] "
 
 
-def stub(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
-    """Where most of a stored tool result stood."""
+def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
+    """In place of most of a stored tool result."""
     name, ended = f"{tool} " if tool else "", f"{outcome}, " if outcome else ""
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
@@ -60,13 +60,13 @@ def bare(ref: str) -> str:
     return f"[{ref}]"
 
 
-def arguments(ref: str, tokens: int) -> str:
+def trimmed_arguments(ref: str, tokens: int) -> str:
     """In place of a call's arguments: still JSON, still an object."""
     return json.dumps({"left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
 def bare_arguments(ref: str) -> str:
-    """The shortest arguments that say where the whole is."""
+    """The shortest arguments that name the place of the whole."""
     return json.dumps({"in": ref}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -90,27 +90,27 @@ def digest(span: str, units: int, tokens: int) -> str:
     )
 
 
-def changed(role: str, ref: str) -> str:
-    """Who said what is quoted, if it is no longer so."""
+def changed_role(role: str, ref: str) -> str:
+    """The role of what is quoted, where a later entry changed it."""
     return f"{role}, changed since by {ref}"
 
 
-def gap(before: str) -> str:
-    """Between two stretches of a text, behind the first."""
+def gap_mark(before: str) -> str:
+    """Between two spans of a text, after the first."""
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
-    """Quoted text in which nothing can be taken for one of our markers; `keys`: of the frame's words, at a line's
-    beginning."""
+    """Quoted text in which nothing looks like one of our markers. `keys`: of announced state, whose notes begin a line
+    with a marker."""
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
         text = re.sub(rf"{_BEGIN}\[(?={_BLANK}{_spelt(key)}{_BLANK}\])", r"\1\\[", text)
     return text
 
 
-def unmarked(text: str) -> str:
-    """The text of a fold without the names of the entries that it quotes."""
+def without_references(text: str) -> str:
+    """The text of a fold without the references of the entries that it quotes."""
     return _NAMED.sub("", text)
 
 
@@ -120,15 +120,15 @@ _UNSEEN = (
     r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
     r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Controls, and what Unicode calls default ignorable: characters that nobody sees."""
+"""Characters that nobody sees: controls, and what Unicode calls default ignorable."""
 
 _BLANK = rf"[\s{_UNSEEN}]*+"
 _BEGIN = rf"(?<![^{_ENDS}])((?:[^\S{_ENDS}]|[{_UNSEEN}])*+)"
-"""Wherever somebody may see a line begin."""
+"""The beginning of a line, however it looks."""
 
 
 def _spelt(words: str) -> str:
-    """A pattern for words in which characters may stand that nobody sees. It never goes back: linear time."""
+    """A pattern for words with unseen characters anywhere in them. It never backtracks, so it takes linear time."""
     return rf"[{_UNSEEN}]*+".join(rf"\s{_BLANK}" if letter == " " else re.escape(letter) for letter in words)
 
 
@@ -140,7 +140,7 @@ _MARKER = re.compile(rf"\[(?={_BLANK}(?:(?:{_PLACES})\d|{_OURS})|[^\[\]\n]{{0,20
 
 
 def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
-    """One excerpt in the text of a fold; no line of it is taken for a marker (see `disarmed`)."""
+    """One excerpt in the text of a fold; no line of it is taken for a marker (see `escape_markers`)."""
     return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
@@ -149,28 +149,28 @@ def late_result_note(ref: str, tool: str, text: str) -> str:
     return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
-def state(key: str, text: str) -> str:
-    """A word of the caller's frame."""
+def state_note(key: str, text: str) -> str:
+    """Announces the state of a key."""
     return f"[{key}] {text}"
 
 
 def state_removed(key: str) -> str:
-    """The frame has taken a word back."""
+    """Announces that a key has no state any more."""
     return f"[{key}] no longer applies."
 
 
 def superseded_note(ref: str) -> str:
-    """In place of a word of the frame that was said again."""
+    """In place of a note whose key has a newer one."""
     return f"[{ref}: said again later]"
 
 
 def duplicate(ref: str, newest: str) -> str:
-    """In place of a tool result whose very text stands further on."""
+    """In place of a tool result whose exact text comes again later."""
     return f"[same text as in {newest}; whole in {ref}]"
 
 
 def outdated(ref: str, newest: str) -> str:
-    """In place of what was read again."""
+    """In place of a result that was read again later."""
     return f"[read again later, in {newest}; this one whole in {ref}]"
 
 
@@ -180,17 +180,17 @@ def masked(ref: str, tool: str, lines: int, outcome: str = "") -> str:
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"
 
 
-def arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
-    """In place of a call's arguments, all but those kept: still an object."""
+def trimmed_arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
+    """In place of a call's arguments, except for those in `kept`: still an object."""
     return json.dumps({**kept, "left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
-def key_points(span: str) -> str:
-    """The first line of a fold that quotes what mattered most of what it stands for."""
+def key_points_title(span: str) -> str:
+    """The first line of a fold that quotes the most important sentences."""
     return f"[{span}, key points:]"
 
 
-def key_line(role: str, text: str) -> str:
-    """One quoted sentence of such a fold; the user's stand without a name."""
+def key_point(role: str, text: str) -> str:
+    """One quoted sentence of such a fold; the user's have no role in front."""
     line = " ".join(text.splitlines())
     return f"\n{line}" if role == "user" else f"\n({role}) {line}"

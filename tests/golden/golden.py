@@ -16,7 +16,22 @@ from transom.testing import Entries, WordCounter
 HERE = Path(__file__).parent
 TEXTS = HERE / "texts.jsonl"
 LOGS = sorted((HERE / "logs").glob("*.jsonl"))
-RENAMED = {"late": "late_result_note", "superseded": "superseded_note", "unsaid": "state_removed"}
+RENAMED = {
+    "late": "late_result_note",
+    "superseded": "superseded_note",
+    "unsaid": "state_removed",
+    "clipped": "clip_marker",
+    "stub": "stub_marker",
+    "arguments": "trimmed_arguments",
+    "arguments_but": "trimmed_arguments_but",
+    "changed": "changed_role",
+    "gap": "gap_mark",
+    "unmarked": "without_references",
+    "key_points": "key_points_title",
+    "key_line": "key_point",
+    "state": "state_note",
+    "NUDGE": "CONTINUE",
+}
 """Functions that the file names by an older name: it never changes."""
 
 

@@ -67,7 +67,7 @@ def test_half_from_the_start_and_half_from_the_end_around_the_marker():
     assert ROWS.endswith(last)
     assert abs(len(first) - len(last)) < 0.2 * len(first)
     gone = WORDS.count(ROWS) - (WORDS.count(text) - WORDS.count(f"{marker}]\n"))
-    assert f"{marker}]\n" == texts.clipped("entry 2", gone, 3_000), "what is really gone"
+    assert f"{marker}]\n" == texts.clip_marker("entry 2", gone, 3_000), "what is really gone"
     assert 900 < WORDS.count(text) <= 1_000
 
 

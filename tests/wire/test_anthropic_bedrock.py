@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation, InvalidMessage, fit
-from transom.texts import NUDGE
+from transom.texts import CONTINUE
 from transom.wire.anthropic import ANTHROPIC, ANTHROPIC_BEDROCK
 
 HISTORY = [
@@ -17,7 +17,7 @@ HISTORY = [
 def test_a_window_begins_with_the_user():
     assert fit(HISTORY, budget=1_000, dialect="anthropic") == HISTORY
     window = fit(HISTORY, budget=1_000, dialect="anthropic_bedrock")
-    assert window == [{"role": "user", "content": [{"type": "text", "text": NUDGE}]}, *HISTORY]
+    assert window == [{"role": "user", "content": [{"type": "text", "text": CONTINUE}]}, *HISTORY]
     assert ANTHROPIC_BEDROCK.violations({"messages": window}) == []
 
 

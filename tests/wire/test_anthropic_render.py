@@ -24,7 +24,7 @@ from transom.core.message import (
     User,
 )
 from transom.core.window import assemble
-from transom.texts import ABORTED, NUDGE
+from transom.texts import ABORTED, CONTINUE
 from transom.wire.anthropic import ANTHROPIC, AnthropicMessages, breakpoints
 from transom.wire.rendering import render
 
@@ -166,7 +166,7 @@ def test_another_dialects_log():
             text("[part left out]"),
         ),
         turn(text("done")),
-        said(text(NUDGE)),
+        said(text(CONTINUE)),
     ]
 
 

@@ -25,7 +25,7 @@ from transom.core.message import (
     User,
 )
 from transom.errors import InvalidMessage
-from transom.texts import ABORTED, NUDGE
+from transom.texts import ABORTED, CONTINUE
 from transom.wire.gemini import GEMINI, Gemini
 from transom.wire.openai import parse
 
@@ -99,13 +99,16 @@ MENDED = {
     ),
     "a call needs words before it (G1)": (
         [model(call()), user(answer())],
-        [user(NUDGE), model(call()), user(answer())],
+        [user(CONTINUE), model(call()), user(answer())],
     ),
     "words of the model do not count (G1)": (
         [model("hello"), model("and", call()), user(answer())],
-        [model("hello"), user(NUDGE), model("and", call()), user(answer())],
+        [model("hello"), user(CONTINUE), model("and", call()), user(answer())],
     ),
-    "the model's last word is followed (G6)": ([user("go"), model("done")], [user("go"), model("done"), user(NUDGE)]),
+    "the model's last word is followed (G6)": (
+        [user("go"), model("done")],
+        [user("go"), model("done"), user(CONTINUE)],
+    ),
     "contents without parts are left out (G7)": (
         [user("go"), {"role": "user"}, model(call()), model(), user(answer()), user()],
         [user("go"), model(call()), user(answer())],
@@ -144,7 +147,7 @@ MENDED = {
     ),
     "parts that are nothing": (
         [user("go", {}), model({"thoughtSignature": "x"}, "ok"), user({"videoMetadata": {}}, {})],
-        [user("go"), model({"text": "", "thoughtSignature": "x"}, "ok"), user(NUDGE)],
+        [user("go"), model({"text": "", "thoughtSignature": "x"}, "ok"), user(CONTINUE)],
     ),
     "parts in the wrong mouth": (
         [user("go", call()), model(answer(), "ok"), user("so")],
@@ -518,14 +521,14 @@ def test_own_parts_of_unknown_kind_may_end_a_window():
 def test_a_foreign_part_of_unknown_kind_does_not_end_a_window():
     turn = Assistant(parts=(Text("ok"), Other({"type": "refusal", "refusal": "no"})))
     conversation = talk(User(parts=(Text("go"),)), turn, counter=Letters())
-    assert sent(conversation)[-1] == user(NUDGE)
+    assert sent(conversation)[-1] == user(CONTINUE)
 
 
 def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
     conversation = talk(
         User(parts=(Text("go " * 50),)), Assistant(parts=(Text("done"),)), Note(key="", text="x"), counter=Letters()
     )
-    assert edited(conversation, Pin(entry=1), Fold(first=0, last=2, text="[left out]"))[-1] == user(NUDGE)
+    assert edited(conversation, Pin(entry=1), Fold(first=0, last=2, text="[left out]"))[-1] == user(CONTINUE)
 
 
 def test_the_dialect_is_a_value():

@@ -17,7 +17,7 @@ def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
         return []
     notes: list[Note] = []
     for key, value in state.items():
-        text = texts.state(key, value)
+        text = texts.state_note(key, value)
         newest = view.notes.get(key)
         if newest is None or newest[1] != text or not _is_visible(view, newest[0]):
             notes.append(Note(key=key, text=text))

@@ -30,7 +30,7 @@ from transom.core.message import (
     strings_in,
 )
 from transom.core.tool import is_neutral
-from transom.texts import UNNAMED, gap
+from transom.texts import UNNAMED, gap_mark
 
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
@@ -117,7 +117,7 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
     pieces, at, noted = list[str](), 0, False
     for start, end in (*keep, (len(text), len(text))):
         if start > at:
-            pieces.append(gap(pieces[-1]) if noted else note)
+            pieces.append(gap_mark(pieces[-1]) if noted else note)
             noted = True
         pieces.append(text[start:end])
         at = end

@@ -84,7 +84,7 @@ class Clip(Struct, frozen=True, kw_only=True):
             replace(part, tokens=size),
             most,
             _BYTES if self.unit == "bytes" else target.counter,
-            lambda removed: texts.clipped(reference, removed * part.tokens // size, named_lines),
+            lambda removed: texts.clip_marker(reference, removed * part.tokens // size, named_lines),
             texts.bare(reference),
         )
         return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")

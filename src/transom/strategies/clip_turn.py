@@ -66,7 +66,7 @@ def _clip(view: View, target: Target, part: TextPart, size: int) -> Trim:
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
     index = Index.of(view, target.budget.usable, target.derived)
     passages = [passage for passage in index.at(view, part.entry).passages if passage.text == part.part[1]]
-    marker = partial(texts.clipped, reference, lines=lines)
+    marker = partial(texts.clip_marker, reference, lines=lines)
     keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(
         part, size, target.counter, marker, texts.bare(reference)
     )

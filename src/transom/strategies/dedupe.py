@@ -128,7 +128,7 @@ def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, .
     trim = one.unit.effective_trims().get((turn.seq, address))
     part = TextPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens)
     kept = _path_arguments(_object(one.call.args), paths)
-    return one.unit, part, texts.arguments_but(kept, target.reference(turn.seq), tokens)
+    return one.unit, part, texts.trimmed_arguments_but(kept, target.reference(turn.seq), tokens)
 
 
 def _object(args: str) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def _arguments(view: View, target: Target, units: list[Unit]) -> Iterator[Edit]:
     calls = [(tokens, seq, address) for seq, address, part, tokens in _parts(view, units) if isinstance(part, Call)]
     calls.sort(key=lambda call: (-call[0], call[1:]))
     for tokens, seq, part in calls:
-        yield Trim(entry=seq, part=part, note=texts.arguments(target.reference(seq), tokens), why="elide")
+        yield Trim(entry=seq, part=part, note=texts.trimmed_arguments(target.reference(seq), tokens), why="elide")
     for _, seq, part in calls:
         yield Trim(entry=seq, part=part, note=texts.bare_arguments(target.reference(seq)), why="elide")
 

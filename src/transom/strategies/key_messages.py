@@ -99,7 +99,7 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
         slots = view.slots[leading_slots(view, target) : slots_before_newest(view, target)]
         found = [run for run in foldable_runs(view, target, slots) if hides_a_unit(view, target, run)]
         freed = freed_by_folding(view, target, chain(*found))
-        titles = [texts.key_points(range_reference(view, target, run)) for run in found]
+        titles = [texts.key_points_title(range_reference(view, target, run)) for run in found]
         room = _room_for_quotes(view, target, freed).minus(fold_texts_size(target, titles))
         quotes = _quotes(view, target, found, room)
         folds = [_fold(view, target, run, title, quotes) for run, title in zip(found, titles, strict=True)]
@@ -155,7 +155,7 @@ def _quotes(view: View, target: Target, found: Sequence[Sequence[Slot]], room: S
 @lru_cache(maxsize=1 << 14)
 def _line(role: str, text: str, state: tuple[str, ...]) -> str:
     """A quoted sentence, in which nothing passes for a marker of ours; `state`: the keys of the announced state."""
-    return texts.key_line(role, texts.disarmed(text, state))
+    return texts.key_point(role, texts.disarmed(text, state))
 
 
 def _fold(view: View, target: Target, run: Sequence[Slot], title: str, quotes: Sequence[tuple[int, str]]) -> Fold:

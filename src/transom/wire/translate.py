@@ -62,7 +62,7 @@ def user_turn_after(turn: Assistant, target: str) -> str:
     """The text of the user message after a turn that may not be the last: none if the turn ends with a part of the
     provider's own tools."""
     own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
-    return "" if own and (turn.order or "p")[-1] == "p" else texts.NUDGE
+    return "" if own and (turn.order or "p")[-1] == "p" else texts.CONTINUE
 
 
 def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:

@@ -169,7 +169,7 @@ def visible_texts(one: Visible) -> list[str]:
     """The texts that the window shows of this, without the references that we put in front of quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
-    return [texts.unmarked(one.text) if isinstance(one, Folded) else one]
+    return [texts.without_references(one.text) if isinstance(one, Folded) else one]
 
 
 def _cover_words(
@@ -228,5 +228,5 @@ def _quote(view: View, target: Target, index: Index, seq: int, passages: Sequenc
         pieces += [quoted_spans(text, spans)] if spans else []
     turn = view.unit(view.unit_of[seq]).seqs[0]
     changed = index.changed(turn) if seq != turn else None
-    role = role_of(fact) if changed is None else texts.changed(role_of(fact), target.reference(changed))
+    role = role_of(fact) if changed is None else texts.changed_role(role_of(fact), target.reference(changed))
     return texts.quoted(target.reference(seq), role, "\n".join(pieces), view.notes)

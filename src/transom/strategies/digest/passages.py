@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Text, addressed_parts, own_text
-from transom.texts import gap
+from transom.texts import gap_mark
 
 WHOLE = 480
 """Characters up to which a text is one passage."""
@@ -131,5 +131,5 @@ def with_margins(text: str, start: int, end: int) -> Span:
 
 def quoted_spans(text: str, spans: list[Span]) -> str:
     """These spans of a text, with a mark in each gap, also at the front and at the end."""
-    inner = gap("").join(text[start:end].strip("\n") for start, end in spans)
+    inner = gap_mark("").join(text[start:end].strip("\n") for start, end in spans)
     return ("…" if spans[0][0] > 0 else "") + inner + ("…" if spans[-1][1] < len(text) else "")

@@ -73,7 +73,7 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
     result = view.entries_of(unit)[unit.seqs.index(part.entry)].body
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
-    marker = texts.stub(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result))
+    marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result))
     most = preview + target.counter.count(marker)
     ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])

@@ -62,7 +62,7 @@ class AnthropicMessages(Dialect, frozen=True):
         if messages and messages[0].message["role"] == "system":
             messages = [by_user("system", messages[0]), *messages[1:]]
         if self.user_first and messages and messages[0].message["role"] == "assistant":
-            messages = [self.user_message(texts.NUDGE), *messages]
+            messages = [self.user_message(texts.CONTINUE), *messages]
         return turns.join_roles(messages, "content")
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
@@ -112,7 +112,7 @@ class _FormatCounter(translate.DialectCounter):
         super().__init__(counter, NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
         if user_first:
-            self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
+            self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 
     def image(self, width: int, height: int) -> int:
         """Pixels by 750; what is larger than 1,600 tokens is scaled down (D)."""

@@ -99,7 +99,7 @@ class _FormatCounter(translate.DialectCounter):
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
         super().__init__(counter, NAME, objects=True, tools=tools)
-        self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.NUDGE)
+        self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 
     def image(self, width: int, height: int) -> int:
         """258 for each tile of 768 by 768 (D); of no image more than 16: a header may say anything."""

@@ -63,7 +63,7 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
         if content.get("role") != "model":
             break
         if any(spelt(each, CALL) for each in content["parts"]):
-            contents = [*contents[:at], by_user({"text": texts.NUDGE}), *contents[at:]]
+            contents = [*contents[:at], by_user({"text": texts.CONTINUE}), *contents[at:]]
             break
     return turns.join_roles(contents, "parts")
 

@@ -49,7 +49,7 @@ class Mistral(OpenAIChat, frozen=True):
 
     def required_user_turn(self, turn: Assistant) -> str:
         """Only a turn marked `prefix` may be the last (M3)."""
-        return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == NAME else texts.NUDGE
+        return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == NAME else texts.CONTINUE
 
     def render_head(self, head: Head) -> list[Rendered]:
         """Instructions, all of them as system messages."""
