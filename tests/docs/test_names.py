@@ -22,6 +22,7 @@ RETIRED = frozenset(
     {
         "Ahead",
         "Aim",
+        "Chain",
         "Cut",
         "Losses",
         "Measure",
@@ -58,14 +59,19 @@ RETIRED = frozenset(
 RETIRED_WORDS = frozenset(
     {
         "aim",
+        "chain",
+        "cuts",
         "cutter",
         "dead",
         "drawing",
         "drawn",
         "handed",
         "handing",
+        "mend",
+        "mended",
         "saying",
         "stow",
+        "stretch",
         "tell",
         "telling",
         "told",

@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 
 import pytest
-from scripts.reference import MODULES, command_group, doc, members, pages, protocol_doc, public_names
+from scripts.reference import FOLDER, MODULES, command_group, doc, members, pages, protocol_doc, public_names
 
 import transom
 
@@ -56,3 +56,10 @@ def test_every_command_has_its_options(name: str) -> None:
         if "--help" not in parameter.opts:
             assert f"`{', '.join(parameter.opts)}" in text or f"`{parameter.metavar}`" in text, parameter.opts
             assert parameter.help, f"{name} {parameter.opts} has no help"
+
+
+def test_the_files_are_current() -> None:
+    written = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.md")}
+    assert written.keys() == PAGES.keys(), "run `make reference`"
+    for name, text in PAGES.items():
+        assert written[name] == text, f"docs/reference/{name} is not what the code says: run `make reference`"

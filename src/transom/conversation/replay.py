@@ -83,13 +83,13 @@ def replay(
     waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
-            yield _asked(conversation, past.view, waiting.pop(0), tools)
+            yield _question_step(conversation, past.view, waiting.pop(0), tools)
         shows = past.view.slots or conversation.dialect.render_head(conversation.head)
         if at and isinstance(fact, Assistant) and shows:
             yield past.call(at, tools)
         past.take(at, fact)
     for question in waiting:
-        yield _asked(conversation, past.view, question, tools)
+        yield _question_step(conversation, past.view, question, tools)
 
 
 class _Past:
@@ -165,7 +165,9 @@ def _is_source(entry: Entry) -> bool:
     return entry.meta is not None and entry.meta.source is not None
 
 
-def _asked(conversation: Conversation, view: View, question: Question, tools: Sequence[Raw | Tool] | None) -> Step:
+def _question_step(
+    conversation: Conversation, view: View, question: Question, tools: Sequence[Raw | Tool] | None
+) -> Step:
     """The window for a question, on a branch that nobody keeps."""
     ahead: list[Entry] = []
     branch = view.with_log(PendingLog(view.log, ahead))

@@ -27,7 +27,7 @@ _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid",
 """At least one of these keys is in every line."""
 
 
-class Chain(Struct, frozen=True, kw_only=True):
+class Branch(Struct, frozen=True, kw_only=True):
     """One conversation of a session: `name` is empty for the session itself, else that of a subagent.
 
     `dropped` counts the messages of branches that were taken back.
@@ -53,7 +53,7 @@ def is_line(value: object) -> bool:
     return bool(text(fields, "type")) and not _MARKS.isdisjoint(fields) and "payload" not in fields
 
 
-def chains(lines: Iterable[object]) -> Iterator[Chain]:
+def branches(lines: Iterable[object]) -> Iterator[Branch]:
     """The conversations of a session: its own first, then one for each subagent."""
     session = _Session()
     for line in lines:
@@ -61,7 +61,7 @@ def chains(lines: Iterable[object]) -> Iterator[Chain]:
     taken_back = session.taken_back()
     for name, entries in sorted(session.entries.items(), key=lambda item: item[0] != ""):
         kept = [entry for entry in entries if entry.uuid not in taken_back]
-        yield Chain(name=name, messages=_merged(kept), dropped=len(entries) - len(kept))
+        yield Branch(name=name, messages=_merged(kept), dropped=len(entries) - len(kept))
 
 
 class _Session:
@@ -74,7 +74,7 @@ class _Session:
         self._turns: set[str] = set()  # the lines of the model
         self._replaced: set[str] = set()  # prompts behind whose message there is another prompt
         self._prompts: dict[tuple[str, int], str] = {}  # the last prompt behind a message, between two compactions
-        self._chains: dict[str, str] = {}
+        self._branches: dict[str, str] = {}
         self._last: dict[str, str] = {}  # the last line of each conversation
         self._compactions = self._sides = 0
 
@@ -83,7 +83,7 @@ class _Session:
         uuid, parent = text(line, "uuid"), text(line, "parentUuid")
         if uuid in self._before:
             return  # a resumed session repeats lines
-        chain, message = self._chain(line, parent), _message(line)
+        branch, message = self._branch(line, parent), _message(line)
         self._compactions += line.get("subtype") == "compact_boundary"
         if message is None and not uuid:
             return
@@ -95,13 +95,13 @@ class _Session:
                 message_id=text(message, "id"),
                 answers=[text(block, "tool_use_id") for block in results],
             )
-            self.entries.setdefault(chain, []).append(entry)
+            self.entries.setdefault(branch, []).append(entry)
             self._note(line, entry, parent)
         if uuid:
-            self._before[uuid] = parent if parent in self._before else self._last.get(chain, "")
+            self._before[uuid] = parent if parent in self._before else self._last.get(branch, "")
             self._message[uuid] = uuid if message is not None else self._message.get(self._before[uuid], "")
-            self._chains[uuid] = chain
-            self._last[chain] = uuid
+            self._branches[uuid] = branch
+            self._last[branch] = uuid
 
     def _note(self, line: Raw, entry: _Entry, parent: str) -> None:
         """Remember the turns of the model, and prompts of the user that came twice behind the same message."""
@@ -127,16 +127,16 @@ class _Session:
                     answered.add(root)
         return {uuid for uuid, root in branch.items() if root in answered}
 
-    def _chain(self, line: Raw, parent: str) -> str:
+    def _branch(self, line: Raw, parent: str) -> str:
         """The name of the conversation that a line belongs to."""
         agent = text(line, "parent_tool_use_id")
         if not line.get("isSidechain") and not agent:
             return ""
         if agent := agent or text(line, "agentId"):
             return agent
-        if not self._chains.get(parent):  # older files do not name the agent: its first line has no parent
+        if not self._branches.get(parent):  # older files do not name the agent: its first line has no parent
             self._sides += 1
-        return self._chains.get(parent) or f"side-{self._sides}"
+        return self._branches.get(parent) or f"side-{self._sides}"
 
 
 def _message(line: Raw) -> Raw | None:

@@ -93,12 +93,12 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
             id=name, format=kind, dialect=dialect, messages=found.items, system=found.instructions, source=where
         )
         return
-    chains = list(claude_code.chains(events))
-    for each in chains:
+    branches = list(claude_code.branches(events))
+    for each in branches:
         if each.dropped:
             many = "1 message" if each.dropped == 1 else f"{each.dropped:,} messages"
             settings.on_skip(f"{where}: left out {many} of branches that were taken back")
-        is_main = len(chains) == 1 or not each.name
+        is_main = len(branches) == 1 or not each.name
         title = name if is_main else f"{name}#{each.name}"
         yield Recorded(id=title, format=kind, dialect=dialect, messages=each.messages, source=where)
 

@@ -167,8 +167,8 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
         places = history.places(name)
         if not places:
             continue
-        stretch = _surroundings(history, name, places, whole, pieces)
-        near, wide = int(stretch > 0), int(stretch > 1)
+        surroundings = _surroundings(history, name, places, whole, pieces)
+        near, wide = int(surroundings > 0), int(surroundings > 1)
         done = done.plus(Grounding(needed=1, present=near, wide=wide))
         if total - history.nearest(text for text, _ in places) > budget:
             done = done.plus(Grounding(far_needed=1, far_present=near, far_wide=wide))
@@ -198,8 +198,8 @@ def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
     if not (piece.endswith(before[-NEAR:], 0, at) and piece.startswith(after[:NEAR], stop)):
         return 0
     left = _same(reversed(before), reversed(piece[max(0, at - WIDE) : at]))
-    stretch = left + length + _same(after, piece[stop : stop + WIDE])
-    return 2 if stretch >= min(WIDE, len(original)) else 1
+    length_shared = left + length + _same(after, piece[stop : stop + WIDE])
+    return 2 if length_shared >= min(WIDE, len(original)) else 1
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:

@@ -57,8 +57,8 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     @property
     def ms_per_call(self) -> float | None:
         """CPU milliseconds for each window, refused ones included."""
-        asked = self.calls + self.questions
-        return 1e3 * self.seconds / asked if asked else None
+        windows = self.calls + self.questions
+        return 1e3 * self.seconds / windows if windows else None
 
 
 class Needs(Struct, frozen=True, kw_only=True):
