@@ -69,6 +69,7 @@ RETIRED_WORDS = frozenset(
         "handing",
         "mend",
         "mended",
+        "nudge",
         "saying",
         "stow",
         "stretch",

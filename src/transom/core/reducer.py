@@ -138,14 +138,14 @@ def _assistant(builder: Builder, entry: Entry) -> int:
         builder,
         entry,
         key=None if sent is None else turn.answers,
-        signed_prefix=_made_on(builder, turn, sent) if signed else "",
+        signed_prefix=_signed_on(builder, turn, sent) if signed else "",
     )
     if key >= 0 and turn.calls:
         _open_calls(builder, turn, key)
     return _happened(builder, key)
 
 
-def _made_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
+def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
     """The digest a turn was made on: its request's; for a turn that answers no request, that of what precedes it."""
     if turn.answers is not None:
         return sent.digest if sent is not None and sent.digest else _UNKNOWN

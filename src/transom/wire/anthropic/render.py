@@ -76,7 +76,7 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
 def by_user(role: str, rendered: Rendered) -> Rendered:
     """An instruction as the user says it: marked as what it is. What only the system may say is left out."""
     message = rendered.message
-    blocks = [each if each["type"] in _SAID_BY_USER else _left_out("part") for each in _listed(message["content"])]
+    blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in _listed(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
     if at is None:
         blocks.insert(0, _text(texts.instruction(role, "").rstrip()))
@@ -85,7 +85,7 @@ def by_user(role: str, rendered: Rendered) -> Rendered:
     return rendered._replace(message={**message, "role": "user", "content": blocks})
 
 
-_SAID_BY_USER = {"text", "image", "document", "search_result", "container_upload"}
+_USER_BLOCKS = {"text", "image", "document", "search_result", "container_upload"}
 _MISPLACED = {"tool_use", "tool_result", *SIGNED}
 """What reads as a fact or a part of its own wherever the API takes it."""
 
