@@ -38,7 +38,7 @@ def test_undo_brings_back_folded_entries(run):
     before = window(run)
     fold, saves = max(((e["seq"], e["saves"]) for e in edits(run) if e["kind"] == "fold"), key=lambda e: e[1])
     dry = json.loads(run("undo", "demo", fold, "--dry-run", "--json")[1])
-    assert dry["seq"] is None
+    assert dry["seqs"] == []
     assert window(run) == before, "a dry run changes nothing"
     done = json.loads(run("undo", "demo", fold, "--why", "too much", "--json")[1])
     assert (done["tokens"], done["messages"]) == (dry["tokens"], dry["messages"])
@@ -46,13 +46,30 @@ def test_undo_brings_back_folded_entries(run):
     found = edits(run)
     assert [edit["live"] for edit in found if edit["seq"] == fold] == [False]
     assert found[-1] == {
-        "seq": done["seq"],
+        "seq": done["seqs"][0],
         "kind": "undo",
         "live": True,
         "text": f"of entry {fold}, too much",
         "saves": 0,
         "plan": None,
     }
+
+
+def test_undo_without_a_number_takes_back_the_last_plan_as_a_whole(run):
+    before = edits(run)
+    plan = next(edit["plan"] for edit in reversed(before) if edit["live"])
+    last = sorted((edit["seq"] for edit in before if edit["live"] and edit["plan"] == plan), reverse=True)
+    assert len(last) > 1, "the demo's last plan made several edits"
+    dry = json.loads(run("undo", "demo", "--why", "too much", "--dry-run", "--json")[1])
+    assert dry["edits"] == [f"undo of entry {seq}, too much" for seq in last]
+    assert (dry["seqs"], edits(run)) == ([], before), "a dry run changes nothing"
+    done = json.loads(run("undo", "demo", "--why", "too much", "--json")[1])
+    assert {**done, "seqs": []} == dry
+    assert done["tokens"][0] < done["tokens"][1]
+    after = edits(run)
+    assert [edit["seq"] for edit in after[len(before) :]] == done["seqs"]
+    expected = [edit["live"] and edit["seq"] not in last for edit in before]
+    assert [edit["live"] for edit in after[: len(before)]] == expected
 
 
 def test_pin_brings_back_an_entry_and_undo_takes_the_pin_back(run):
@@ -65,7 +82,7 @@ def test_pin_brings_back_an_entry_and_undo_takes_the_pin_back(run):
     before, after = (int(number.replace(",", "")) for number in second.split()[2:5:2])
     assert before < after
     undone = json.loads(run("undo", "demo", "--json")[1])
-    assert undone["edit"].startswith("undo of entry")
+    assert [each.split(" ", 1)[0] for each in undone["edits"]] == ["undo"]
     assert undone["tokens"] == [after, before]
 
 

@@ -126,7 +126,10 @@ class Pin(Struct, frozen=True, kw_only=True):
 
 @command("edits", "Take back a fold, a trim or a pin.")
 class Undo(Struct, frozen=True, kw_only=True):
-    """Take back a fold, a trim or a pin. What it hid is in the window again, as long as the budget has room for it."""
+    """Take back a fold, a trim or a pin. What it hid is in the window again, as long as the budget has room for it.
+
+    Without EDIT it takes back the newest live edit, and everything else that the same plan decided.
+    """
 
     id: o.Id
     edit: o.Edit = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from transom.cli import commands
@@ -17,6 +19,7 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.prices import Prices
 from transom.core.reducer import apply
+from transom.core.undo import undo_last
 from transom.core.view import View
 from transom.measure.explain import explain
 from transom.policies import policy_named
@@ -86,23 +89,43 @@ def _logged_edit(view: View, seq: int, edit: Edit, plan: int | None) -> LoggedEd
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
     """Append a pin or an undo; with --dry-run only print the tokens and messages of the window before and after."""
     conversation = _open_conversation(log, Budget(), "passthrough", None)
-    before = conversation.view.total
-    if isinstance(options, commands.Pin):
-        edit: Edit = Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
+    before = conversation.view
+    if isinstance(options, commands.Undo) and not options.edit:
+        conversation.last_edit()  # raises if there is none
+        entries = undo_last(before, why=options.why, at=0.0)
+        edits = [entry.body for entry in entries if isinstance(entry.body, Pin | Undo)]
+        after = apply(before, entries)
+        seqs = [] if options.dry_run else conversation.undo(why=options.why)
     else:
-        seq = entry_number(" ".join(options.edit)) if options.edit else conversation.last_edit()
-        edit = Undo(edit=seq, why=options.why)
-    after = conversation.preview_edit(edit).total
-    seq = None if options.dry_run else conversation.edit(edit)
-    name = f"{kind_of(edit)} {text_of(edit)}"
-    tokens, messages = (before.tokens, after.tokens), (before.messages, after.messages)
-    if options.json:
-        print_json({"conversation": log.name, "edit": name, "seq": seq, "tokens": tokens, "messages": messages})
+        edit = _wanted_edit(options)
+        edits, after = [edit], conversation.preview_edit(edit)
+        seqs = [] if options.dry_run else [conversation.edit(edit)]
+    _print_change(log.name, edits, seqs, before, after, json=options.json)
+
+
+def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
+    """The edit that the arguments name."""
+    if isinstance(options, commands.Pin):
+        return Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
+    return Undo(edit=entry_number(" ".join(options.edit or [])), why=options.why)
+
+
+def _print_change(
+    name: str, edits: Sequence[Pin | Undo], seqs: Sequence[int], before: View, after: View, *, json: bool
+) -> None:
+    """Print edits and what they do to the window. `seqs`: the numbers of their entries; empty for a dry run."""
+    tokens = before.total.tokens, after.total.tokens
+    messages = before.total.messages, after.total.messages
+    lines = [f"{kind_of(edit)} {text_of(edit)}" for edit in edits]
+    if json:
+        print_json({"conversation": name, "edits": lines, "seqs": seqs, "tokens": tokens, "messages": messages})
         return
-    done = "would be appended (dry run)" if seq is None else f"is entry {seq:,}"
-    print_wrapped(terminal(), (f"{one_line(log.name)}: {one_line(name)} {done}", "bold"))
+    console = terminal()
+    for at, line in enumerate(lines):
+        done = f"is entry {seqs[at]:,}" if seqs else "would be appended (dry run)"
+        print_wrapped(console, (f"{one_line(name)}: {one_line(line)} {done}", "bold"))
     change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
-    print_wrapped(terminal(), change)
+    print_wrapped(console, change)
 
 
 def _print_window(log: StoredLog, options: commands.Window) -> None:

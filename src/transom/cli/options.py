@@ -119,7 +119,7 @@ Every = Annotated[bool, Option("--all", help="Print a line for every entry, fold
 Entry = Annotated[list[str], Argument(metavar="ENTRY", help="The entry: 412, or entry 412 (see `log`).")]
 Edit = Annotated[
     list[str] | None,
-    Argument(metavar="EDIT", help="The edit: 412, or entry 412 (see `edits`). Default: the newest live one."),
+    Argument(metavar="EDIT", help="The edit: 412, or entry 412 (see `edits`). Default: the last plan as a whole."),
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, which the log stores.")]
 CleanYes = Annotated[bool, Option("--yes", help="Do not ask.")]
