@@ -98,7 +98,7 @@ def _content(content, count) -> int:
     for part in content:
         kind = part["type"]
         if kind in MEDIA:
-            total += 1000
+            total += 100 if part.get("detail") == "low" else 1000
         elif kind in WORDS:
             total += count(part[WORDS[kind]])
         else:

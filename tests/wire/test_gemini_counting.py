@@ -10,10 +10,12 @@ from counting import strings
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.entry import Meta
+from transom.core.message import Media
 from transom.core.window import assemble
 from transom.policies import policy_named
 from transom.stores.memory import MemoryStore
 from transom.tokenizer import o200k
+from transom.wire import media_tokens
 from transom.wire.gemini import GEMINI
 from transom.wire.rendering import render_messages
 
@@ -47,9 +49,17 @@ def _weights(part) -> Iterator[str | int]:
         for file in response.get("parts") or ():
             yield from _weights(file)
     elif any(key in part for key in ("inlineData", "inline_data", "fileData", "file_data")):
-        yield MEDIA
+        yield _media_tokens(part)
     else:
         yield from strings({key: value for key, value in part.items() if "hought" not in key})
+
+
+def _media_tokens(part) -> int:
+    """An image 1,000; a file by its pages or seconds: the rates have tests of their own."""
+    keys = ("inlineData", "inline_data", "fileData", "file_data")
+    body = next(part[key] for key in keys if key in part)
+    mime = body.get("mimeType") or body.get("mime_type") or ""
+    return MEDIA if mime.startswith("image/") else media_tokens.file_tokens(Media("file", part), media_tokens.GEMINI)
 
 
 def _said(response) -> list[str]:
@@ -114,4 +124,4 @@ def test_the_formula_by_hand():
             return len(text)
 
     texts = len("sys" + "go" + "hm" + "ab" + "sh" + '{"a":"é"}' + "sh" + "fine" + "sh" + '{"a":1}' + "abc")
-    assert request_tokens(request, Letters()) == 3 + 5 * 4 + 2 * MEDIA + texts
+    assert request_tokens(request, Letters()) == 3 + 5 * 4 + MEDIA + 10 * 560 + texts  # a file elsewhere: ten pages

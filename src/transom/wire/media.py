@@ -54,12 +54,18 @@ def translate_media(media: Media, source: str, target: str) -> Raw | None:
     return _KNOWN[target][1](asset if asset.mime else replace(asset, mime=_USUAL[asset.kind]))
 
 
+def asset_of(media: Media) -> Asset | None:
+    """A part in whatever dialect it is: with its data or its URL; None if it has neither."""
+    assets = (read(media.raw) for read, _ in _KNOWN.values())
+    return next((asset for asset in assets if asset is not None and (asset.data or asset.url)), None)
+
+
 def pixels(media: Media) -> tuple[int, int] | None:
     """Width and height of an image whose data is here; None if it is not, or is of no kind that models see."""
     import imagesize  # type: ignore[reportMissingTypeStubs]  # noqa: PLC0415 - it brings an HTTP client along
 
-    assets = (read(media.raw) for read, _ in _KNOWN.values())
-    data = next((asset.data for asset in assets if asset is not None and asset.data), "")[:_HEADER]
+    asset = asset_of(media)
+    data = asset.data[:_HEADER] if asset is not None else ""
     try:
         head = b64decode(data + "=" * (-len(data) % 4))
         width, height = cast("Any", imagesize).get(BytesIO(head)) if head.startswith(_PICTURES) else (0, 0)

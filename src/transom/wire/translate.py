@@ -21,6 +21,7 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.arguments import object_text
 from transom.wire.media import pixels, translate_media
+from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
 
 Takes = Callable[[str], object]
 """Whether an API takes a label as the id of a call."""
@@ -98,6 +99,10 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
     return Text(texts.left_out("part"))
 
 
+_OPENAI = frozenset({"openai", "responses"})
+"""Dialects with a `detail` on images."""
+
+
 class DialectCounter(FormatCounter):
     """Counts never less than a dialect sends: it names foreign calls by their places, and leaves foreign parts out.
 
@@ -121,6 +126,9 @@ class DialectCounter(FormatCounter):
         self.left_out = self.count(texts.left_out("image"))
         """No placeholder for a part costs more."""
 
+    rates = OPENAI
+    """What a page of a PDF and a second of sound or film cost."""
+
     def count_tools(self, tools: Sequence[Raw]) -> int:
         """Tool schemas as they are rendered, each as compact JSON."""
         return super().count_tools(self._render_tools(tools))
@@ -135,7 +143,11 @@ class DialectCounter(FormatCounter):
             return self.count(part.text)
         if isinstance(part, Call):
             return self.count(object_text(part.args) if self._objects else part.args)
+        if isinstance(part, m.Media) and part.media == "file":
+            return max(self.left_out, file_tokens(part, self.rates))
         tokens = super().count_part(part)
+        if self.dialect in _OPENAI and isinstance(part, m.Media) and is_low_detail(part):
+            return LOW_DETAIL
         if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
             return max(tokens, self.image(*size))
         return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens

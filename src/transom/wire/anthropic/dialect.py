@@ -11,7 +11,7 @@ from transom.core import message as m
 from transom.core.edit import Fold
 from transom.core.entry import Body
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw
-from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
+from transom.core.tokens import MEDIA_TOKENS, MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
@@ -24,6 +24,7 @@ from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.checks import kind_of
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import ToolRenderer
@@ -108,6 +109,8 @@ class AnthropicMessages(Dialect, frozen=True):
 class _FormatCounter(translate.DialectCounter):
     """Placeholders, labels and marks that rendering may put in are counted where a fact could need them."""
 
+    rates = ANTHROPIC_RATES
+
     def __init__(self, counter: TokenCounter, tools: ToolRenderer, *, user_first: bool) -> None:
         super().__init__(counter, NAME, objects=True, tools=tools, takes=is_label)
         self._empty = self.count(EMPTY)
@@ -126,13 +129,11 @@ class _FormatCounter(translate.DialectCounter):
 
     def count_part(self, part: Addressed) -> int:
         """A blank text may become a placeholder; a document may hold its text openly."""
-        tokens = super().count_part(part)
-        if isinstance(part, m.Text) and is_blank(part.text):
-            return max(self._empty, tokens)
         source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
         if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
-            return max(tokens, sum(map(self.count, m.strings_in(cast("Raw", source)))))
-        return tokens
+            return max(MEDIA_TOKENS, sum(map(self.count, m.strings_in(cast("Raw", source)))))
+        tokens = super().count_part(part)
+        return max(self._empty, tokens) if isinstance(part, m.Text) and is_blank(part.text) else tokens
 
     def count_envelope(self, fact: Fact) -> int:
         tokens = super().count_envelope(fact)

@@ -19,6 +19,7 @@ from transom.wire.gemini.keys import NAME, SIGNATURE
 from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
+from transom.wire.media_tokens import GEMINI as GEMINI_RATES
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools
 from transom.wire.translate import ToolRenderer
@@ -96,6 +97,8 @@ def _snake(key: str) -> str:
 class _FormatCounter(translate.DialectCounter):
     """A request may need a word of the user's before its first call; a response says the name of its call again, and is
     counted with it."""
+
+    rates = GEMINI_RATES
 
     def __init__(self, counter: TokenCounter, tools: ToolRenderer) -> None:
         super().__init__(counter, NAME, objects=True, tools=tools)

@@ -1,0 +1,121 @@
+"""What files cost: pages and seconds, read from the data, by each provider's published rate.
+
+A provider's rule needs facts that a request may not show. Where they are missing, a margin stands in: a PDF whose pages
+cannot be counted has one for each 25 KB, a sound or a film without a duration in its header plays at a low bitrate, and
+a file that only its URL or id names has ten pages or plays a minute. Real usage then calibrates what was assumed.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from base64 import b64decode
+from math import ceil
+
+from msgspec import Struct
+
+from transom.core.message import Media
+from transom.wire.media import asset_of
+from transom.wire.validation import as_dict
+
+UNKNOWN_PAGES = 10
+UNKNOWN_SECONDS = 60
+"""Of a file that is not in the request."""
+
+LOW_DETAIL = 100
+"""OpenAI's image with `detail: low`: 85 tokens with most models, 70 with some. Small models that count patches take up
+to 630."""
+
+_PAGE_BYTES = 25_000
+_SOUND_BYTES = 4_000
+_FILM_BYTES = 60_000
+"""The least data of a page, and of a second (32 and 480 kbit/s)."""
+_INFLATED = 1 << 24
+"""Bytes of a PDF's packed objects that are looked at."""
+
+_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
+_COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
+_PACKED = re.compile(rb"/ObjStm\b[^\0]{0,400}?stream\r?\n")
+
+
+class Rates(Struct, frozen=True):
+    """Tokens for a page of a PDF, for a second of sound and for a second of film."""
+
+    page: int
+    sound: int
+    film: int
+
+
+OPENAI = Rates(page=1_500, sound=10, film=290)
+"""A page is its text and an image of it (at most 765 tokens in four tiles); sound has a token for each 100 ms. Film is
+taken by compatible servers only: Gemini's rate."""
+ANTHROPIC = Rates(page=3_000, sound=32, film=290)
+"""1,500 to 3,000 tokens for a page. The API takes neither sound nor film."""
+GEMINI = Rates(page=560, sound=32, film=290)
+"""A page is 258 tokens, 560 with Gemini 3; a second of film is a frame of 258 and 32 for its sound."""
+
+
+def file_tokens(media: Media, rates: Rates) -> int:
+    """What a file costs. Linear in its data."""
+    asset = asset_of(media)
+    mime = asset.mime if asset is not None else ""
+    data = _decoded(asset.data) if asset is not None else b""
+    if mime.startswith("audio/"):
+        return ceil(_seconds(data, _SOUND_BYTES) * rates.sound)
+    if mime.startswith("video/"):
+        return ceil(_seconds(data, _FILM_BYTES) * rates.film)
+    if mime.startswith("text/") and data:
+        return len(data) // 2  # an encoding of words; few texts have less than two bytes a token
+    return pages(data) * rates.page
+
+
+def is_low_detail(media: Media) -> bool:
+    """Whether OpenAI shows the model a small version of an image."""
+    return "low" in (media.raw.get("detail"), as_dict(media.raw.get("image_url")).get("detail"))
+
+
+def pages(data: bytes) -> int:
+    """Pages of a PDF, or of another document the margin."""
+    if not data:
+        return UNKNOWN_PAGES
+    if not data.startswith(b"%PDF"):
+        return max(1, ceil(len(data) / _PAGE_BYTES))
+    found, left = _pages_in(data), _INFLATED
+    for packed in _PACKED.finditer(data):
+        if left <= 0:
+            break
+        try:
+            objects = zlib.decompressobj().decompress(memoryview(data)[packed.end() :], min(left, 1 << 20))
+        except zlib.error:
+            continue
+        found, left = max(found, _pages_in(objects)) if found else _pages_in(objects), left - len(objects)
+    return found or max(1, ceil(len(data) / _PAGE_BYTES))
+
+
+def _pages_in(data: bytes) -> int:
+    """Page objects, or what the root of their tree says if that is more."""
+    counts = [int(each) for each in _COUNT.findall(data)] if b"/Pages" in data else []
+    return max([sum(1 for _ in _PAGE.finditer(data)), *(each for each in counts if each <= 100_000)])
+
+
+def _seconds(data: bytes, least: int) -> float:
+    """How long a sound or a film plays. `least`: bytes of a second where nothing says."""
+    if not data:
+        return UNKNOWN_SECONDS
+    if data.startswith(b"RIFF") and len(data) >= 44 and (rate := struct.unpack_from("<I", data, 28)[0]):
+        return len(data) / rate
+    at = data.find(b"mvhd")  # MP4, M4A, MOV
+    if at >= 0 and len(data) >= at + 36:
+        large = data[at + 4] == 1
+        scale, length = struct.unpack_from(">IQ", data, at + 24) if large else struct.unpack_from(">II", data, at + 16)
+        if scale and 0 < length / scale < 1_000_000:
+            return length / scale
+    return len(data) / least
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return b64decode(data + "=" * (-len(data) % 4))
+    except ValueError:
+        return b""
