@@ -25,6 +25,13 @@ def pdf(count: int, *, packed: bool = False) -> bytes:
     return b"%PDF-1.4\n" + objects + b"%%EOF"
 
 
+def compressed_streams(count: int) -> bytes:
+    """A PDF with so many compressed object streams, each a page."""
+    page = zlib.compress(b"<< /Type /Page /Parent 1 0 R >>")
+    stream = b"1 0 obj << /Type /ObjStm /Length %d >>\nstream\r\n" % len(page) + page + b"\nendstream " + bytes(2_000)
+    return b"%PDF-1.5\n" + stream * count
+
+
 def wav(seconds: int, rate: int = 8_000) -> bytes:
     head = (
         b"RIFF"
@@ -66,6 +73,10 @@ def cost(dialect: str, raw: dict, kind="file") -> int:
 @pytest.mark.parametrize("count", [1, 7, 120])
 def test_pages_are_counted(count, packed):
     assert pages(pdf(count, packed=packed)) == count
+
+
+def test_pages_in_several_compressed_streams_are_added():
+    assert pages(compressed_streams(30)) == 30
 
 
 def test_a_pdf_that_cannot_be_read_has_a_margin():

@@ -11,6 +11,7 @@ import re
 import struct
 import zlib
 from base64 import b64decode
+from collections.abc import Iterator
 from math import ceil
 
 from msgspec import Struct
@@ -32,7 +33,9 @@ _SOUND_BYTES = 4_000
 _FILM_BYTES = 60_000
 """The least data of a page, and of a second (32 and 480 kbit/s)."""
 _INFLATED = 1 << 24
-"""Bytes of a PDF's packed objects that are looked at."""
+"""Bytes of a PDF's compressed objects that are read."""
+_STREAM = 1 << 20
+"""Bytes of one stream of them that are read."""
 
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
@@ -76,27 +79,39 @@ def is_low_detail(media: Media) -> bool:
 
 
 def pages(data: bytes) -> int:
-    """Pages of a PDF, or of another document the margin."""
+    """Pages of a PDF: its page objects, or what its page tree states if that is more. Other documents: the margin."""
     if not data:
         return UNKNOWN_PAGES
     if not data.startswith(b"%PDF"):
         return max(1, ceil(len(data) / _PAGE_BYTES))
-    found, left = _pages_in(data), _INFLATED
-    for packed in _PACKED.finditer(data):
+    objects, stated = _pages_in(data)
+    left = _INFLATED
+    for inflated in _packed_objects(data):
+        more, count = _pages_in(inflated)
+        objects, stated = objects + more, max(stated, count)
+        left -= len(inflated)
         if left <= 0:
             break
+    return max(objects, stated) or max(1, ceil(len(data) / _PAGE_BYTES))
+
+
+def _packed_objects(data: bytes) -> Iterator[bytes]:
+    """The compressed objects of a PDF, stream by stream; each byte is looked at once."""
+    end = 0
+    while (packed := _PACKED.search(data, end)) is not None:
+        end = data.find(b"endstream", packed.end())
+        if end < 0:
+            return
         try:
-            objects = zlib.decompressobj().decompress(memoryview(data)[packed.end() :], min(left, 1 << 20))
+            yield zlib.decompressobj().decompress(data[packed.end() : end], _STREAM)
         except zlib.error:
             continue
-        found, left = max(found, _pages_in(objects)) if found else _pages_in(objects), left - len(objects)
-    return found or max(1, ceil(len(data) / _PAGE_BYTES))
 
 
-def _pages_in(data: bytes) -> int:
-    """Page objects, or what the root of their tree says if that is more."""
+def _pages_in(data: bytes) -> tuple[int, int]:
+    """The page objects, and the largest count that a page tree states."""
     counts = [int(each) for each in _COUNT.findall(data)] if b"/Pages" in data else []
-    return max([sum(1 for _ in _PAGE.finditer(data)), *(each for each in counts if each <= 100_000)])
+    return sum(1 for _ in _PAGE.finditer(data)), max((each for each in counts if each <= 100_000), default=0)
 
 
 def _seconds(data: bytes, least: int) -> float:
