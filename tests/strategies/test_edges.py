@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 import transom
@@ -113,9 +115,31 @@ def test_a_pinned_image_stays_while_others_go():
     assert shown[3] == [picture(3)]
 
 
-@pytest.mark.parametrize("part", [sound, picture, lambda n: {"type": "file", "file": {"file_id": f"f{n}"}}])
-@pytest.mark.parametrize("context", [2_000, 4_000])
-def test_the_newest_message_of_sound_or_pictures_stays_whole(part, context):
+def file_in_the_request(number: int) -> dict:
+    """A document of 1,500 tokens: one page."""
+    data = b64encode(b"%PDF-1.4 " + bytes(number)).decode()
+    return {"type": "file", "file": {"filename": "x.pdf", "file_data": f"data:application/pdf;base64,{data}"}}
+
+
+def file_by_id(number: int) -> dict:
+    """A document that counts as ten pages, 15,000 tokens."""
+    return {"type": "file", "file": {"file_id": f"f{number}"}}
+
+
+@pytest.mark.parametrize(
+    ("part", "context"),
+    [
+        (sound, 2_000),
+        (sound, 4_000),
+        (picture, 2_000),
+        (picture, 4_000),
+        (file_in_the_request, 2_000),
+        (file_in_the_request, 4_000),
+        (file_by_id, 20_000),
+        (file_by_id, 40_000),
+    ],
+)
+def test_the_newest_message_of_media_stays_whole(part, context):
     messages = []
     for number in range(6):
         messages += [{"role": "user", "content": [part(number)]}, {"role": "assistant", "content": f"answer {number}"}]
