@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from inspect import iscoroutinefunction
+from inspect import iscoroutine, iscoroutinefunction
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw, Usage
@@ -20,6 +20,12 @@ _OPEN = (
     "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "
     "get_final_completion(), get_final_message() or get_final_response() returns"
 )
+_OPEN_ASYNC = (
+    "the reply is an async stream: read it to its end with `async for`, then observe the list of its chunks, or what "
+    "awaiting the helper's get_final_completion(), get_final_message() or get_final_response() returns"
+)
+_NOT_AWAITED = "the reply is {}, which was not awaited: observe what `await` returns"
+_NOT_ENTERED = "the reply is a stream that was not begun: use it in a `with` block, and observe it after its end"
 _ENDED_EARLY = "the stream was closed before its end: observe the list of its chunks to store what came"
 
 _HELPERS = {
@@ -70,7 +76,7 @@ def whole_object(arguments: object) -> bool:
 def from_stream(reply: object, accumulator: Accumulator) -> object:
     """A list of chunks as the turn they are; a finished stream helper as the reply it holds; else the reply itself.
 
-    Raises InvalidMessage for an open stream.
+    Raises InvalidMessage for an open stream, an async stream that is not finished, and what was not awaited.
     """
     if isinstance(reply, (list, tuple)):
         return _accumulated(cast("list[object]", reply), accumulator)
@@ -79,9 +85,21 @@ def from_stream(reply: object, accumulator: Accumulator) -> object:
     for method, snapshot in _HELPERS.items():
         if hasattr(reply, method):
             return _final(reply, method, snapshot)
-    if any(hasattr(reply, name) for name in ("__next__", "__anext__", "__aiter__")):
-        raise InvalidMessage("reply", _OPEN)
+    _must_be_read(reply)
     return reply
+
+
+def _must_be_read(reply: object) -> None:
+    """Raises InvalidMessage with what to do if this is a stream, or what has to be awaited or entered to get one."""
+    if hasattr(reply, "__await__"):
+        kind = "a coroutine" if iscoroutine(reply) else type(reply).__name__
+        raise InvalidMessage("reply", _NOT_AWAITED.format(kind))
+    if any(hasattr(reply, name) for name in ("__anext__", "__aiter__")):
+        raise InvalidMessage("reply", _OPEN_ASYNC)
+    if hasattr(reply, "__next__"):
+        raise InvalidMessage("reply", _OPEN)
+    if any(hasattr(reply, name) for name in ("__enter__", "__aenter__")):
+        raise InvalidMessage("reply", _NOT_ENTERED)
 
 
 def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
@@ -100,7 +118,7 @@ def _final(stream: Any, method: str, snapshot: str | None) -> object:
     """The reply of a stream helper that has been read to its end."""
     response = getattr(stream, "response", None) or getattr(stream, "_response", None)
     if getattr(response, "is_closed", False) is not True:
-        raise InvalidMessage("reply", _OPEN)
+        raise InvalidMessage("reply", _OPEN_ASYNC if hasattr(stream, "__aiter__") else _OPEN)
     if snapshot is None and iscoroutinefunction(getattr(stream, method)):
         raise InvalidMessage("reply", f"observe what `await stream.{method}()` returns: the stream does not keep it")
     try:
