@@ -17,6 +17,13 @@ from transom.wire.rendering import render_messages
 from transom.wire.responses import RESPONSES
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
+BUILT_IN = (
+    "tool_search_output",
+    "computer_call_output",
+    "local_shell_call_output",
+    "shell_call_output",
+    "apply_patch_call_output",
+)
 WORDS = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
 MEDIA = ("input_image", "input_file", "input_audio", "computer_screenshot")
 
@@ -66,7 +73,9 @@ def tokens_of(request, count) -> int:
     inside = False
     for item in request["input"]:
         models = item.get("role") == "assistant" or (
-            item.get("role") is None and item["type"] not in OUTPUTS and item["type"] != "additional_tools"
+            item.get("role") is None
+            and (item["type"] not in (*OUTPUTS, *BUILT_IN) or item.get("execution", "client") != "client")
+            and item["type"] != "additional_tools"
         )
         total += 0 if models and inside else 4
         inside = models
@@ -86,6 +95,8 @@ def item_tokens(item, count) -> int:
         return count(item["call_id"]) + count(item["name"]) + count(given)
     if kind == "reasoning":
         return sum(count(part["text"]) for key in ("summary", "content") for part in item.get(key) or ())
+    if kind == "computer_call_output" and len(item["output"].get("image_url", "")) == 118:  # one pixel
+        return 255
     if kind in ("image_generation_call", "computer_call_output"):
         return 1000
     return sum(map(count, strings({key: value for key, value in item.items() if key != "type"})))

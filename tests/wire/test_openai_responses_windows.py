@@ -7,6 +7,9 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 from responses_kit import OUTPUTS, read, request_of, same, tokens_of, told
+from test_responses_built_in import CALLS as BUILT_IN
+from test_responses_built_in import KINDS as BUILT_INS
+from test_responses_built_in import OUTPUTS as BUILT_IN_OUTPUTS
 
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
@@ -74,6 +77,7 @@ MODELS = with_id(
     | st.just({"type": "web_search_call", "action": {"type": "search", "query": "weather"}})
     | st.just({"type": "tool_search_call", "call_id": "t", "arguments": {"paths": ["sh"]}, "execution": "client"})
     | st.just({"type": "tool_search_output", "call_id": "t", "tools": [], "execution": "client"})
+    | st.builds(lambda kind, label: {**BUILT_IN[kind], "call_id": label}, st.sampled_from(BUILT_INS), LABELS)
     | st.just({"type": "compaction", "encrypted_content": "C" * 90})
     | st.just({"type": "image_generation_call", "result": "D" * 300})
 )
@@ -82,6 +86,7 @@ OTHERS = with_id(
         {"role": st.sampled_from(["user", "system", "developer"]), "content": WORDS | HEARD | st.just("")}
     )
     | st.fixed_dictionaries({"type": st.sampled_from(OUTPUTS), "call_id": LABELS, "output": WORDS | HEARD | st.none()})
+    | st.builds(lambda kind, label: {**BUILT_IN_OUTPUTS[kind], "call_id": label}, st.sampled_from(BUILT_INS), LABELS)
     | st.just({"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "more"}]})
 )
 ITEMS = st.lists(MODELS | MODELS | OTHERS, max_size=14)

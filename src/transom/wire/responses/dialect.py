@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Raw, Reasoning, Text
+from transom.core.message import (
+    Addressed,
+    Assistant,
+    Call,
+    Fact,
+    Head,
+    Instruction,
+    Raw,
+    Reasoning,
+    Text,
+    ToolResult,
+    strings_in,
+)
 from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
 from transom.wire.checks import kind_of, listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
 from transom.wire.responses.repair import distinct, repaired
@@ -96,20 +109,30 @@ def _is_beside(instruction: Instruction) -> bool:
 
 
 class _FormatCounter(DialectCounter):
-    """Reasoning weighs what it says in the clear and what it holds sealed."""
+    """Reasoning weighs what it says in the clear and what it holds sealed. A call of a built-in tool weighs its item,
+    and the most that an output of ours costs beside its text."""
 
     def count_part(self, part: Addressed) -> int:
+        if isinstance(part, Call) and is_built_in(part):
+            tokens = max(super().count_part(part), self._strings(call_item(part)))
+            screenshot = SCREENSHOT_TOKENS if part.name == "computer" else 0
+            return tokens + STAND_IN + screenshot
         sealed = (part.extra or {}).get("encrypted_content") if isinstance(part, Reasoning) else None
         return super().count_part(part) + (-(-len(sealed) // _SEALED) if isinstance(sealed, str) else 0)
 
     def count_envelope(self, fact: Fact) -> int:
         tokens, count = super().count_envelope(fact), self.count
+        if isinstance(fact, ToolResult) and fact.extra and fact.extra.get("type") in BUILT_IN_OUTPUTS:
+            return tokens + self._strings(fact.extra)
         if not isinstance(fact, Assistant):
             return tokens
         if not fact.parts and not fact.calls:  # only a placeholder can say that it spoke
             return tokens + self.left_out
         own = fact.calls if fact.dialect == NAME else ()
         return tokens + sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in own)
+
+    def _strings(self, item: Raw) -> int:
+        return sum(map(self.count, strings_in(item)))
 
 
 RESPONSES = OpenAIResponses()

@@ -19,6 +19,7 @@ from transom.errors import InvalidMessage
 from transom.wire.checks import a_text, an_object, as_text, content_in, is_text, kind_of, of_this, one_of, owned
 from transom.wire.dialect import Placed
 from transom.wire.parts import MediaTypes, other_part, text_part
+from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.turns import turn_of
 
 NAME = "responses"
@@ -72,19 +73,30 @@ def kind(item: Raw) -> str:
 def is_models(item: Raw) -> bool:
     """Whether the model made an item: said, thought or called it, or did it with the provider's own tools."""
     type_ = kind(item)
-    return item.get("role") == "assistant" if type_ == "message" else type_ not in ANSWERS and type_ != TOOLS
+    if type_ == "tool_search_output":
+        return item.get("execution") != "client"
+    outputs = ANSWERS | BUILT_IN_OUTPUTS
+    return item.get("role") == "assistant" if type_ == "message" else type_ not in outputs and type_ != TOOLS
 
 
 def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
     """The facts of a list of items, each with the index of its first item. Raises InvalidMessage, naming the item."""
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
+    outputs = client_outputs(fields for _, _, fields in known)
     out: list[Placed] = []
-    for models, run in groupby(known, lambda item: is_models(item[2])):
+    for models, run in groupby(known, lambda item: item[0] not in outputs and _is_of_turn(item[2])):
         if models:
             out.append(_turn(list(run)))
-        else:
-            out += [(at, _others(fields, where)) for at, where, fields in run]
+            continue
+        for at, where, fields in run:
+            label = outputs.get(at)
+            out.append((at, _others(fields, where) if label is None else read_output(fields, label, NAME)))
     return out
+
+
+def _is_of_turn(item: Raw) -> bool:
+    """Whether an item that is no output of the client's belongs to a turn: so does an output of the provider's."""
+    return kind(item) in BUILT_IN_OUTPUTS or is_models(item)
 
 
 def _fields_of(item: object, where: str) -> Raw:
@@ -137,8 +149,8 @@ def _turn(items: list[_Item]) -> Placed:
         if kind(fields) == "reasoning":
             pieces.append(_thought(fields, where))
             order += "r"
-        elif kind(fields) in CALLS:
-            pieces.append(_call(fields, where))
+        elif kind(fields) in CALLS or is_clients(fields):
+            pieces.append(_call(fields, where) if kind(fields) in CALLS else read_call(fields))
             order += "c"
         else:
             said = _message(fields, where) if kind(fields) == "message" else (other_part(fields, MEDIA_TYPES),)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
+from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
 from transom.wire.responses.repair import distinct, left_out, orphaned, repaired
 from transom.wire.translate import safe_name, translate_fact, unique_calls
@@ -28,7 +29,7 @@ def item(fact: Fact) -> Raw:
     extra.pop(INSTRUCTIONS, None)
     content = _content(fact.parts, fact.shape, USER_TEXT)
     if isinstance(fact, m.ToolResult):
-        return {"output": content, **extra}
+        return {"output": content, **({} if extra.get("type") in BUILT_IN_OUTPUTS else extra)}
     first = fact.parts[0] if fact.parts else None
     if isinstance(first, m.Other) and first.raw.get("type") == TOOLS:
         return copied(first.raw)
@@ -48,11 +49,18 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
     calls = unique_calls(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
-        out.sort(key=lambda each: each.get("type") in CALLS)
+        out.sort(key=lambda each: each.get("type") in CALLS or is_clients(each))
+    behind = list[Raw]()
     for fact, index in zip(answers, unit.answered_calls, strict=True):
         call = calls[index]
-        out.append(repaired({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
-    return out
+        if is_built_in(call):
+            assert isinstance(fact, m.ToolResult)
+            output, *message = output_items(fact, call)
+            out.append(output)
+            behind += message  # no message stands between outputs
+        else:
+            out.append(repaired({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
+    return out + behind
 
 
 def _turn(whole: Fact, head: Assistant) -> list[Raw]:
@@ -85,6 +93,8 @@ def _item(piece: Any) -> Raw:
     """A thought or a call."""
     if isinstance(piece, m.Reasoning):
         return copied(piece.extra or {"type": "reasoning"})
+    if is_built_in(piece):
+        return call_item(piece)
     fields: Raw = {"type": _kind(piece), "call_id": piece.id, "name": safe_name(piece.name)}
     return {**copied(piece.extra or {}), **fields, CALLS[_kind(piece)]: piece.args}
 

@@ -9,10 +9,16 @@ from typing import Any
 
 from transom import texts
 from transom.core.message import Raw
+from transom.wire.responses.built_in import is_clients
 from transom.wire.responses.parse import ANSWERS, CALLS, MODEL_TEXT, TEXTS, USER_TEXT, is_models, kind
 
-_BLURRED = frozenset({*CALLS, "message", "tool_search_call", "tool_search_output"})
-"""Items that were accepted without an id."""
+_BLURRED = frozenset(
+    {*CALLS, "message", "tool_search_call", "tool_search_output", "shell_call", "shell_call_output", "apply_patch_call"}
+)
+"""Items that were accepted without an id, or need none by the SDK's types."""
+
+_NAMED = {"computer_call": "cu", "local_shell_call": "lsh"}
+"""Calls of the client's that need an id, and what it begins with."""
 
 _TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "input_image", "input_file"}}
 """The only parts that a message of the model and an output may have."""
@@ -32,6 +38,8 @@ def _unbound(item: Raw) -> Raw:
     """An item of the model as nobody's product. One that cannot be without its id is left out, and that is said."""
     if kind(item) == "compaction":  # it was made of all that went before, and R9 wants it untouched
         return item
+    if kind(item) in _NAMED and is_clients(item):  # its output stays, so it does: under an id that nothing binds
+        return {**item, "id": f"{_NAMED[kind(item)]}_{item['call_id']}"}
     if kind(item) not in _BLURRED:
         return left_out()
     return _without(item, "id", "status" if kind(item) == "message" else "id")
@@ -57,7 +65,7 @@ def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
     out: list[Raw] = []
     seen = set[str]()
     for item in items:
-        label: Any = item.get("id")
+        label: Any = None if kind(item) == "local_shell_call_output" else item.get("id")  # that names its call
         again = isinstance(label, str) and label in seen
         if not again and not lost:  # nearly always
             out.append(item)
@@ -69,7 +77,7 @@ def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
         if lost and kind(item) == "reasoning":
             continue
         said = _unbound(item) if models and (again or lost) else item
-        out.append(_without(said, "id") if again else said)
+        out.append(_without(said, "id") if again and said.get("id") == label else said)
         if isinstance(label, str):
             seen.add(label)
     return out

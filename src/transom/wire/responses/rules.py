@@ -29,6 +29,9 @@ _ITEMS = {
     "custom_tool_call": {**_LABEL, **_NAME, "input": Must("call", str)},
     "function_call_output": _OUTPUT,
     "custom_tool_call_output": _OUTPUT,
+    "computer_call_output": {**_LABEL, "output": Must("content", dict)},
+    "shell_call_output": {**_LABEL, "output": Must("content", list)},
+    "local_shell_call_output": {"output": Must("content", str)},
     "reasoning": {"summary": Must("item", list)},
     "compaction": {"encrypted_content": Must("R9", str)},  # R9 (R: accepted with it)
 }
@@ -42,8 +45,17 @@ _KINDS = {
 """The only kinds of parts that may stand there."""
 _OF_CHAT = ("text", "image_url", "file")  # E: "Invalid value: 'text'. Supported values are…"
 _ANSWERS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+_BUILT_IN = {
+    "tool_search_output": "tool_search_call",
+    "computer_call_output": "computer_call",
+    "local_shell_call_output": "local_shell_call",
+    "shell_call_output": "shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+}
+"""D: outputs of built-in tools, which the client sends where its own machine ran the tool."""
+_ANSWERED = {**_ANSWERS, **_BUILT_IN}
 _CALLS = frozenset(_ANSWERS.values())
-_PAIRED = _CALLS | _ANSWERS.keys()
+_PAIRED = frozenset({*_ANSWERED, *_ANSWERED.values()})
 
 
 def violations(request: object, *, strict: bool = False) -> list[Violation]:
@@ -109,9 +121,13 @@ def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[
 def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Violation]:
     """Calls and outputs, paired by call_id wherever they stand. `unseen`: not all of the context is in the input."""
     waiting: dict[str, int] = {}
-    apart, built_in = set[int](), set[str]()
+    apart, built_in, shells = set[int](), set[str](), dict[str, str]()
     for index, item in enumerate(items):
         kind, label = _kind(item), item.get("call_id")
+        if kind == "local_shell_call_output" and not isinstance(label, str):
+            label = shells.get(text(item, "id"), item.get("id"))
+        if kind == "local_shell_call" and isinstance(label, str):
+            shells[text(item, "id")] = label
         if strict and not (kind in _PAIRED and isinstance(label, str)):
             # R4 (R: DeepSeek refused calls with text between them, "No tool output found for tool call call-a.")
             behind = {*waiting.values()} - apart
@@ -119,22 +135,32 @@ def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Viol
             apart |= behind
         if not isinstance(label, str):
             continue
-        if kind in _CALLS:
+        if kind in _CALLS or _waits(item):
             if label in waiting:  # R1: one output cannot answer both
                 yield Violation("R1", index, f"a second call {label!r} before the first is answered")
             waiting[label] = index
-        elif kind not in _ANSWERS:
-            built_in.add(label)  # R: `tool_search_call` was answered so
-        elif label in waiting:
+        elif label in waiting and kind in _ANSWERED:
             answered = _kind(items[waiting.pop(label)])
-            if answered != _ANSWERS[kind]:  # D: each kind of call has its own
+            searched = (kind, answered) == ("function_call_output", "tool_search_call")  # R: accepted
+            if answered != _ANSWERED[kind] and not searched:  # D: each kind of call has its own
                 yield Violation("R2", index, f"a {kind} for a {answered}")
+        elif kind not in _ANSWERED or (kind == "tool_search_output" and item.get("execution") != "client"):
+            built_in.add(label)
         elif not unseen and label not in built_in:
             # R2 (E: continue#10092, "No tool call found for function call output with call_id call_…")
             yield Violation("R2", index, f"no call {label!r} waits for this output")
     for label, index in waiting.items():
         # R1 (E: trae-agent#245, "No tool output found for function call call_…"; R: none of 304 accepted)
         yield Violation("R1", index, f"no output for {label!r}")
+
+
+def _waits(item: Json) -> bool:
+    """Whether an item is a call of a built-in tool that the client answers (D)."""
+    kind = _kind(item)
+    if kind == "tool_search_call":
+        return item.get("execution") == "client"
+    local = as_dict(item.get("environment")).get("type") == "local"
+    return kind in _BUILT_IN.values() and (kind != "shell_call" or item.get("environment") is None or local)
 
 
 def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
@@ -144,6 +170,8 @@ def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
         if _kind(item) == "reasoning" and (others or (_kind(after) == "message" and after.get("role") != "assistant")):
             # R5 (R: "Item 'rs_…' of type 'reasoning' was provided without its required following item.")
             yield Violation("R5", index, "a reasoning without what it produced")
+        if _kind(item) == "local_shell_call_output":  # its id names its call
+            continue
         if (label := text(item, "id")) and label in seen:
             # E: vercel/ai#7883, "Duplicate item found with id rs_…. Remove duplicate items from your input and try …"
             yield Violation("id", index, f"a second item {label!r}")
