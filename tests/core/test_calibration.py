@@ -45,6 +45,11 @@ def test_reports_that_do_not_agree_are_no_evidence() -> None:
     assert learned(*((size, 0, int(size * (0.6 + 0.2 * (size % 800 == 200))), 9) for size in SIZES)) == 1.0
 
 
+def test_a_reply_that_is_no_evidence_lowers_nothing_after_others_that_were() -> None:
+    agreeing = [(size, size - 400, size, size // 2) for size in SIZES[:8]]
+    assert learned(*agreeing, *((size, size - 400, 400, 0) for size in SIZES[8:14])) == 1.0
+
+
 def test_there_is_a_floor() -> None:
     assert learned(*((size, 0, size // 2, 0) for size in SIZES)) >= FLOOR
 

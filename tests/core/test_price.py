@@ -13,32 +13,30 @@ from transom.measure.cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 
 
-def test_a_stretch_begins_where_the_prefix_broke_and_adds_up_what_is_carried_beyond_it():
-    stretch = SinceBreak().next_request(100, 0, broke=False).next_request(150, 100, broke=False)
-    assert stretch == SinceBreak(first_tokens=100, new_tokens=0, carried=50)
-    stretch = (
-        stretch.next_request(80, 20, broke=True).next_request(90, 80, broke=False).next_request(100, 90, broke=False)
-    )
-    assert stretch == SinceBreak(first_tokens=80, new_tokens=60, carried=30)
+def test_they_begin_where_the_prefix_broke_and_adds_up_the_tokens_beyond_it():
+    since = SinceBreak().next_request(100, 0, broke=False).next_request(150, 100, broke=False)
+    assert since == SinceBreak(first_tokens=100, new_tokens=0, excess_tokens=50)
+    since = since.next_request(80, 20, broke=True).next_request(90, 80, broke=False).next_request(100, 90, broke=False)
+    assert since == SinceBreak(first_tokens=80, new_tokens=60, excess_tokens=30)
 
 
 @pytest.mark.parametrize("growth", [100, 400, 1_000])
 def test_under_steady_growth_the_gap_between_cuts_is_the_cheapest_one(growth):
     """Gaps of n calls cost K/n + read · growth · n/2 a call, which is least at √(2K / (read · growth))."""
     new = 8_000
-    stretch, calls = SinceBreak(first_tokens=10_000, new_tokens=new), 0
-    while not stretch.pays(ANTHROPIC, 0):
+    since, calls = SinceBreak(first_tokens=10_000, new_tokens=new), 0
+    while not since.pays(ANTHROPIC, 0):
         calls += 1
-        stretch = stretch.next_request(10_000 + calls * growth, 0, broke=False)
+        since = since.next_request(10_000 + calls * growth, 0, broke=False)
     best = sqrt(2 * 1.15 * new / (0.1 * growth))
     assert best - 1 <= calls <= best + 1
 
 
 def test_before_any_cut_one_would_cost_the_whole_window():
-    stretch = SinceBreak(first_tokens=1_000, carried=10_000)
-    assert stretch.pays(ANTHROPIC, 800)
-    assert not stretch.pays(ANTHROPIC, 900)
-    assert not stretch.pays(Prices(write=2.0), 800)
+    since = SinceBreak(first_tokens=1_000, excess_tokens=10_000)
+    assert since.pays(ANTHROPIC, 800)
+    assert not since.pays(ANTHROPIC, 900)
+    assert not since.pays(Prices(write=2.0), 800)
 
 
 def test_prices_have_names_and_a_budget_takes_nothing_else():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import transom
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.message import User
@@ -72,6 +73,18 @@ def test_the_code_of_the_page_obeys_the_laws(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3_000:]
     (passed,) = re.findall(r"(\d+) passed", done.stdout)
     assert int(passed) >= 15
+
+
+def test_the_policy_of_the_page_is_used_as_the_page_says(page, tmp_path: Path, monkeypatch) -> None:
+    (code,) = re.findall(r"[^>]\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    before = [{"role": "user", "content": "build it"}]
+    names = {"transom": transom, "MINE": page["MINE"], "messages": before}
+    exec(compile(code, str(PAGE), "exec"), names)
+    conversation = names["conversation"]
+    assert isinstance(conversation, Conversation)
+    conversation.close()
+    assert names["messages"] == before
 
 
 def test_old_results_keep_their_last_lines(page) -> None:

@@ -38,7 +38,7 @@ class AppendOnly:
         return longer
 
     def without(self, index: int) -> AppendOnly:
-        """These numbers without one of them, in an array of their own."""
+        """These numbers without one of them. Without the last, they share the array, and the next `plus` copies."""
         if index == self._length - 1:
             shorter = AppendOnly.__new__(AppendOnly)
             shorter._numbers, shorter._length, shorter._right = self._numbers, index, []

@@ -1,10 +1,12 @@
 """Calibration: how many of the provider's tokens there are to one of ours, learned from reported usage.
 
-A reply teaches at once that tokens are dearer than we count: a smaller window is always safe. That they are cheaper
-needs evidence, because some gateways report only the part of the prompt that they did not read from a cache, and then a
-window would grow beyond the model's limit. Three things are evidence together: the report says how much was read from
-the cache (or nothing could be, because the request shared nothing with the one before); several reports agree; and they
-agree over prompts of different sizes, where the part that is not cached would differ.
+Each reply moves the ratio a fifth of the way (`STEP`) towards what it reports. Up, every reply may: a smaller window is
+always safe. Down, only a reply that is evidence may. Some gateways report only the part of the prompt that they did not
+read from a cache, and by such reports a window would grow beyond the model's limit.
+
+A reply is evidence if it says how much was read from the cache, or if nothing could be, because the request shared
+nothing with the one before. And the last `REMEMBERED` such replies, `REPORTS` at least, must report about the same
+ratio over prompts of different sizes: the part that is not cached would differ.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ STEP = 0.2
 """How far one reply moves the ratio towards what it reports."""
 FLOOR, CEILING = 0.8, 2.0
 REPORTS = 3
-"""So many reports must agree before the ratio goes down."""
+"""The ratio does not go down before there are so many replies that are evidence."""
 REMEMBERED = 8
+"""So many of the newest ones are compared. All of them must agree."""
 AGREEMENT = 1.1
 """The highest ratio may be this much above the lowest."""
 SIZES = 1.25
@@ -27,8 +30,10 @@ SIZES = 1.25
 
 
 class Calibration(Struct, frozen=True, gc=False):
-    """`ratio`: the provider's tokens for one of ours. `reports`: of the newest replies that may teach a lower ratio,
-    the tokens that we counted, and the ratio that was reported."""
+    """`ratio`: the provider's tokens for one of ours.
+
+    `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
+    """
 
     ratio: float = 1.0
     reports: tuple[tuple[int, float], ...] = ()
@@ -40,11 +45,12 @@ class Calibration(Struct, frozen=True, gc=False):
         whole = usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
         seen = whole / sent.tokens
         reports = self.reports
-        if usage.cached or not sent.shared_tokens:
+        is_evidence = bool(usage.cached or not sent.shared_tokens)
+        if is_evidence:
             reports = (*reports, (sent.tokens, seen))[-REMEMBERED:]
         if seen >= self.ratio:
             goal = min(CEILING, seen)
-        elif _agree(reports):
+        elif is_evidence and _agree(reports):
             goal = max(FLOOR, seen)
         else:
             goal = self.ratio

@@ -1,4 +1,4 @@
-"""What we decided to show: four edits, each one entry in the log, each taken back by an `Undo`."""
+"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Span = tuple[int, int]
 class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
     """The units from key `first` to key `last` become one slot that shows `text` (a summary, an omission, …).
 
-    `carries`: keys of units with a marked excerpt in the text; they count as present although folded. `quotes`: the
-    entries whose own words are in the text.
+    `carries`: keys of units that count as present although folded, because the text has a marked excerpt of them; at
+    the very last step of the last resort, of some only the reference. `quotes`: the entries that the text quotes.
     """
 
     first: int
@@ -35,7 +35,10 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """The unit of `entry` surfaces out of any fold. `implied`: placed by a plan, taken back by a plan."""
+    """The unit of `entry` surfaces out of any fold that does not carry it.
+
+    `implied`: placed by a plan, taken back by a plan.
+    """
 
     entry: int
     why: str = ""

@@ -25,8 +25,8 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     """A window left for the provider. Written before the request.
 
     `limit`: in tokens, that the window was planned for. `tokens`: its raw size, not calibrated. `shared_tokens`: of the
-    leading slots that it shares with the window before. `breaks`: the first slot that changed since that one, the
-    entry that changed it, and why; None if nothing did.
+    prefix that it shares with the window before, head and overhead of the request included. `breaks`: the first slot
+    that changed since that one, the entry that changed it, and why; None if nothing did.
     """
 
     digest: str

@@ -2,7 +2,8 @@
 
 The order of the steps, because each may need room that a later one makes: close an abandoned request; close open calls;
 give late results; renew the head; add the user turn that some APIs require at the end; bring the window within its
-limits (`compactor`); announce changed state; and last the `Sent`. Planning again after a plan gives only `Sent`.
+limits (`compactor`); announce changed state; and last the `Sent`. Planning again after a plan gives only `Sent`, and
+before it a `Failure` for a request that is still in flight.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from transom.core.window import Window, assemble
 __all__ = ["Plan", "Ref", "entry_ref", "plan", "settled"]
 
 LATE_CHARACTERS = 20_000
-"""Of a late result, at most so many are given: about a quarter of the window, and the log has the whole."""
+"""At most so many characters of a late result are given; in a small window fewer, about a quarter of it. The log has
+all of them."""
 
 
 def entry_ref(seq: int) -> str:
@@ -96,7 +98,7 @@ def _finish(draft: Draft, budget: Budget) -> Plan:
 
 
 def _close_calls(draft: Draft) -> None:
-    """Rule 3: no call leaves open. The tool may have run; nothing claims that it did not."""
+    """No call is sent without a result. The tool may have run; nothing claims that it did not."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
         turn = unit.head

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from transom.errors import InvalidSetting, quote
 
@@ -65,19 +65,19 @@ PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 class SinceBreak(Struct, frozen=True, gc=False):
     """The requests since the last one that broke the prefix.
 
-    `first_tokens`: of that request. `new_tokens`: how many of these were not in the cache. `carried`: the tokens of the
-    later requests beyond the first, added up. Before any break everything is new.
+    `first_tokens`: of that request. `new_tokens`: how many of these were not in the cache; 0 before any break.
+    `excess_tokens`: the tokens of the later requests beyond the first, added up.
     """
 
     first_tokens: int = 0
     new_tokens: int = 0
-    carried: int = 0
+    excess_tokens: int = field(default=0, name="carried")
 
     def next_request(self, tokens: int, kept: int, *, broke: bool) -> SinceBreak:
         """After one more request, which shares `kept` tokens with the one before."""
         if broke or not self.first_tokens:
             return SinceBreak(tokens, tokens - kept if broke else 0)
-        return SinceBreak(self.first_tokens, self.new_tokens, self.carried + tokens - self.first_tokens)
+        return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
 
     def pays(self, prices: Prices, tokens: int) -> bool:
         """True once re-reading the tokens that a compaction would have removed has cost as much as one compaction: the
@@ -86,4 +86,4 @@ class SinceBreak(Struct, frozen=True, gc=False):
         Under steady growth g this is the cheapest gap between compactions, √(2 · cost / (g · read)) calls; it needs no
         forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
         """
-        return prices.read * self.carried >= (prices.write - prices.read) * (self.new_tokens or tokens)
+        return prices.read * self.excess_tokens >= (prices.write - prices.read) * (self.new_tokens or tokens)

@@ -1,4 +1,4 @@
-"""State is announced when it changes: which notes are due before the next request (rule 5)."""
+"""State is announced when it changes: which notes are due before the next request."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from transom.core.view import View
 
 
 def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
-    """A note for each key whose newest visible note does not give its state, and a closing one for each key that is
-    gone."""
+    """A note for each key whose newest note is not visible or says something else, and a closing one for each key that
+    is gone."""
     if not state and not view.notes:
         return []
     notes: list[Note] = []

@@ -2,7 +2,7 @@
 
 A unit is a head (a user message, an assistant turn …) with all the results of its calls. A fold is one slot in the
 place of several, and holds them by reference. Both are values: an edit makes a new one. A unit that does not show gives
-up its entries, because the log has them, and keeps its size. So memory follows the window and not the log.
+up its entries, because the log has them, and keeps its size. So the memory of texts follows the window; units stay.
 """
 
 from __future__ import annotations

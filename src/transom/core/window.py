@@ -1,4 +1,4 @@
-"""The window: what one model call sees, as slots, with the reason for every difference from the call before."""
+"""The window: what one model call sees, as slots, with the reason for the first difference from the call before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Window(Struct, frozen=True, eq=False):
     tokens: int
     limit: int
     shared_tokens: int
-    """Tokens of the leading slots that it shares with the window before."""
+    """Tokens of the prefix that it shares with the window before, head and overhead of the request included."""
     breaks: Break | None = None
 
     @property

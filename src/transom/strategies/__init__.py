@@ -10,7 +10,7 @@ write one. On arrival (results that no request has carried yet):
 
 Under pressure, parts of units:
 
-- `DropMedia`, `DropReasoning`: old images and files; old reasoning.
+- `DropMedia`: images and files, with `old=True` only old ones. `DropReasoning`: old reasoning.
 - `Mask`: old results become one line each. `StubStale`: old results become stubs, if that is enough.
 - `Dedupe`, `Superseded`, `ErrorPurge`: repeated results; superseded reads and writes; arguments of failed calls.
 - `Elide`: shortens one kind of part, as far as it must.
@@ -24,8 +24,9 @@ Under pressure, whole units:
 Keepers: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (what scores best).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`Folded`, `KeptUnit`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`; `foldable_runs`,
-`hides_a_unit`, `stays_visible`, `leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`.
+`Folded`, `KeptUnit`, `TextPart`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`,
+`visible_texts`; `foldable_runs`, `hides_a_unit`, `stays_visible`, `leading_slots`, `slots_before_newest`;
+`is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and `disarmed`.
 
 The modules are loaded at first use.
 """

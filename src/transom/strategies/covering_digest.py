@@ -1,5 +1,5 @@
-"""The covering digest: old turns fold into passages of their own text, chosen so that every name that may be needed
-again stays in the window once, with its surroundings.
+"""The covering digest: old turns fold into passages of their own text, chosen so that as many names
+as fit stay in the window once, with their surroundings, the weightiest first.
 
 Digests are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
 cached. When the layers are full they become one layer, which is made again from the original entries.

@@ -1,4 +1,4 @@
-"""Shortening inside units: results first, then arguments, then text, then reasoning; media by age."""
+"""Shortening inside units: results first, then arguments, then text, then reasoning; images and files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ EXCERPT = 200
 
 
 class Elide(Struct, frozen=True):
-    """Shortens one kind of part in some of the units, the longest first, only as far as the goal asks.
+    """Shortens one kind of part in some of the units, only as far as the goal asks.
+
+    Results and texts: the longest first, each as far as it must. Arguments: a marker in place of each, the longest
+    first. Reasoning: the whole of each, in the order of the window.
 
     `where`: the newest unit, the required ones (first task, newest user message), or all the others. `deep`: down to
     excerpts at once, so that the next request need not shorten them again.
@@ -50,7 +53,7 @@ class Elide(Struct, frozen=True):
 
 
 class DropMedia(Struct, frozen=True):
-    """Replaces images and files by placeholders, oldest first.
+    """Replaces images and files by placeholders, oldest first, until the target is reached.
 
     `old`: only if there are too many images or bytes, and not those of the newest, protected or pinned units.
     """
