@@ -47,7 +47,7 @@ def chat(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def responses(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """A response."""
+    """A response; streamed, its events."""
     last = body["input"][-1]
     if last.get("type") == "function_call_output":
         text = {"type": "output_text", "text": ANSWER, "annotations": []}
@@ -64,17 +64,72 @@ def responses(body: dict[str, Any]) -> list[dict[str, Any]]:
     }
     base = {"id": "resp_1", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"}
     rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
-    return [{**base, **rest, "output": [item], "usage": usage}]
+    whole = {**base, **rest, "output": [item], "usage": usage}
+    return _numbered(response_events(whole)) if body.get("stream") else [whole]
+
+
+def response_events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A response of one item, as the events of its stream."""
+    (item,) = whole["output"]
+    yield {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}
+    started = {**item, "status": "in_progress", **({"content": []} if "content" in item else {"arguments": ""})}
+    yield {"type": "response.output_item.added", "output_index": 0, "item": started}
+    place = {"item_id": item["id"], "output_index": 0}
+    if item["type"] == "message":
+        (part,) = item["content"]
+        place["content_index"] = 0
+        yield {"type": "response.content_part.added", **place, "part": {**part, "text": ""}}
+        for piece in _halves(part["text"]):
+            yield {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+        yield {"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []}
+        yield {"type": "response.content_part.done", **place, "part": part}
+    else:
+        for piece in _halves(item["arguments"]):
+            yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
+        done = {"arguments": item["arguments"], "name": item["name"]}
+        yield {"type": "response.function_call_arguments.done", **place, **done}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    yield {"type": "response.completed", "response": whole}
+
+
+def _numbered(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**event, "sequence_number": number} for number, event in enumerate(events)]
+
+
+def _halves(text: str) -> tuple[str, str]:
+    middle = len(text) // 2
+    return text[:middle], text[middle:]
 
 
 def anthropic(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """A message."""
+    """A message; streamed, its events."""
     done = any(block.get("type") == "tool_result" for block in _blocks(body["messages"][-1]["content"]))
     use = {"type": "tool_use", "id": f"toolu_{len(body['messages'])}", "name": "weather", "input": ARGUMENTS}
     content = [{"type": "text", "text": ANSWER}] if done else [use]
     base = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_sequence": None}
     usage = {"input_tokens": 40, "output_tokens": 5}
-    return [{**base, "content": content, "stop_reason": "end_turn" if done else "tool_use", "usage": usage}]
+    whole = {**base, "content": content, "stop_reason": "end_turn" if done else "tool_use", "usage": usage}
+    return list(message_events(whole)) if body.get("stream") else [whole]
+
+
+def message_events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A message of one block, as the events of its stream."""
+    (block,) = whole["content"]
+    usage = {**whole["usage"], "output_tokens": 1}
+    yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None, "usage": usage}}
+    if block["type"] == "text":
+        start = {**block, "text": ""}
+        deltas = [{"type": "text_delta", "text": piece} for piece in _halves(block["text"])]
+    else:
+        start = {**block, "input": {}}
+        pieces = _halves(json.dumps(block["input"]))
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    yield {"type": "content_block_start", "index": 0, "content_block": start}
+    yield from ({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas)
+    yield {"type": "content_block_stop", "index": 0}
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": whole["usage"]["output_tokens"]}}
+    yield {"type": "message_stop"}
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
@@ -90,12 +145,31 @@ def gemini(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"candidates": [candidate], "usageMetadata": usage}]
 
 
+def gemini_chunks(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The responses of streamGenerateContent: a text in two pieces, a call whole; the end comes with the last."""
+    (whole,) = gemini(body)
+    (candidate,) = whole["candidates"]
+    (part,) = candidate["content"]["parts"]
+    pieces = [{"text": piece} for piece in _halves(part["text"])] if "text" in part else [part]
+    chunks = [{"candidates": [{"index": 0, "content": {"role": "model", "parts": [piece]}}]} for piece in pieces]
+    chunks[-1] = {**whole, "candidates": [{**chunks[-1]["candidates"][0], "finishReason": "STOP"}]}
+    return chunks
+
+
 ROUTES = {
     "/chat/completions": ("openai", chat),
     "/responses": ("responses", responses),
     "/messages": ("anthropic", anthropic),
     ":generateContent": ("gemini", gemini),
+    ":streamGenerateContent": ("gemini", gemini_chunks),
 }
+
+
+def event_stream(dialect: str, replies: list[dict[str, Any]]) -> str:
+    """Chunks as server-sent events. Responses and Anthropic name each event; OpenAI chat says when it is done."""
+    named = dialect in {"responses", "anthropic"}
+    lines = [(f"event: {each['type']}\n" if named else "") + f"data: {json.dumps(each)}\n\n" for each in replies]
+    return "".join([*lines, "data: [DONE]\n\n"] if dialect == "openai" else lines)
 
 
 @contextmanager
@@ -114,9 +188,8 @@ def provider() -> Iterator[Provider]:
                 self._send(400, "application/json", json.dumps({"error": {"message": state.refused[-1]}}))
                 return
             replies = answer(body)
-            if body.get("stream"):
-                lines = [*(f"data: {json.dumps(reply)}\n\n" for reply in replies), "data: [DONE]\n\n"]
-                self._send(200, "text/event-stream", "".join(lines))
+            if body.get("stream") or path.endswith(":streamGenerateContent"):
+                self._send(200, "text/event-stream", event_stream(dialect, replies))
             else:
                 self._send(200, "application/json", json.dumps(replies[0]))
 

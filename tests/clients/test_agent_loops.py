@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -61,15 +62,22 @@ def test_the_loop_of_a_page_runs_with_the_real_client(dialect, tmp_path, monkeyp
         assert [(each.prompt, each.output) for each in usage] == [(40, 5)] * 4
 
 
-def test_a_stream_that_is_read_by_hand_is_a_reply():
-    names = code_of(PAGES["openai"])
+@pytest.mark.parametrize("dialect", PAGES)
+def test_a_stream_that_is_read_by_hand_is_a_reply(dialect):
+    names = code_of(PAGES[dialect])
     with provider() as server:
-        client = client_for("openai", server)
-        conv = transom.Conversation.open("memory:", "x", budget=32_000, system="Be brief.")
+        client = client_for(dialect, server)
+        conv = transom.Conversation.open("memory:", "x", budget=32_000, system="Be brief.", dialect=dialect)
         assert names["run_streaming"](client, conv, "How is the weather?") == ANSWER
         assert server.refused == []
         client.close()
-    assert conv.request()["messages"][3]["content"] == f'{{"city":"{ARGUMENTS["city"]}","sky":"clear"}}'
+    bodies = [entry.body for entry in conv.log.read()]
+    kinds = [type(body).__name__ for body in bodies]
+    assert kinds == ["User", "Head", "Sent", "Assistant", "ToolResult", "Sent", "Assistant"]
+    called, answered = bodies[3], bodies[6]
+    assert [(call.name, json.loads(call.args)) for call in called.calls] == [("weather", ARGUMENTS)]
+    assert [part.text for part in answered.parts] == [ANSWER]
+    assert [(each.usage.prompt, each.usage.output) for each in (called, answered)] == [(40, 5)] * 2
 
 
 def test_the_server_refuses_what_the_api_refuses():
