@@ -212,7 +212,7 @@ def test_the_words_of_another_dialect():
             "role": "user",
             "content": [
                 {"type": "input_text", "text": "look"},
-                {"type": "input_image", "image_url": "https://example.org/a.png"},
+                {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
                 {"type": "input_text", "text": "[file left out]"},
             ],
         },

@@ -229,3 +229,13 @@ def test_the_rules_pair_them(kind):
     assert [(each.rule, each.index) for each in violations({"input": [USER, output]})] == [("R2", 1)]
     other = OUTPUTS["shell" if kind == "apply_patch" else "apply_patch"]
     assert [(each.rule, each.index) for each in violations({"input": [call, other]})] == [("R2", 1)]
+
+
+def test_another_dialect_gets_the_screenshot_as_an_image():
+    conversation = read({"input": [USER, CALLS["computer"], OUTPUTS["computer"]]})
+    url = {"type": "image_url", "image_url": {"url": SHOT["image_url"]}}
+    assert url in [
+        part
+        for message in render_messages(conversation.plan_request().view, OPENAI_CHAT)
+        for part in message.get("content") or []
+    ]

@@ -112,7 +112,7 @@ def _write_chat(asset: Asset) -> Raw | None:
 
 def _read_responses(raw: Raw) -> Asset | None:
     kind = raw.get("type")
-    if kind == "input_image":
+    if kind in ("input_image", "computer_screenshot"):
         return _located("image", text(raw, "image_url"))
     if kind == "input_file":
         return _located("file", text(raw, "file_data") or text(raw, "file_url"), text(raw, "filename"))
@@ -121,7 +121,7 @@ def _read_responses(raw: Raw) -> Asset | None:
 
 def _write_responses(asset: Asset) -> Raw | None:
     if asset.kind == "image":
-        return {"type": "input_image", "image_url": _url(asset)}
+        return {"type": "input_image", "image_url": _url(asset), "detail": "auto"}
     if asset.mime != _PDF:
         return None
     if asset.url:
