@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
+from transom import Conversation
 from transom.tokenizer import BLANKS, O200k
+from transom.wire.media_tokens import pages
 
 SLACK = 0.15
 """Seconds by which a measurement may be off on a busy machine."""
@@ -52,3 +55,55 @@ def test_runs_of_blanks_below_the_limit(blank):
 @pytest.mark.parametrize("unit", ["a", " ", "\n", "0", "汉", "-", "word ", "ab1_", '{"a": "b"}, '])
 def test_one_long_line(unit):
     assert_linear(lambda n: unit * (n // len(unit)), O200k().count, 100_000)
+
+
+TEXT = " the file says that there are many lines" * 3
+
+
+def of_parts(n: int) -> list[dict]:
+    """A call, and its result of n texts."""
+    call = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": f"{i}{TEXT}"} for i in range(n)]},
+    ]
+
+
+def of_calls(n: int) -> list[dict]:
+    """A turn of n calls, and their results."""
+    function = {"name": "sh", "arguments": '{"command": "cat file"}'}
+    calls = [{"id": f"c{i}", "type": "function", "function": function} for i in range(n)]
+    results = [{"role": "tool", "tool_call_id": f"c{i}", "content": f"{i}{TEXT}"} for i in range(n)]
+    return [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def tool(i: int) -> dict:
+    return {"type": "function", "function": {"name": f"tool_{i}", "description": TEXT, "parameters": {}}}
+
+
+@pytest.mark.parametrize("messages", [of_parts, of_calls])
+def test_a_compaction_of_one_large_unit(messages):
+    """About a third of it fits, so each part is trimmed."""
+
+    def run(given) -> None:
+        n, conversation = given
+        window = Conversation.from_messages(conversation, budget=1_000 + 10 * n).window()
+        assert window.tokens <= 1_000 + 10 * n
+
+    assert_linear(lambda n: (n, messages(n)), run, 400)
+
+
+def test_many_tools():
+    conversation = [{"role": "user", "content": "go"}]
+
+    def run(tools) -> None:
+        Conversation.from_messages(conversation, budget=1_000_000).request(tools=tools)
+
+    assert_linear(lambda n: [tool(i) for i in range(n)], run, 500)
+
+
+def test_a_pdf_of_many_compressed_streams():
+    page = zlib.compress(b"<< /Type /Page >>")
+    stream = b"1 0 obj << /Type /ObjStm >>\nstream\n" + page + b"\nendstream" + bytes(2_000)
+    assert_linear(lambda n: b"%PDF-1.5\n" + n * stream, pages, 1_000)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -121,32 +123,59 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
     if not isinstance(fact, Fact):
         return None
     kind, index = address
-    position = _position(fact, kind, index)
-    if position is None:
-        return None
-    if isinstance(fact, Assistant):
-        parts: tuple[Addressed, ...] = (*fact.parts, *fact.calls, *fact.reasoning)
-        return parts[position], entry.tokens[position + 1]
-    return fact.parts[position], entry.tokens[position + 1]
-
-
-def _position(fact: Fact, kind: str, index: int) -> int | None:
-    """Where the part stands among all parts of its fact, in the order of `addressed_parts`."""
     if index < 0:
         return None
-    if kind == "args":
-        calls = len(fact.calls) if isinstance(fact, Assistant) else 0
-        return len(fact.parts) + index if index < calls else None
-    if kind == "reasoning":
-        if not isinstance(fact, Assistant) or index >= len(fact.reasoning):
+    turn = fact if isinstance(fact, Assistant) else None
+    if kind in {"args", "reasoning"}:
+        others: Sequence[Addressed] = () if turn is None else turn.calls if kind == "args" else turn.reasoning
+        if index >= len(others):
             return None
-        return len(fact.parts) + len(fact.calls) + index
-    for position, part in enumerate(fact.parts):
+        before = len(fact.parts) + (len(turn.calls) if turn is not None and kind == "reasoning" else 0)
+        return others[index], entry.tokens[before + index + 1]
+    position = _position(fact.parts, kind, index)
+    return None if position is None else (fact.parts[position], entry.tokens[position + 1])
+
+
+def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
+    """Where the part of a kind with this index stands among all parts."""
+    if len(parts) > _FEW:
+        return _positions(_Same(parts)).get((kind, index))
+    for position, part in enumerate(parts):
         if _kind(part) == kind:
             if index == 0:
                 return position
             index -= 1
     return None
+
+
+_FEW = 16
+"""So many parts are looked through each time; more are indexed."""
+
+
+class _Same:
+    """A tuple of parts as a key of a cache: it equals itself alone, and costs nothing to hash."""
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+
+    def __hash__(self) -> int:
+        return id(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.parts is self.parts
+
+
+@lru_cache(maxsize=4)
+def _positions(same: _Same) -> dict[tuple[str, int], int]:
+    """The position of each part by its kind and index. The last few are remembered: a compaction trims the parts of one
+    fact one after the other."""
+    positions: dict[tuple[str, int], int] = {}
+    seen: Counter[str] = Counter()
+    for position, part in enumerate(same.parts):
+        kind = _kind(part)
+        positions[kind, seen[kind]] = position
+        seen[kind] += 1
+    return positions
 
 
 def _kind(part: Part) -> str:

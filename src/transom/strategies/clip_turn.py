@@ -50,9 +50,13 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
             sizes = [part.tokens for part in parts]
             together = level([min(size, self.tokens) for size in sizes], int(self.to * free))
             most = min(self.tokens, together if sum(sizes) > self.over * free else self.tokens)
+            passages: dict[int, dict[int, list[Passage]]] = {}
             for part in parts:
                 if part.tokens > (most if most < self.tokens else most * self.allowance):
-                    yield _clip(view, target, part, int(most))
+                    index = Index.of(view, target.budget.usable, target.derived)
+                    if part.entry not in passages:
+                        passages[part.entry] = _by_text(index.at(view, part.entry).passages)
+                    yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
 
 
 def _required_tokens(view: View) -> int:
@@ -60,12 +64,18 @@ def _required_tokens(view: View) -> int:
     return sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user} if key is not None)
 
 
-def _clip(view: View, target: Target, part: TextPart, size: int) -> Trim:
+def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:
+    """The passages of an entry, by the text they are in: its index among the entry's texts."""
+    of: dict[int, list[Passage]] = {}
+    for passage in passages:
+        of.setdefault(passage.text, []).append(passage)
+    return of
+
+
+def _clip(target: Target, index: Index, part: TextPart, passages: Sequence[Passage], size: int) -> Trim:
     """Trims a text to its ends and the passages that cover most of its names; to two halves if it has too few
     passages."""
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
-    index = Index.of(view, target.budget.usable, target.derived)
-    passages = [passage for passage in index.at(view, part.entry).passages if passage.text == part.part[1]]
     marker = partial(texts.clip_marker, reference, lines=lines)
     keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(
         part, size, target.counter, marker, texts.bare(reference)
