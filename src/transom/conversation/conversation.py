@@ -28,7 +28,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
-from transom.core.plan import Plan, Ref, entry_ref, plan, settled
+from transom.core.plan import Plan, Ref, entry_ref, needs_nothing, plan
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import TokenCounter
@@ -566,7 +566,7 @@ class Conversation:
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
         sent = self.view.in_flight
-        if sent is None or sent.seq != self.view.length - 1 or not settled(self.view, frame, self._budget):
+        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, frame, self._budget):
             return None
         if self._sent_window is None or self._sent_window[0] != sent.seq:
             self._sent_window = sent.seq, Window.of_request_in_flight(self.view)

@@ -1,9 +1,8 @@
 """Whole numbers that only grow at their end, shared by the views of one log.
 
-Many values share one array, and each knows how many of its numbers are its own. The right to append behind them is an
-item in a list: `plus` takes it out, which is one atomic step, and the value that `plus` returns holds it next. Whoever
-finds the list empty, perhaps in another thread, copies the numbers and appends to the copy. So a reader may rely on
-this: the first `len(self)` numbers never change.
+Many values share one array, and each knows how many of its numbers are its own. A list with one item is a token: who
+pops it may append to the array in place, and all others copy it first. The pop is atomic, so only one thread gets the
+token, and the value that it makes has a new one. The first `len(self)` numbers never change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The limits of a request, and how near a window is to them."""
+"""The limits of a request, and how near a window is to them. `core/compactor.py` enforces them."""
 
 from __future__ import annotations
 

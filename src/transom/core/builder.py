@@ -102,7 +102,7 @@ class Builder:
         self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
 
     def replace_slot(self, at: int, slot: Slot) -> None:
-        """Another slot in the place of one. Who calls this says what it means for the digest."""
+        """Another slot in the place of one. Does not reset the digest: the caller must."""
         slots = self._writable()
         self.total = self.total.replaced(slots[at].size, slot.size)
         slots[at] = slot

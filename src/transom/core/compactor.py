@@ -30,9 +30,9 @@ from transom.errors import BudgetImpossible
 Ref = Callable[[int], str]
 """How a text names an entry."""
 
-ROUNDS = 16
-"""A bound for the rounds of one plan. A fold may hide a note that is then due again and needs room, so there may be a
-second round; each one shrinks what shows. The plan is done when a round proposes nothing: then planning again has
+PASSES = 16
+"""A bound for the passes of one plan. A fold may hide a note that is then due again and needs room, so there may be a
+second pass; each one shrinks what shows. The plan is done when a pass proposes nothing: then planning again has
 nothing to do (law 8)."""
 
 MIN_FULLNESS = 0.2
@@ -68,9 +68,9 @@ class Compactor:
             return
         if not fits(self._head_size(), self.limit):
             raise self._impossible(self._head_size())  # before anything that was sent is changed: nothing can help
-        for _ in range(ROUNDS):
+        for _ in range(PASSES):
             before = len(self.draft.entries)
-            self.one_round()
+            self.one_pass()
             if len(self.draft.entries) == before:
                 break
         if not fits(self._used(), self.limit):
@@ -78,7 +78,7 @@ class Compactor:
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             raise self._impossible(self._used(), listed)
 
-    def one_round(self) -> None:
+    def one_pass(self) -> None:
         """Gently if there is pressure, hard if the window would not fit."""
         if pressure(self._used(), self._fixed_size(), self.soft_limit) >= self.policy.trigger:
             self.run_strategies(self.policy.pressure, hard=False)
@@ -164,11 +164,11 @@ class Compactor:
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
-        """The limits, that of tokens lowered so far that the window is as full in tokens as in messages or bytes.
+        """The limits. If messages or bytes fill up first, the token limit is lowered to match.
 
         Strategies share out tokens: so much for the newest turns, so much for a digest, so much stays free. Where
-        another limit of the budget is reached first, those shares would be of a room that nobody can use, and each
-        later window would need another compaction.
+        another limit is reached first, those shares would be of room that cannot be used, and each later window would
+        need another compaction.
         """
         if self.budget.max_messages is None and self.budget.max_bytes is None:
             return limit

@@ -13,8 +13,10 @@ _NO_STATE: Mapping[str, str] = {}
 
 class Frame(Struct, frozen=True, kw_only=True):
     """`head` precedes everything, verbatim. `state`: texts by key (mode, goal, todo), each announced in a note when it
-    changes. `required_user_turn` is for providers that do not go on from the model's own turn: given the turn that
-    the window would end with, it returns the text of a user turn to add, or an empty text.
+    changes.
+
+    `required_user_turn` is for providers that refuse a window that ends with the model's turn. It takes that turn and
+    returns the text of the user turn to add, or an empty text.
     """
 
     head: Head = Head()

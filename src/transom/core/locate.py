@@ -15,16 +15,16 @@ from msgspec.structs import replace
 from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
-from transom.core.folds import Path, child_at
+from transom.core.fold_slots import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
 from transom.core.unit import Folded, Slot, Unit
 
-NOT_SHOWN, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
-"""In place of a unit's key, for an entry that is in no unit: an edit or trace; a result without an open call; a message
-without content; a fact that is not to be in context."""
+NO_UNIT, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
+"""In place of a unit's key, for an entry that is in no unit: an edit, a trace, a head, an unknown kind, a number
+outside the log; a result without an open call; a message without content; a fact that is not to be in context."""
 
 _first = attrgetter("first")
 
@@ -58,7 +58,7 @@ def slot_index(table: SlotTable, key: int) -> int:
 
 def unit_key(table: SlotTable, entry: int) -> int:
     """The key of an entry's unit; below 0 if there is no such entry, or it is in no unit."""
-    return table.key_of(entry) if 0 <= entry < table.length else NOT_SHOWN
+    return table.key_of(entry) if 0 <= entry < table.length else NO_UNIT
 
 
 def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:

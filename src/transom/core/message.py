@@ -129,7 +129,7 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Old text brought back for the present request, with the entries it came from."""
+    """Old text brought back, with the entries it came from. A caller appends it, with `Conversation.append`."""
 
     text: str
     refs: tuple[int, ...] = ()
@@ -145,7 +145,7 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):
-    """The result of another agent or run, as one text."""
+    """The result of another agent or run, as one text. A caller appends it, with `Conversation.append`."""
 
     text: str
     source: str = ""

@@ -25,7 +25,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
 
-__all__ = ["Plan", "Ref", "entry_ref", "plan", "settled"]
+__all__ = ["Plan", "Ref", "entry_ref", "needs_nothing", "plan"]
 
 LATE_CHARACTERS = 20_000
 """At most so many characters of a late result are given; in a small window fewer, about a quarter of it. The log has
@@ -72,7 +72,7 @@ def plan(
     return _finish(draft, budget)
 
 
-def settled(view: View, frame: Frame, budget: Budget) -> bool:
+def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
     """Whether a window of this view could leave as it is: nothing to announce or renew, and within the limits."""
     if _required_user_turn(view, frame):
         return False

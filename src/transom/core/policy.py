@@ -1,7 +1,7 @@
-"""How a window is kept small: strategies in order, cheap and reversible first.
+"""How a window is kept small: strategies, in the order in which a policy runs them.
 
 A strategy is a callable with frozen settings that proposes edits; it never sees a provider and keeps no state. The
-planner takes the edits that apply and stops asking as soon as there is room.
+planner takes the edits that apply, and stops as soon as there is room.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ NO_LIMITS = Budget(context=UNLIMITED)
 class Target(Struct, frozen=True):
     """What a strategy must reach: `view.total` within `goal` (raw size, everything included). And what it may use.
 
-    `deep_goal`: how small to make what must stay, once it must shrink, so that it need not shrink again at the next
-    call. `limit`: of the budget and the policy; where messages or bytes are the fullest, its tokens are lowered until
-    they are as full. `fixed_size`: head and required units. `reference` names an entry. `required`: keys of the units
-    that must stay in the window (first task, newest user message). `protected`: these, and what the policy's keepers
-    want to keep as long as that is possible. `newest_unit`: its key. `hard`: the window does not fit the limit; also
-    places that the user restored may be changed. `due_notes`: the notes that will still be added before the request;
-    `goal` leaves room for them. `derived`: data that strategies derive from the log and want to find again.
+    `deep_goal`: the goal for shortening required units; deeper, so that the next call need not repeat it. `limit`: of
+    the budget and the policy; if messages or bytes fill up first, its tokens are lowered to match. `fixed_size`: head
+    and required units. `reference` names an entry. `required`: keys of the units that must stay in the window (first
+    task, newest user message). `protected`: these, and the units that keepers name. `newest_unit`: its key. `hard`:
+    the window does not fit the limit; also places that the user restored may be changed. `due_notes`: the notes that
+    will be added before the request; `goal` leaves room for them. `derived`: data from the log, such as indexes.
     """
 
     goal: Size

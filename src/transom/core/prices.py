@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from transom.errors import InvalidSetting, quote
 
-Request = tuple[int, int]
+RequestTokens = tuple[int, int]
 """Tokens sent, and how many of them are a common prefix with the request before."""
 
 
@@ -48,8 +48,11 @@ class Prices(Struct, frozen=True, kw_only=True):
             raise InvalidSetting(f"unknown prices {quote(name)}: there are {', '.join(PRICES)}")
         return PRICES[name]
 
-    def of(self, request: Request) -> float:
-        """What one request costs."""
+    def of(self, request: RequestTokens) -> float:
+        """What one request costs: `read` for the shared tokens, in whole blocks, and `write` for every other one.
+
+        In a request that is too short to be cached, `fresh` for every token.
+        """
         sent, kept = request
         if sent < self.cache_minimum:
             return self.fresh * sent

@@ -13,7 +13,7 @@ from transom.core.apply_edits import apply_edit
 from transom.core.builder import Builder
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.locate import EMPTY, HIDDEN, NOT_SHOWN, STRAY, counted, slot_index
+from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY, counted, slot_index
 from transom.core.log import Log
 from transom.core.message import (
     Assistant,
@@ -46,7 +46,7 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
         handler = _HANDLERS.get(type(entry.body))
-        builder.add_entry(NOT_SHOWN if handler is None else handler(builder, counted(builder, entry)))
+        builder.add_entry(NO_UNIT if handler is None else handler(builder, counted(builder, entry)))
     return builder.view()
 
 
@@ -220,7 +220,7 @@ def _head(builder: Builder, entry: Entry) -> int:
     size = head_size(head, entry.tokens[0])
     builder.total = builder.total.replaced(builder.head_size, size)
     builder.head_size = size
-    return NOT_SHOWN
+    return NO_UNIT
 
 
 def _sent(builder: Builder, entry: Entry) -> int:
@@ -236,12 +236,12 @@ def _sent(builder: Builder, entry: Entry) -> int:
         first_break=None,
         since_break=before.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None),
     )
-    return NOT_SHOWN
+    return NO_UNIT
 
 
 def _edit(builder: Builder, entry: Entry) -> int:
     apply_edit(builder, entry)
-    return NOT_SHOWN
+    return NO_UNIT
 
 
 _HANDLERS: dict[type, Callable[[Builder, Entry], int]] = {

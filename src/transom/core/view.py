@@ -19,7 +19,7 @@ from transom.core.append_only import AppendOnly
 from transom.core.calibration import Calibration
 from transom.core.edit import Edit, Fold
 from transom.core.entry import Body, Entry, Meta
-from transom.core.locate import EMPTY, HIDDEN, NOT_SHOWN, STRAY
+from transom.core.locate import EMPTY, HIDDEN, NO_UNIT, STRAY
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
 from transom.core.prefix_digest import PrefixDigest
@@ -28,7 +28,7 @@ from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
 from transom.core.trims import find_part, trims_at
 from transom.core.unit import Folded, Slot, Unit
 
-__all__ = ["EMPTY", "HIDDEN", "NOT_SHOWN", "STRAY", "View"]
+__all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
 
 _NO_HEAD = Head()
 _NO_NOTES: Mapping[str, tuple[int, str]] = {}
@@ -172,7 +172,7 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def sent_tokens(self) -> int:
-        """Tokens of the last request."""
+        """Raw tokens of the last request."""
         return self.prefix.sent_tokens
 
     @property
@@ -312,7 +312,10 @@ class View(Struct, frozen=True, eq=False):
         return refusals.is_live(self, seq)
 
     def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[Folded, int]] | None:
-        """The way down to a live fold, itself last; None if it is not live."""
+        """The folds from the window down to this one, each with the index of the child that leads on.
+
+        None if it is not live.
+        """
         return locate.path_to_fold(self, seq, fold)
 
     def user_restored(self, slot: Slot) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from transom.core.message import Raw
-from transom.core.prices import ANTHROPIC, OPENAI, Request
+from transom.core.prices import ANTHROPIC, OPENAI, RequestTokens
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.window import Window
 from transom.measure.cost import Cost, cost, share
@@ -97,7 +97,7 @@ class _Judge:
         self._messages, self._budget, self._counter = messages, budget, counter
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
-        self.sent: list[Request] = []
+        self.sent: list[RequestTokens] = []
         self.whole: list[int] = []
 
     def judged(self, one: Seen) -> Compared:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from transom.core.prices import Prices, Request
+from transom.core.prices import Prices, RequestTokens
 
 
 class Cost(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ def share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def cost(sent: Iterable[Request], whole: Sequence[int], prices: Prices) -> Cost:
+def cost(sent: Iterable[RequestTokens], whole: Sequence[int], prices: Prices) -> Cost:
     """One conversation's requests, in order; `whole`: the tokens of each, had it carried everything so far.
 
     Where everything is sent, each request begins with the whole one before.

@@ -91,10 +91,10 @@ class Clip(Struct, frozen=True, kw_only=True):
 
 
 class Stub(Struct, frozen=True, kw_only=True):
-    """Replaces a tool result of over `characters` by a stub: a reference to it, and a `preview` of so many tokens with
-    its most telling lines.
+    """Replaces a long tool result by a stub: a reference to it, and a `preview` of so many tokens with its most telling
+    lines.
 
-    In small windows a result is long from `fraction` characters a usable token on.
+    Long means over min(`characters`, `fraction` × usable tokens) characters.
     """
 
     characters: int = 7_000

@@ -1,6 +1,6 @@
 """The last steps when a window does not fit: whole turns become excerpts in the text of a fold.
 
-They cannot fail as long as the smallest window there is fits.
+If even the last step is too large, no window fits: `BudgetImpossible`.
 """
 
 from __future__ import annotations

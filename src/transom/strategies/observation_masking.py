@@ -17,8 +17,8 @@ from transom.strategies.text.stubs import outcome
 class Mask(Struct, frozen=True, kw_only=True):
     """Shows results older than the `last` ones as one line (SWE-agent). Images stay; `DropMedia` is for them.
 
-    The border between old and new moves `polling` results at a time, so that the prefix stays cached in between. The
-    `first` results stay, and those of `tools`.
+    The border between old and new moves `polling` results at a time (SWE-agent's word), so that the prefix stays cached
+    in between. The `first` results stay, and those of `tools`.
     """
 
     last: int = 5

@@ -103,7 +103,7 @@ class Index:
         return index
 
     def prepare(self, view: View) -> None:
-        """Read the words too, if they were needed before."""
+        """Bring the word index up to date now, if a digest has used it: so the next one need not wait."""
         if self.words.is_used:
             self.words.update(view, self)
 

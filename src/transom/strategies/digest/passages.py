@@ -32,10 +32,11 @@ _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
 
 class Passage(NamedTuple):
-    """A span of one text of an entry: the number of the text, start, end, tokens, and the names that begin in it.
+    """A span of one text of an entry.
 
-    The passages next to it are its neighbours in the list, unless it is the `first` or the `last` of its text. `margin`
-    is the tokens of the margin that is quoted of each neighbour.
+    `text`: which text of the entry. `tokens`: of the span alone. `margin`: the tokens that are quoted of each
+    neighbour, so that the names keep their surroundings. `names`: those that begin in it. `first`, `last`: whether it
+    is the first or last of its text, and so has no neighbour on that side.
     """
 
     entry: int

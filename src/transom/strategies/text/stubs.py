@@ -84,8 +84,11 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
 def shorten_to_lines(
     part: TextPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
 ) -> Shortened:
-    """A text in at most `most` tokens, marker included: those of `lines` that fit into the share `SHARE` of the room,
-    in order of rank, and the ends of the text in the rest."""
+    """A text in at most `most` tokens, marker included.
+
+    First come `lines`, in their order, until `SHARE` of the room is full. The start and the end of the text get the
+    rest. Without any such line, it is a plain `shorten`.
+    """
     text, room = part.text, most - counter.count(note)
     left, chosen = SHARE * room, list[Span]()
     for a, b in lines:

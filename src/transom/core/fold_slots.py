@@ -1,4 +1,4 @@
-"""Folds in force: a fold made over slots, and a change somewhere under folds."""
+"""The slot of a fold: made over other slots, and made again when something under it changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
     for slot in slots:
         untrimmed_size = untrimmed_size.plus(slot.untrimmed_size)
         unit_count += slot.unit_count if isinstance(slot, Folded) else 1
-    children = tuple(unload(_without_signature(slot)) for slot in slots)
+    children = tuple(without_entries(_without_signature(slot)) for slot in slots)
     pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
     return Folded(
@@ -49,14 +49,14 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
-    """The slot where the path begins, with `new` in place of `old` where the path leads.
+    """The outermost slot of the path, with `new` in place of `old` at the path's end.
 
-    Both stand for the same units. So the folds on the way differ only by what these pin, and nothing else is counted
-    again.
+    `old` and `new` hold the same units, so the folds on the path change only in their pinned units. Only the sizes of
+    these are counted again.
     """
     unpinned, pinned = pinned_units_in(old), tuple([unit for slot in new for unit in pinned_units_in(slot)])
     for folded, i in reversed(path):
-        children = (*folded.children[:i], *map(unload, new), *folded.children[i + 1 :])
+        children = (*folded.children[:i], *map(without_entries, new), *folded.children[i + 1 :])
         at = bisect_left(folded.pinned_units, old.first, key=attrgetter("key"))
         new = (
             replace(
@@ -87,7 +87,7 @@ def _without_signature(slot: Slot) -> Slot:
     return with_signature_stale(slot, slot.entries, stale=True)
 
 
-def unload(slot: Slot) -> Slot:
+def without_entries(slot: Slot) -> Slot:
     """A slot as its fold holds it: a unit without its entries unless it is pinned, a fold without its text."""
     if isinstance(slot, Unit):
         return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_digest=None)
