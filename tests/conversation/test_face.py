@@ -268,3 +268,26 @@ def test_threads_that_hammer_one_conversation_leave_a_sound_log(tmp_path):
     assert users == 49
     with Conversation.open(tmp_path / "a.db", "x", budget=2_000, counter=WordCounter()) as again:
         assert (again.view.digest(), again.view.length) == (digest, length)
+
+
+def test_a_number_sets_the_context_window_and_leaves_the_other_limits():
+    with opened() as conv:
+        conv.budget = Budget(context=100_000, reserve=1_000, max_messages=40, max_bytes=9_999, max_images=3)
+        conv.budget = 64_000
+        assert conv.budget == Budget(context=64_000, reserve=1_000, max_messages=40, max_bytes=9_999, max_images=3)
+        with pytest.raises(InvalidSetting, match="reserve 1,000 leaves nothing of context 500"):
+            conv.budget = 500
+        assert conv.budget.context == 64_000
+
+
+def test_the_status_follows_the_fullest_limit():
+    with Conversation.open("memory:", "x", budget=Budget(max_messages=4), counter=WordCounter()) as conv:
+        conv.user("go")
+        assert conv.usage.status == "normal"
+        for step in range(12):
+            conv.observe({"role": "assistant", "content": f"step {step}"})
+            conv.user("go on")
+        assert (conv.usage.status, conv.usage.percent < 1) == ("compacting", True)
+        assert len(conv.request()["messages"]) <= 4
+        kinds = {type(entry.body).__name__ for entry in conv.log.read()}
+    assert "Fold" in kinds

@@ -136,6 +136,15 @@ def test_answers_are_bounded_and_take_linear_time(text, max_bytes):
     assert twice < 2
 
 
+@pytest.mark.parametrize("arguments", [{"ref": "汉" * 3_000}, {"ref": ["\u202e" * 3_000]}, {"\u202e" * 3_000: 1}])
+@pytest.mark.parametrize("name", ["transom_read", "\u202e" * 3_000])
+def test_errors_are_bounded_too(name, arguments):
+    text = answer(LOG, name, arguments, 1_000)
+    assert text.startswith("[error: ")
+    assert text.endswith("]")
+    assert len(text.encode()) <= 1_000
+
+
 def test_the_bound_of_an_answer_follows_the_budget():
     assert bound(Budget(context=128_000)) == 20_000
     assert bound(Budget(context=8_000)) == 4_000

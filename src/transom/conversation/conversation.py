@@ -21,7 +21,8 @@ from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
 from transom.conversation.results import knows_call, open_call_ids, stray_line
 from transom.conversation.validate import State
-from transom.core.budget import Budget
+from transom.core.budget import Budget, pressure
+from transom.core.compactor import is_due, soft_limit
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Body, Entry, Meta
@@ -31,7 +32,7 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.plan import Plan, Ref, entry_ref, needs_nothing, plan
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
-from transom.core.tokens import TokenCounter
+from transom.core.tokens import ZERO, TokenCounter
 from transom.core.tool import Tool
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import STRAY, View
@@ -56,11 +57,18 @@ Content = str | Sequence[Raw]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+WARNING_SHARE = 0.6
+"""How full the fullest limit is when `usage.status` becomes "warning"."""
+
 _logger = logging.getLogger(__name__)
 
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
-    """How full the window of the next call would be, in tokens. `percent` of the budget."""
+    """How full the window is before the next plan, in tokens. `percent` of the budget.
+
+    `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
+    "warning": it is 60% full.
+    """
 
     used: int
     budget: int
@@ -212,8 +220,8 @@ class Conversation:
     def observe(self, reply: object) -> int:
         """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
 
-        Usage is learned from. The reply takes the place of the request it answers; without one, its own. Raises
-        InvalidMessage.
+        Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
+        at the end. Raises InvalidMessage.
         """
         return self._append_facts([self._dialect.parse_reply(reply)])[0]
 
@@ -231,9 +239,10 @@ class Conversation:
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact; the entry's number. A reply takes the place of the request in flight, if there is one.
+        """Log any fact; the entry's number. A reply is placed where the open request was sent.
 
-        A tool result that answers no open call is stored and not shown, with a warning in the log of `logging`.
+        A tool result without an open call is stored with a warning in the log of `logging`. It is shown as a late
+        result if its call was given up, otherwise not at all.
         """
         return self._append_facts([validate.fact(fact, meta)], meta)[0]
 
@@ -242,7 +251,7 @@ class Conversation:
         """Log messages that happened elsewhere, all or none; the numbers of their entries.
 
         A message is a dict of the dialect, or a client library's message object. Raises InvalidMessage, with nothing
-        stored. A tool result that answers no call is stored and not shown, with a warning in the log of `logging`.
+        stored. A tool result without an open call is treated as in `append`.
         """
         return self._append_facts([fact for _, fact in self._dialect.parse(messages)])
 
@@ -405,12 +414,12 @@ class Conversation:
 
     @property
     def budget(self) -> Budget:
-        """The limits of the next request. A number sets the tokens of the context window."""
+        """The limits of the next request. A number sets the context window, not the other limits."""
         return self._budget
 
     @budget.setter
     def budget(self, budget: Budget | int) -> None:
-        self._budget = validate.limits(budget)
+        self._budget = validate.limits(budget, self._budget)
 
     @property
     def policy(self) -> Policy:
@@ -447,20 +456,28 @@ class Conversation:
 
     @property
     def usage(self) -> WindowUsage:
-        """How full the window is now."""
+        """How full the window is before the next plan."""
         view, budget = self.view, self._budget.usable
         used = round(view.total.tokens * view.calibration)
-        share = used / budget
-        status = "normal" if share < 0.6 else "warning" if share < self._policy.trigger else "compacting"
+        if is_due(view, self._budget, self._policy):
+            status = "compacting"
+        else:
+            fullest = pressure(view.total, ZERO, soft_limit(self._budget, self._policy, view.calibration))
+            status = "warning" if fullest >= WARNING_SHARE else "normal"
         return WindowUsage(
-            used=used, budget=budget, percent=round(100 * share, 1), remaining=max(0, budget - used), status=status
+            used=used,
+            budget=budget,
+            percent=round(100 * used / budget, 1),
+            remaining=max(0, budget - used),
+            status=status,
         )
 
     @_locked
     def close(self) -> None:
         """Leave a snapshot for a fast opening, and close the store if `open` opened it.
 
-        What was acknowledged is safe without it. Whatever needs the log raises InvalidSetting from then on.
+        What was acknowledged is safe without it. Every method that reads or appends raises InvalidSetting
+        from then on; properties still show the last state.
         """
         if self._closed:
             return

@@ -33,13 +33,13 @@ def system(value: object) -> object:
     return str.__str__(value) if isinstance(value, str) else value
 
 
-def limits(budget: object) -> Budget:
-    """A budget, or the budget of that many tokens. Raises InvalidSetting."""
+def limits(budget: object, other_limits: Budget | None = None) -> Budget:
+    """A budget, or the budget with that context window and these other limits. Raises InvalidSetting."""
     if isinstance(budget, Budget):
         return budget
     if type(budget) is not int:
         raise InvalidSetting(f"budget: must be a Budget or a whole number of tokens, not {quote(budget)}")
-    return Budget(context=budget)
+    return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)
 
 
 def number(name: str, entry: object) -> int:
@@ -180,11 +180,6 @@ def current_texts(given: Mapping[str, State]) -> dict[str, str]:
         if text:
             texts[key] = str.__str__(text)
     return texts
-
-
-def label(name: str) -> str:
-    """A name that a message quotes without quotation marks."""
-    return shorten(name.encode("utf-8", "backslashreplace").decode(), 40)
 
 
 def _kind(value: object) -> str:

@@ -25,6 +25,7 @@ from transom.core.prices import Prices
 from transom.core.state_notes import due_size
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
+from transom.core.view import View
 from transom.errors import BudgetImpossible
 
 Ref = Callable[[int], str]
@@ -44,6 +45,20 @@ REQUIRED = "required"
 _NO_UNITS: Mapping[int | None, str] = {}
 
 
+def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
+    """The limits below which the policy keeps a window: the budget's, or its own where they are lower."""
+    limit = budget.limits(calibration)
+    if policy.own_limits is NO_LIMITS:
+        return limit
+    return Size(*map(min, limit, policy.own_limits.limits(calibration)))
+
+
+def is_due(view: View, budget: Budget, policy: Policy) -> bool:
+    """Whether the next plan compacts this view. Prices, new state and rendering may make it compact earlier."""
+    full = pressure(view.total, _fixed_size(view), soft_limit(budget, policy, view.calibration))
+    return full >= policy.trigger or not fits(view.total, budget.limits(view.calibration))
+
+
 class Compactor:
     """Brings a draft within its limits."""
 
@@ -51,8 +66,7 @@ class Compactor:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
         self.derived = derived
         self.limit = budget.limits(draft.view.calibration)
-        own = policy.own_limits.limits(draft.view.calibration) if policy.own_limits is not NO_LIMITS else None
-        self.soft_limit = self.limit if own is None else Size(*map(min, self.limit, own))
+        self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept: dict[int, KeptUnit] = {}
         """What keepers name, by key."""
 
@@ -116,19 +130,13 @@ class Compactor:
         return all(used < trigger * limit for used, limit in zip(self._used(), self.soft_limit, strict=True))
 
     def _required(self) -> tuple[int, ...]:
-        view = self.draft.view
-        return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+        return _required(self.draft.view)
 
     def _head_size(self) -> Size:
-        return self.draft.view.head_size.plus(Size(self.draft.view.counter.request))
+        return _head_size(self.draft.view)
 
     def _fixed_size(self) -> Size:
-        """What no compaction can take away: head and required units."""
-        view, size = self.draft.view, self._head_size()
-        for key in self._required():
-            if view.is_visible(key):
-                size = size.plus(view.unit(key).size)
-        return size
+        return _fixed_size(self.draft.view)
 
     def _no_pressure(self) -> Target:
         """Arrival strategies run without pressure: they trim an entry because of its own size."""
@@ -272,3 +280,20 @@ class Compactor:
 def _between(low: Size, high: Size, share: float) -> Size:
     """`share` of the way from what is fixed to the limit."""
     return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
+
+
+def _required(view: View) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
+
+
+def _head_size(view: View) -> Size:
+    return view.head_size.plus(Size(view.counter.request))
+
+
+def _fixed_size(view: View) -> Size:
+    """What no compaction can take away: head and required units."""
+    size = _head_size(view)
+    for key in _required(view):
+        if view.is_visible(key):
+            size = size.plus(view.unit(key).size)
+    return size

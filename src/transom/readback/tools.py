@@ -105,14 +105,18 @@ def answer(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES) -
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
     if kind is None:
-        return f"[error: there is no tool {escaped(quote(name, 80))} here: there are {', '.join(ARGUMENTS)}]"
+        return _error(f"there is no tool {quote(name, 80)} here: there are {', '.join(ARGUMENTS)}", max_bytes)
     try:
         return utf8_prefix(str(_parse(kind, arguments).answer(log, max_bytes - HEADER_BYTES)), max_bytes)
     except InvalidSetting as problem:
         why = str(problem)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:
         why = f"the arguments of {name} cannot be read: {problem}"
-    return f"[error: {escaped(why[:500])}]"
+    return _error(why, max_bytes)
+
+
+def _error(why: str, max_bytes: int) -> str:
+    return f"[error: {utf8_prefix(escaped(why[:500]), max_bytes - len('[error: ]'))}]"
 
 
 def _parse(kind: type[Arguments], arguments: object) -> Arguments:
