@@ -38,10 +38,12 @@ def text_parts(view: View, unit: Unit, *, of_results: bool) -> Iterator[TextPart
 
 def result_texts(view: View, unit: Unit) -> Iterator[list[TextPart]]:
     """The texts of each result of a unit, but for results that were read back from the log: see `is_read_back`."""
-    parts = list(text_parts(view, unit, of_results=True))
-    for seq in unit.seqs[1:]:
+    parts: dict[int, list[TextPart]] = {seq: [] for seq in unit.seqs[1:]}
+    for part in text_parts(view, unit, of_results=True):
+        parts[part.entry].append(part)
+    for seq, of_result in parts.items():
         if not is_read_back(view, unit, seq):
-            yield [part for part in parts if part.entry == seq]
+            yield of_result
 
 
 def is_read_back(view: View, unit: Unit, seq: int) -> bool:
