@@ -1,4 +1,4 @@
-"""The agent loops have no type errors in strict mode, against the SDKs' own types."""
+"""The agent loops and the README's code have no type errors in strict mode, against the SDKs' own types."""
 
 from __future__ import annotations
 
@@ -8,18 +8,67 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+FILES = 11
 PAGES = sorted((ROOT / "docs").glob("agent-loop-*.md"))
 
+CALL = """
+import transom
+{imported}
 
-def python_of(page: Path) -> str:
-    return "\n\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+
+def call(client: {client}, conv: transom.Conversation) -> None:
+    conv.observe({call})
+"""
+"""A row of the README's table of calls, as code."""
 
 
-def test_the_agent_loops_pass_pyright_in_strict_mode(tmp_path):
-    assert len(PAGES) == 4
-    for page in PAGES:
-        (tmp_path / f"{page.stem.replace('-', '_')}.py").write_text(python_of(page), encoding="utf-8")
+def blocks_of(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def calls_of_the_table() -> dict[str, str]:
+    """The call of each row of the README's table of dialects, as a function; by the first dialect of the row."""
+    rows = re.findall(
+        r"^\| `(\w+)`.* \| `(client\..*)` \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    others = {
+        "anthropic": ("import anthropic", "anthropic.Anthropic"),
+        "gemini": ("from google import genai", "genai.Client"),
+    }
+    clients = {name: others.get(name, ("import openai", "openai.OpenAI")) for name, _ in rows}
+    return {
+        name: CALL.format(
+            imported=clients[name][0],
+            client=clients[name][1],
+            call=call.replace("model=…", 'model="m"').replace("max_tokens=…", "max_tokens=9"),
+        )
+        for name, call in rows
+    }
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """A folder with a file for each page, each block of the README, and each row of its table."""
+    folder = tmp_path_factory.mktemp("code")
+    pages = {page.stem.replace("-", "_"): "\n\n".join(blocks_of(page)) for page in PAGES}
+    blocks = {f"readme_{at}": block for at, block in enumerate(blocks_of(README))}
+    calls = {f"call_{name}": text for name, text in calls_of_the_table().items()}
+    assert (len(pages), len(blocks), len(calls)) == (4, FILES - 8, 4)
+    for name, text in (pages | blocks | calls).items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def run(*args: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *(str(arg) for arg in args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_code_of_the_pages_passes_pyright_in_strict_mode(code):
     settings = {
         "include": ["."],
         "typeCheckingMode": "strict",
@@ -27,13 +76,13 @@ def test_the_agent_loops_pass_pyright_in_strict_mode(tmp_path):
         "venvPath": str(Path(sys.prefix).parent),
         "venv": Path(sys.prefix).name,
     }
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--outputjson", "-p", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = json.loads(done.stdout)
-    assert found["summary"]["filesAnalyzed"] == 4
+    (code / "pyrightconfig.json").write_text(json.dumps(settings))
+    found = json.loads(run("pyright", "--outputjson", "-p", code).stdout)
+    assert found["summary"]["filesAnalyzed"] == FILES
     assert [f"{each['file']}: {each['message']}" for each in found["generalDiagnostics"]] == []
+
+
+def test_the_code_of_the_pages_passes_mypy_in_strict_mode(code):
+    cache = code / "cache"
+    done = run("mypy", "--strict", "--python-version", "3.11", "--cache-dir", cache, *sorted(code.glob("*.py")))
+    assert done.stdout == f"Success: no issues found in {FILES} source files\n"
