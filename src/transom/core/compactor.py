@@ -67,7 +67,7 @@ class Compactor:
         self.derived = derived
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
-        self._kept: dict[int, KeptUnit] = {}
+        self._kept_units: dict[int, KeptUnit] = {}
         """What keepers name, by key."""
 
     def run(self) -> None:
@@ -103,7 +103,7 @@ class Compactor:
 
     def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """One strategy after the other, until there is room."""
-        self._kept = {} if hard or not self.draft.view.slots else self._ask_keepers()
+        self._kept_units = {} if hard or not self.draft.view.slots else self._ask_keepers()
         for strategy in strategies:
             target = self._target(hard=hard)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
@@ -164,7 +164,7 @@ class Compactor:
             counter=self.draft.view.counter,
             reference=self.ref,
             required=self._required(),
-            protected=frozenset((*self._required(), *self._kept)),
+            protected=frozenset((*self._required(), *self._kept_units)),
             newest_unit=self.draft.view.newest_unit,
             hard=hard,
             due_notes=notes,
@@ -197,7 +197,7 @@ class Compactor:
 
     def _ask_keepers(self) -> dict[int, KeptUnit]:
         """The units that keepers name, each by the first that names it."""
-        self._kept, kept = {}, dict[int, KeptUnit]()
+        self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self._target(hard=False)
         for keeper in self.policy.keepers:
             for unit in keeper(self.draft.view, target):
@@ -216,10 +216,10 @@ class Compactor:
 
     def pin_before_fold(self, fold: Fold) -> None:
         """Pin what is to stay before a fold hides it; take back stale pins of earlier plans, in the same break."""
-        view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept))
+        view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept_units))
         for key in staying:
             if fold.first <= key <= fold.last and key not in fold.carries:
-                self._pin(view.unit(key), self._kept.get(key) or KeptUnit(key, REQUIRED))
+                self._pin(view.unit(key), self._kept_units.get(key) or KeptUnit(key, REQUIRED))
         for unit in tuple(self.draft.view.visible_units()):
             if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in fold.carries:
                 self._unpin(unit)

@@ -53,10 +53,10 @@ class Prices(Struct, frozen=True, kw_only=True):
 
         In a request that is too short to be cached, `fresh` for every token.
         """
-        sent, kept = request
+        sent, shared = request
         if sent < self.cache_minimum:
             return self.fresh * sent
-        cached = kept // self.cache_block * self.cache_block if kept >= self.cache_minimum else 0
+        cached = shared // self.cache_block * self.cache_block if shared >= self.cache_minimum else 0
         return self.write * (sent - cached) + self.read * cached
 
 
@@ -76,10 +76,10 @@ class SinceBreak(Struct, frozen=True, gc=False):
     new_tokens: int = 0
     excess_tokens: int = field(default=0, name="carried")
 
-    def next_request(self, tokens: int, kept: int, *, broke: bool) -> SinceBreak:
-        """After one more request, which shares `kept` tokens with the one before."""
+    def next_request(self, tokens: int, shared: int, *, broke: bool) -> SinceBreak:
+        """After one more request, which shares `shared` tokens with the one before."""
         if broke or not self.first_tokens:
-            return SinceBreak(tokens, tokens - kept if broke else 0)
+            return SinceBreak(tokens, tokens - shared if broke else 0)
         return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
 
     def pays(self, prices: Prices, tokens: int) -> bool:
