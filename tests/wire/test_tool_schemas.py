@@ -11,6 +11,7 @@ from transom import Conversation, Tool
 from transom.core.codec import decode, encode
 from transom.core.entry import Entry
 from transom.core.message import Head, Text, User
+from transom.errors import InvalidMessage, InvalidSetting
 from transom.testing import WordCounter
 from transom.wire.dialects import DIALECTS, dialect_named
 from transom.wire.rendering import render
@@ -128,3 +129,49 @@ def test_facts_stored_without_a_dialect_are_openais():
     fact = decode(b'{"seq":0,"at":0.0,"body":{"kind":"user","parts":[{"part":"text","text":"go"}]}}').body
     assert fact == User(parts=(Text("go"),), dialect="openai")
     assert b"dialect" not in encode(Entry(seq=0, at=0.0, body=User(parts=(Text("go"),))))
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"name": ""}, "tool: name must be a text of at least one character, not ''"),
+        ({"name": 5}, "tool: name must be a text of at least one character, not 5"),
+        ({"name": "a", "description": 5}, "tool 'a': description must be a text, not 5"),
+        ({"name": "a", "parameters": 5}, "tool 'a': parameters must be a JSON schema, not 5"),
+    ],
+)
+def test_a_tool_that_is_none_is_refused(fields, line):
+    with pytest.raises(InvalidSetting) as refused:
+        Tool(**fields)
+    assert str(refused.value) == line
+
+
+TWICE = "request: tools[1]: there is already a tool named 'flights'"
+
+
+@pytest.mark.parametrize(
+    ("tools", "line"),
+    [
+        ([{}], "request: tools[0] has no name"),
+        ([{"type": "function"}], "request: tools[0] has no name"),
+        ([{"type": "function", "function": {}}], "request: tools[0] has no name"),
+        ([{"name": "", "description": "", "parameters": {}}], "request: tools[0] has no name"),
+        ([TOOL, {"type": "custom", "custom": {}}], "request: tools[1] has no name"),
+        ([TOOL, {"functionDeclarations": [{}]}], "request: tools[1] has no name"),
+        *(([TOOL, form], TWICE) for form in GIVEN.values()),
+    ],
+)
+def test_a_request_refuses_tools_that_are_none(tools, line):
+    conv = Conversation.open("memory:", "x", budget=1_000, counter=WordCounter())
+    conv.user("go")
+    with pytest.raises(InvalidMessage) as refused:
+        conv.request(tools=tools)
+    assert str(refused.value) == line
+    assert len(conv.log) == 1
+
+
+@pytest.mark.parametrize(("dialect", "own"), OWN.items(), ids=OWN)
+def test_a_request_takes_a_providers_own_tool(dialect, own):
+    conv = Conversation.open("memory:", "x", budget=1_000, counter=WordCounter(), dialect=dialect)
+    conv.user("go")
+    assert conv.plan_request(tools=[own, TOOL]).view.head.tools == (own, TOOL.schema())

@@ -15,6 +15,7 @@ from transom.core.message import Fact, Raw
 from transom.core.tool import Tool
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.checks import compact, owned
+from transom.wire.tools import tool_names
 
 State = str | Callable[[], str | None]
 """A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
@@ -152,7 +153,20 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
             raise InvalidMessage("request", f"tools[{at}] must be a Tool or an object, not {_kind(tool)}")
     if wanted == list(known):
         return known
-    return tuple(owned({"tools": wanted}, "request")["tools"])
+    copies: tuple[Raw, ...] = tuple(owned({"tools": wanted}, "request")["tools"])
+    _must_have_own_names(copies)
+    return copies
+
+
+def _must_have_own_names(tools: Sequence[Raw]) -> None:
+    seen: set[str] = set()
+    for at, tool in enumerate(tools):
+        for name in tool_names(tool):
+            if not name:
+                raise InvalidMessage("request", f"tools[{at}] has no name")
+            if name in seen:
+                raise InvalidMessage("request", f"tools[{at}]: there is already a tool named {quote(name)}")
+            seen.add(name)
 
 
 def state(given: object) -> dict[str, State]:

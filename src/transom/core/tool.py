@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, field
 
 from transom.core.message import Raw
+from transom.errors import InvalidSetting, quote
 
 
-def _no_parameters() -> dict[str, Any]:
+def no_parameters() -> dict[str, Any]:
+    """The schema of a tool without arguments."""
     return {"type": "object", "properties": {}}
 
 
 class Tool(Struct, frozen=True):
-    """A tool that the caller runs. `parameters` is the JSON schema of its arguments, an object."""
+    """A tool that the caller runs. `parameters` is the JSON schema of its arguments, an object.
+
+    Raises InvalidSetting.
+    """
 
     name: str
     description: str = ""
-    parameters: Raw = field(default_factory=_no_parameters)
+    parameters: Raw = field(default_factory=no_parameters)
+
+    def __post_init__(self) -> None:
+        name, description, parameters = cast("tuple[object, ...]", (self.name, self.description, self.parameters))
+        if not isinstance(name, str) or not name:
+            raise InvalidSetting(f"tool: name must be a text of at least one character, not {quote(name)}")
+        if not isinstance(description, str):
+            raise InvalidSetting(f"tool {quote(name)}: description must be a text, not {quote(description)}")
+        if not isinstance(parameters, dict):
+            raise InvalidSetting(f"tool {quote(name)}: parameters must be a JSON schema, not {quote(parameters)}")
 
     def schema(self) -> Raw:
         """The tool as a dict: the form in which a log holds it, beside those in the formats of providers."""
