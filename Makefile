@@ -45,7 +45,7 @@ histories: setup  ## 4,000 generated histories, valid and damaged, at small budg
 	$(RUN) python tests/campaigns/histories.py
 
 laws: setup  ## many more random histories than in `make test`
-	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_conformance.py -n 2
+	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2
 
 bench: setup  ## what a turn costs, and opening a long log
 	$(RUN) python benchmarks/turn_cost.py

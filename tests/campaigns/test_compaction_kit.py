@@ -83,5 +83,5 @@ def test_a_heading_is_worth_nothing(header: str) -> None:
 
 
 def test_without_corrections_the_judge_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.strategies.key_messages.outdated", lambda told: frozenset())
+    monkeypatch.setattr("transom.strategies.sentences.collect.outdated", lambda told: frozenset())
     assert figures(WORDINGS["as they are"])[0.3]["semantic"]["conflicts"]["stale"] > 0

@@ -28,7 +28,7 @@ def breaks_in(policy: str, budget: Budget) -> list[bool]:
     conversation.user("fix the tests in src/app.py")
     broke: list[bool] = []
     for turn in range(TURNS):
-        broke.append(conversation.window().breaks is not None)
+        broke.append(conversation.request().window.breaks is not None)
         if turn % 12 == 11:
             conversation.observe({"role": "assistant", "content": f"done with step {turn}"})
             conversation.user(f"now do step {turn} with file_{turn}.py please" + " and more words" * 10)
