@@ -80,8 +80,9 @@ Every conversation is replayed: before each message that the model really wrote,
 before it. The window is compared with what the message then used. No model is called.
 
 - **calls**: model calls. **invalid**: windows that break a rule of the provider. **over budget**: windows with more
-  tokens than the budget. **refused**: no window fits, so nothing is sent. Refused calls are in no other column: a
-  policy that refuses many is judged by its easy calls alone.
+  tokens than the budget. **refused**: no window fits, so nothing is sent. Refused calls are in no other column but
+  calls: a policy that refuses many is judged by its easy calls alone. Refused questions are counted in refused too,
+  so refused can be more than calls.
 - **share sent**: tokens sent, as a share of sending the whole history at every call.
 - **cost**: of all requests, relative to sending the whole history at every call, both with prompt caching; the cache
   never expires. *Anthropic*: the prefix shared with the request before is read at 0.1 of a fresh token's price, the

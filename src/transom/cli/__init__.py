@@ -1,4 +1,4 @@
-"""The command line. Arguments are first parsed into a job, which is a value; then the job runs. Errors are one line.
+"""The command line. Arguments are first parsed into a job, a callable; then it is called. Errors are one line.
 
 Nothing slow is imported here, so that Ctrl-C during the imports is reported in one line too.
 """

@@ -202,7 +202,10 @@ class Read(Struct, frozen=True, kw_only=True):
 
 @command("readback", "Search the lines of a conversation.")
 class Grep(Struct, frozen=True, kw_only=True):
-    """Search all lines of a log, also those that are in no window any more. Exit code 1 if none matches."""
+    """Search all lines of a log, also those that are in no window any more. Exit code 1 if none matches.
+
+    Calls of the readback tools and their results are searched only if --in names that entry alone.
+    """
 
     id: o.Id
     pattern: o.Pattern

@@ -66,7 +66,7 @@ append-only: calls whose window begins with the whole window before
 breaks in a row: calls that break the cached prefix right after another one"""
 """Notes below the table, about the heads of its columns."""
 
-REFUSED = "Refused calls are counted in no other column."
+REFUSED = "Refused calls are counted in no other column but calls."
 
 Results = dict[str, Compared]
 """The result of each policy, over the same conversations."""

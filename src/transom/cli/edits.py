@@ -29,7 +29,8 @@ from transom.wire.dialects import DIALECTS, dialect_named, measure_of
 
 
 class LoggedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of a log. `live`: nobody undid it. `saves`: the tokens that the window would have more without it.
+    """An edit of a log. `live`: nobody undid it. `saves`: how many tokens larger the window would
+    be without this edit.
 
     `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
     """

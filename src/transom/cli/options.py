@@ -135,7 +135,7 @@ Lines = Annotated[int | None, Option(min=1, metavar="N", help="The most lines to
 Start = Annotated[int, Option(min=1, metavar="LINE", help="The line of the first entry to begin at.")]
 Column = Annotated[int, Option(min=1, metavar="N", help="The character of that line to begin at.")]
 In = Annotated[str | None, Option("--in", metavar="REF", help="The entries to search, as for read. Default: all.")]
-Limit = Annotated[int, Option(min=1, metavar="N", help="The most lines to print.")]
+Limit = Annotated[int, Option(min=1, metavar="N", help="The most matches or entries to print.")]
 Context = Annotated[
     int, Option("--context", "-C", min=0, max=10, metavar="N", help="Lines to print around each match.")
 ]

@@ -36,10 +36,11 @@ def fit(
     """The messages the model should see next: valid for its API and within `budget`.
 
     Pure: the input stays as it is, and the same input gives the same output. A message is a dict, or a client library's
-    message object (what has `model_dump`). The calls that the list shows (one before each assistant message) are played
-    again, so that at each of them, and at the end, the result begins with the result for the list up to the call
-    before, except after a compaction; this holds for lists that end where a call was made, not for any two prefixes of
-    a list. A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
+    message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each
+    such call is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for
+    lists that end at a call, not for any two prefixes.
+
+    A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
 
     `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
     o200k if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in

@@ -112,7 +112,7 @@ class Session:
 
     A `ConversationRecorded` adds to the slice of `ConversationEntry`. An event without a reducer is appended to the
     slice of its own type. If the session has a `conversation`, recorded entries are appended to its log, and the slice
-    of `ConversationEntry` is read from the log. History managers change neither.
+    of `ConversationEntry` is read from the log. History managers change neither the slice nor the log.
     """
 
     def __init__(self, session_id: UUID | None = None, *, conversation: Conversation | None = None) -> None:

@@ -1,7 +1,7 @@
 """Search a whole log, or a part of it, for a pattern. The answer is bounded: one line for each match.
 
 Text from outside is escaped, so that no content of a match can look like the next match. Calls of the readback tools
-and their results are left out unless the reference names them: they only repeat what other entries hold.
+and their results are left out unless the reference names that entry alone: they only repeat what other entries hold.
 """
 
 from __future__ import annotations

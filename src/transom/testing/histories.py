@@ -47,7 +47,7 @@ class Dice:
         return {"path": self.random.choice(WORDS), "text": self.text()}
 
     def answers(self, labels: list[str]) -> tuple[list[str], list[str]]:
-        """The labels answered at once, and those answered later: some twice, some never, in any order."""
+        """Split call labels into those answered at once and those answered later; damage: some twice, some never."""
         now, late = list(labels), list[str]()
         if self.damage(0.3):
             self.random.shuffle(now)

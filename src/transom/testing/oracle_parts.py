@@ -108,7 +108,7 @@ def trimmed(part: Addressed, trim: Trim) -> Text | Call | None:
 
 
 def effective_trim(trims: Sequence[Trim], part: Addressed) -> Trim | None:
-    """The one that shows the fewest bytes; ties by content."""
+    """The trim that shows the fewest bytes; if several do, its note decides, then the ranges it keeps."""
     return min(trims, key=lambda trim: (part_size(trimmed(part, trim)), trim.note, trim.keep), default=None)
 
 

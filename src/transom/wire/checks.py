@@ -23,7 +23,7 @@ DEPTH = 100
 
 
 def compact(value: object) -> str:
-    """Arguments that came as JSON and not as its text, as the text they should have been."""
+    """The value as JSON text without blanks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -19,7 +19,7 @@ _SPARE_SLOTS = 1_000
 
 
 class _RenderedSlots(dict[Dialect, dict[Slot, list[Rendered]]]):
-    """The messages of slots, by dialect. A slot is a value and is found by identity: it always renders the same."""
+    """The messages of slots, by dialect. Keyed by slot object: a slot never changes, so its messages do not."""
 
 
 def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Derived | None = None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 PLACE_LABEL = "call_999999999_99"
-"""The longest label of a place there is: what is counted for one before its place is known."""
+"""The longest id we can generate; counted while the real one is not known."""
 
 
 @lru_cache(maxsize=1024)
@@ -60,8 +60,8 @@ def translate_fact(fact: Fact, target: str) -> Fact:
 
 
 def user_turn_after(turn: Assistant, target: str) -> str:
-    """The text of the user message after a turn that may not be the last: none if the turn ends with a part of the
-    provider's own tools."""
+    """The text of the user message after a turn that may not be the last. It is empty if the turn is in the target
+    dialect and ends with a part of that provider's own tools."""
     own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
     return "" if own and (turn.order or "p")[-1] == "p" else texts.CONTINUE
 

@@ -45,9 +45,9 @@ def check_undo(log: Sequence[Entry], edit: Edit, counter: TokenCounter = COUNTER
 def check_all_undone(
     log: Sequence[Entry], shuffle: Callable[[list[int]], object] | None = None, counter: TokenCounter = COUNTER
 ) -> None:
-    """Law 5: with every live edit undone, in any order, the view is the bare one.
+    """Law 5: with every live edit undone, in any order, the view is that of the log without edits.
 
-    Reasoning that was signed for whatever preceded it is left out of account: in the bare log that is another prefix.
+    Reasoning is taken as unsigned here: a signature holds for one prefix, and the log without edits has another.
     """
     log = [unbound(one) for one in log]
     view = build_view(Entries(log), counter)

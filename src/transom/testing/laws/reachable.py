@@ -66,7 +66,7 @@ def numbers_of(reference: Reference) -> range:
 
 
 def resolved(log: Log, text: str) -> set[int]:
-    """The entries that can be read back by the references of a text, each with all of its words."""
+    """Check that every reference of a text leads to entries that read back completely; return their numbers."""
     for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
         (reference,) = references_in(marker.group(1))
         assert reference.last < len(log), f"{reference} is not in a log of {len(log)} entries"
