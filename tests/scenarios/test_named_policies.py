@@ -128,11 +128,15 @@ def test_the_names_there_are():
         ({"target": float("nan")}, "target must be a share"),
         ({"target": "x"}, "target must be a share"),
         ({"own_limits": 5}, "own_limits must be a Budget"),
+        ({"trigger": 5}, "trigger must be a share of the room, from 0 to 1, not 5"),
+        ({"target": 1.5}, "target must be a share of the room, from 0 to 1, not 1.5"),
+        ({"trigger": 0.2, "target": 0.9}, "target 0.9 must not be above trigger 0.2"),
+        ({"pressure": Mask()}, "pressure must be a tuple of strategies"),
     ],
 )
-def test_a_policy_of_ones_own_is_looked_at_before_it_is_used(fields, said):
+def test_a_policy_of_ones_own_is_checked_when_it_is_made(fields, said):
     with pytest.raises(InvalidSetting, match=said):
-        Conversation.open("memory:", "x", budget=1_000, policy=Policy(name="mine", **fields))
+        Policy(name="mine", **fields)
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -7,7 +7,7 @@ planner takes the edits that apply, and stops as soon as there is room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
@@ -16,6 +16,9 @@ from transom.core.derived import Derived
 from transom.core.edit import Edit, Trim
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
+from transom.errors import InvalidSetting, quote
+
+DEFAULT_TARGET = 0.6
 
 NO_LIMITS = Budget(context=UNLIMITED)
 """No limits."""
@@ -74,7 +77,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     fullest limit passes `trigger`, until it is down to `target`. `hard` strategies run when the window would not fit.
 
     `keepers` name units that the folds of `pressure` leave visible; those of `hard` may take them. `own_limits`: limits
-    of the policy itself, which start `pressure` but never refuse a window.
+    of the policy itself, which start `pressure` but never refuse a window. `trigger`: a share of the room, or infinity
+    for never. Raises InvalidSetting.
     """
 
     name: str
@@ -83,8 +87,21 @@ class Policy(Struct, frozen=True, kw_only=True):
     pressure: tuple[Strategy, ...] = ()
     hard: tuple[Strategy, ...] = ()
     trigger: float = 0.95
-    target: float = 0.6
+    target: float = DEFAULT_TARGET
     own_limits: Budget = NO_LIMITS
+
+    def __post_init__(self) -> None:
+        for name in ("keepers", "arrival", "pressure", "hard"):
+            _must_be_strategies(name, getattr(self, name))
+        for name in ("trigger", "target"):
+            share = cast("object", getattr(self, name))
+            never = name == "trigger" and share == float("inf")
+            if not isinstance(share, (int, float)) or not (0 <= share <= 1 or never):
+                raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
+        if self.target > self.trigger > 0 and self.target != DEFAULT_TARGET:
+            raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
+        if not isinstance(cast("object", self.own_limits), Budget):
+            raise InvalidSetting(f"policy: own_limits must be a Budget, not {quote(self.own_limits)}")
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.
@@ -94,3 +111,10 @@ class Policy(Struct, frozen=True, kw_only=True):
         for strategy in (*self.arrival, *self.pressure, *self.hard):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 prepare(view, budget, derived)
+
+
+def _must_be_strategies(name: str, steps: object) -> None:
+    if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
+        raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {quote(cast('object', steps))}")
+    if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
+        raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
-
-from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 
@@ -28,29 +25,12 @@ POLICIES = {**dict.fromkeys(("default", "sliding", "passthrough"), "plain"), **d
 
 
 def policy_named(name: object) -> Policy:
-    """The policy of this name; a policy is checked and returned. Raises InvalidSetting."""
+    """The policy of this name; a policy is returned. Raises InvalidSetting."""
     if isinstance(name, Policy):
-        return _checked(name)
+        return name
     if not isinstance(name, str) or name not in POLICIES:
         raise InvalidSetting(f"unknown policy {quote(name)}: there are {', '.join(POLICIES)}")
     return _loaded(name)
-
-
-def _checked(policy: Policy) -> Policy:
-    """A policy of the caller, after a check of its fields."""
-    fields: dict[str, Any] = asdict(policy)
-    for name in ("keepers", "arrival", "pressure", "hard"):
-        steps = fields[name]
-        if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
-            raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {quote(fields[name])}")
-        if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
-            raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")
-    for name in ("trigger", "target"):
-        if not isinstance(fields[name], (int, float)) or not fields[name] >= 0:
-            raise InvalidSetting(f"policy: {name} must be a share of the room, 0 or more, not {quote(fields[name])}")
-    if not isinstance(fields["own_limits"], Budget):
-        raise InvalidSetting(f"policy: own_limits must be a Budget, not {quote(fields['own_limits'])}")
-    return policy
 
 
 @cache
