@@ -182,11 +182,23 @@ def test_a_compressed_file_needs_no_gz_in_its_name(run, folder):
     assert run("replay", "chats.jsonl", "--budget", 4_000)[0] == 0
 
 
+def test_of_many_ids_the_most_similar_are_listed(run):
+    names = ["trip-1", *(f"shopping {number}" for number in range(6)), "trip-2"]
+    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in names))
+    assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "a.db")[0] == 0
+    missing = "no conversation {!r} in a.db; it has 8 conversations, "
+    for part, listed in (
+        ("trip-3", "the most similar: trip-2, trip-1"),
+        ("zzz", "for example trip-1, shopping 0, shopping 1, shopping 2, shopping 3"),
+    ):
+        assert error_line(run("log", part, "--store", "a.db")) == missing.format(part) + listed
+
+
 def test_an_unknown_id_lists_similar_ids(run, folder):
     assert error_line(run("log", "x")).startswith("nothing was replayed in this folder yet")
     write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in ("trip-1", "trip-2", "shopping")))
     assert run("replay", "chats.jsonl", "--budget", 4_000, "--store", "sqlite:///a.db")[0] == 0
-    near = "no conversation 'trip-3' in sqlite:///a.db; there is trip-2, trip-1"
+    near = "no conversation 'trip-3' in sqlite:///a.db; it has 3 conversations: trip-1, trip-2, shopping"
     for command in ("log", "explain"):
         assert error_line(run(command, "trip-3")) == near
         assert error_line(run(command, "trip")) == "'trip' is a part of 2 ids: trip-1, trip-2"
@@ -207,7 +219,7 @@ def test_control_characters_in_an_error_are_removed(run, folder):
     write_jsonl("chats.jsonl", *({"id": f"{RED}lamb {n}\x07", "messages": chat(1)} for n in (1, 2)))
     assert run("replay", "chats.jsonl", "--budget", 4_000, *url)[0] == 0
     assert error_line(run("read", "amb", "entry 3", *url)) == "'amb' is a part of 2 ids: [31mlamb 1 , [31mlamb 2"
-    assert error_line(run("read", "zzz", "entry 3", *url)).endswith("there is [31mlamb 1 , [31mlamb 2")
+    assert error_line(run("read", "zzz", "entry 3", *url)).endswith("it has 2 conversations: [31mlamb 1 , [31mlamb 2")
     (folder / f"{RED}.jsonl").write_text("nonsense")
     assert error_line(run("replay", f"{RED}.jsonl", "--budget", 9)).startswith("[31m.jsonl line 1: not JSON: ")
     assert error_line(run("replay", f"{RED}none.jsonl", "--budget", 9)) == "[31mnone.jsonl: No such file or directory"

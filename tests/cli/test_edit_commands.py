@@ -86,6 +86,17 @@ def test_pin_brings_back_an_entry_and_undo_takes_the_pin_back(run):
     assert undone["tokens"] == [after, before]
 
 
+def test_pin_says_if_the_window_is_then_over_the_budget(run):
+    assert run("demo", "--budget", 8_000)[0] == 0
+    rows = json.loads(run("explain", "demo", "--json")[1])["rows"]
+    folded = [(row["tokens"], row["entry"]) for row in rows if row["state"] == "folded" and row["role"] == "tool"]
+    kept, large = next(row["entry"] for row in rows if row["state"] == "kept" and row["role"] == "tool"), max(folded)[1]
+    assert len(run("pin", "demo", kept, "--dry-run")[1].splitlines()) == 2
+    line = "over the budget of 8,000 tokens: the next call "
+    assert run("pin", "demo", large, "--dry-run")[1].splitlines()[2:] == [line + "would compact"]
+    assert run("pin", "demo", large)[1].splitlines()[2:] == [line + "compacts"]
+
+
 @pytest.mark.parametrize(
     ("args", "error"),
     [

@@ -78,8 +78,9 @@ def test_entries_lists_what_can_be_read(run, replayed):
     assert "\x1b" not in out
     first = run("entries", "one", "--limit", 2)[1].splitlines()
     assert first[1:] == lines[1:3]
-    at = first[0].rpartition("first ")[2].removesuffix("]")
-    assert run("entries", "one", "--first", at)[1].splitlines()[1:] == lines[3:]
+    option, at = first[0].rpartition("; more: ")[2].removesuffix("]").split()
+    assert option == "--first"
+    assert run("entries", "one", option, at)[1].splitlines()[1:] == lines[3:]
 
 
 @pytest.mark.parametrize(

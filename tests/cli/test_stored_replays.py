@@ -41,7 +41,10 @@ def test_runs_with_different_settings_are_kept_and_the_newest_is_found(run, fold
         4_000,
     ]
     assert (folder / ".transom" / "last").read_text() == "sqlite:///.transom/replays.db?synchronous=normal\n"
-    for part, near in (("none", "there is other"), ("one (run 9)", "no conversation 'one' in run 9 of sqlite")):
+    for part, near in (
+        ("none", "it has 1 conversation: other"),
+        ("one (run 9)", "no conversation 'one' in run 9 of sqlite"),
+    ):
         code, _, err = run("explain", part)
         assert (code, err.count("\n"), near in err) == (2, 1, True), err
 
@@ -161,6 +164,9 @@ def test_conversations_of_a_store(run, folder):
     assert before <= one["last"] <= time.time()
     assert 3_000 < one["size"] < 20_000
     assert (claude["id"], claude["calls"], claude["dialect"]) == ("claude", 0, "anthropic")
+    assert run("conversations", "--store", "jsonl:///logs", "--json") == (0, out, "")
+    error = "transom: a store is given twice: as STORE and with --store\n"
+    assert run("conversations", "jsonl:///logs", *store) == (2, "", error)
     code, out, _ = run("conversations")
     head, titles, *rows = out.splitlines()
     assert (code, head, titles.split()) == (
@@ -172,6 +178,17 @@ def test_conversations_of_a_store(run, folder):
         (str(one["entries"]), ["openai", "one"]),
         (str(claude["entries"]), ["anthropic", "claude"]),
     ]
+
+
+def test_the_reason_of_damage_is_on_stderr(run, folder):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(1)})
+    assert run(*REPLAY, 4_000, "--store", "a.db")[0] == 0
+    with closing(sqlite3.connect(folder / "a.db")) as database, database:
+        database.execute("UPDATE entries SET body = x'00' WHERE seq = 2 AND log = (SELECT min(id) FROM logs)")
+    found = json.loads(run("conversations", "a.db", "--json")[1])["conversations"]
+    assert [bool(each["damaged"]) for each in found] == [True, False]
+    code, out, err = run("conversations", "a.db")
+    assert (code, len(out.splitlines()), err) == (0, 4, f"transom: one: {found[0]['damaged']}\n")
 
 
 def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):

@@ -30,6 +30,13 @@ def test_the_store_of_the_page_passes_the_suite(tmp_path: Path) -> None:
     assert int(passed) > 40
 
 
+def test_the_first_block_runs_with_the_files_of_the_page(tmp_path: Path) -> None:
+    files_of_the_page(tmp_path)
+    first = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    done = subprocess.run([sys.executable, "-c", first], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_page_names_every_method() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for protocol in (transom.stores.Store, transom.stores.StoredLog):

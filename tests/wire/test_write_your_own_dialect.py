@@ -45,6 +45,13 @@ def test_the_suite_finds_what_is_wrong(old: str, new: str, tmp_path: Path) -> No
     assert "failed" in run_page(tmp_path, old, new.replace("NONE", none))
 
 
+def test_the_first_block_runs_with_the_dialect_of_the_page(tmp_path: Path) -> None:
+    first, code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[:2]
+    (tmp_path / "plain_chat.py").write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", first], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_page_names_every_method() -> None:
     text = PAGE.read_text(encoding="utf-8")
     methods = [name for name, value in vars(Dialect).items() if callable(value) and not name.startswith("_")]

@@ -144,6 +144,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, model calls, size, time of the last entry, dialect, id."""
 
     store: o.StoreArgument = None
+    from_store: o.SameStore = None
     json: o.Json = False
 
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from transom.cli.commands import Conversations
 from transom.cli.locate import existing_store, store_url
-from transom.cli.streams import counted, one_line
+from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
-from transom.errors import StoreDamaged
+from transom.errors import InvalidSetting, StoreDamaged
 from transom.stores import Store, StoredLog
 
 
@@ -32,7 +32,9 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 
 def run(options: Conversations) -> int:
     """Print the list."""
-    url = store_url(options.store)
+    if None not in (options.store, options.from_store):
+        raise InvalidSetting("a store is given twice: as STORE and with --store")
+    url = store_url(options.store or options.from_store)
     with existing_store(url) as store:
         conversations = list(conversations_in(store))
     if options.json:
@@ -46,6 +48,9 @@ def run(options: Conversations) -> int:
         last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
         figures = f"{one.entries:>9,} {one.calls:>7,} {_bytes(one.size):>9} {last:<16} {one.dialect or '':<10} "
         print_line(console, (figures, "red" if one.damaged else ""), one_line(one.id))
+    for one in conversations:
+        if one.damaged:
+            print_notice(f"{one.id}: {one.damaged}")
     return 0
 
 

@@ -17,6 +17,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.entry import Sent
 from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
@@ -101,7 +102,8 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
         edit = _wanted_edit(options)
         edits, after = [edit], conversation.preview_edit(edit)
         seqs = [] if options.dry_run else [conversation.edit(edit)]
-    _print_change(log.name, edits, seqs, before, after, json=options.json)
+    limit = next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
+    _print_change(log.name, edits, seqs, before, after, limit, json=options.json)
 
 
 def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
@@ -112,9 +114,17 @@ def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
 
 
 def _print_change(
-    name: str, edits: Sequence[Pin | Undo], seqs: Sequence[int], before: View, after: View, *, json: bool
+    name: str,
+    edits: Sequence[Pin | Undo],
+    seqs: Sequence[int],
+    before: View,
+    after: View,
+    limit: int | None,
+    *,
+    json: bool,
 ) -> None:
-    """Print edits and what they do to the window. `seqs`: the numbers of their entries; empty for a dry run."""
+    """Print edits and what they do to the window. `seqs`: the numbers of their entries; empty for a dry run. `limit`:
+    the tokens that the last window was planned for."""
     tokens = before.total.tokens, after.total.tokens
     messages = before.total.messages, after.total.messages
     lines = [f"{kind_of(edit)} {text_of(edit)}" for edit in edits]
@@ -127,6 +137,10 @@ def _print_change(
         print_wrapped(console, (f"{one_line(name)}: {one_line(line)} {done}", "bold"))
     change = "the window: {:,} → {:,} tokens, {:,} → {:,} messages".format(*tokens, *messages)
     print_wrapped(console, change)
+    if limit is not None and round(after.total.tokens * after.calibration) > limit:
+        print_wrapped(
+            console, f"over the budget of {limit:,} tokens: the next call {'compacts' if seqs else 'would compact'}"
+        )
 
 
 def _print_window(log: StoredLog, options: commands.Window) -> None:

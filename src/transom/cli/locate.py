@@ -13,6 +13,7 @@ from shutil import which
 
 from transom.cli.lock_notice import LockNotice
 from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
+from transom.cli.streams import counted
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
@@ -123,9 +124,15 @@ def _find(names: list[str], part: str, where: str) -> str:
         return matching[0]
     if matching:
         raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {_listed(matching)}")
-    similar = get_close_matches(part, names, n=MAX_LISTED, cutoff=0.4) or names
-    others = f"; there is {_listed(similar)}" if similar else ", and no other"
-    raise UnknownLog(f"no conversation {part!r} in {where}{others}")
+    if not names:
+        raise UnknownLog(f"no conversation {part!r} in {where}, and no other")
+    if len(names) <= MAX_LISTED:
+        others = f": {', '.join(names)}"
+    elif similar := get_close_matches(part, names, n=MAX_LISTED, cutoff=0.4):
+        others = f", the most similar: {', '.join(similar)}"
+    else:
+        others = f", for example {', '.join(names[:MAX_LISTED])}"
+    raise UnknownLog(f"no conversation {part!r} in {where}; it has {counted(len(names), 'conversation')}{others}")
 
 
 def _listed(names: list[str]) -> str:

@@ -81,6 +81,7 @@ StoreArgument = Annotated[
     str | None,
     Argument(metavar="STORE", help="The store: a URL or a path. Default: the store of the last replay in this folder."),
 ]
+SameStore = Annotated[str | None, Option("--store", metavar="URL", help="The store, as the other commands have it.")]
 Policies = Annotated[
     str, Option(metavar="NAMES", help="The policies, separated by commas; all: every policy there is.")
 ]

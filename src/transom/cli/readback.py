@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from transom.cli.commands import Entries, Grep, Read
 from transom.cli.locate import open_log
 from transom.cli.terminal import print_json
-from transom.readback import GrepResult, grep, list_entries, read
+from transom.readback import EntryList, GrepResult, grep, list_entries, read
 from transom.readback.content import escaped
 from transom.stores import StoredLog
 
@@ -25,7 +25,10 @@ def run(options: Read | Grep | Entries) -> int:
         if options.json:
             print_json({"conversation": log.name, **to_builtins(result)})
         else:
-            _print(str(result))
+            text = str(result)
+            if isinstance(result, EntryList):  # its first line says how a model goes on; no text of the log is in it
+                text = text.replace("; more: first ", "; more: --first ", 1)
+            _print(text)
     return 1 if isinstance(result, GrepResult) and not result.matches else 0
 
 
