@@ -244,3 +244,33 @@ def test_a_preview_can_be_planned_on():
         conv.user("and now?")
         pinned = [conv.preview_edit(Pin(entry=entry)) for entry in (3, 30, 60)]
         assert [conv.window(view=view).tokens <= 400 for view in pinned] == [True] * 3
+
+
+class Counter:
+    name = "mine"
+
+    def __init__(self, tokens):
+        self.tokens = tokens
+
+    def count(self, text):
+        return self.tokens
+
+
+@pytest.mark.parametrize(
+    ("counter", "line"),
+    [
+        (len, "counter: must have a name, a text, and a method count(text), not <built-in function len>"),
+        *(
+            (Counter(tokens), f"counter: 'mine' must count '' as a whole number of at least 0, not {tokens!r}")
+            for tokens in (-1, 1.5, "5", None)
+        ),
+    ],
+)
+def test_a_counter_is_checked_when_it_is_given(counter, line):
+    for call in (
+        lambda: transom.Conversation.open("memory:", "x", budget=1_000, counter=counter),
+        lambda: transom.fit([{"role": "user", "content": "go"}], budget=1_000, counter=counter),
+    ):
+        with pytest.raises(InvalidSetting) as refused:
+            call()
+        assert str(refused.value) == line

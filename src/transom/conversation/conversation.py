@@ -159,7 +159,7 @@ class Conversation:
                 opened.open(id),
                 budget=limits,
                 policy=chosen,
-                counter=counter or o200k(),
+                counter=o200k() if counter is None else validate.token_counter(counter),
                 system=head,
                 dialect=spoken,
                 state=announced,

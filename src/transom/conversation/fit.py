@@ -61,7 +61,7 @@ def fit(
         log,
         budget=limits,
         policy=chosen,
-        counter=counter or o200k(),
+        counter=o200k() if counter is None else validate.token_counter(counter),
         system=head,
         dialect=spoken,
         clock=lambda: 0.0,

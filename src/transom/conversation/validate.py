@@ -12,6 +12,7 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.message import Fact, Raw
+from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.checks import compact, owned
@@ -41,6 +42,20 @@ def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     if type(budget) is not int:
         raise InvalidSetting(f"budget: must be a Budget or a whole number of tokens, not {quote(budget)}")
     return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)
+
+
+def token_counter(given: object) -> TokenCounter:
+    """A counter, after it counted two texts. Raises InvalidSetting."""
+    name, count = getattr(given, "name", None), getattr(given, "count", None)
+    if not isinstance(name, str) or not name or not callable(count):
+        raise InvalidSetting(f"counter: must have a name, a text, and a method count(text), not {quote(given)}")
+    for text in ("", "text"):
+        tokens = count(text)
+        if type(tokens) is not int or tokens < 0:
+            raise InvalidSetting(
+                f"counter: {quote(name)} must count {text!r} as a whole number of at least 0, not {quote(tokens)}"
+            )
+    return cast("TokenCounter", given)
 
 
 def number(name: str, entry: object) -> int:
