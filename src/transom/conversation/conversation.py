@@ -530,7 +530,11 @@ class Conversation:
         entries = self._writer.append_new(entries_of, check)
         if strays and (meta is None or meta.source is None):
             more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
-            _logger.warning("tool result: %s; stored, not shown%s", stray_line(strays[0].call, waiting), more)
+            _logger.warning(
+                "tool result: %s; stored, and shown only if its call was given up%s",
+                stray_line(strays[0].call, waiting),
+                more,
+            )
         return [entry.seq for entry in entries]
 
     def _edit_entry(self, view: View, edit: Edit, at: float) -> Entry:
