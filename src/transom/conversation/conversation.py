@@ -531,9 +531,7 @@ class Conversation:
         if strays and (meta is None or meta.source is None):
             more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
             _logger.warning(
-                "tool result: %s; shown only if its call was given up%s",
-                stray_line(strays[0].call, waiting),
-                more,
+                "tool result: %s; shown only if its call was given up%s", stray_line(strays[0].call, waiting), more
             )
         return [entry.seq for entry in entries]
 
