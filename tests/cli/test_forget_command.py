@@ -30,8 +30,9 @@ def url(run, request):
 
 
 def ids(run, url):
-    """The ids in the store, as the error for an unknown id lists them."""
-    return run("log", "zzz", "--store", url)[2].partition(" there is ")[2].strip()
+    """The ids in the store, separated by commas."""
+    found = json.loads(run("conversations", url, "--json")[1])["conversations"]
+    return ", ".join(each["id"] for each in found)
 
 
 def test_it_prints_what_was_removed(run, url):
