@@ -82,6 +82,38 @@ def test_a_killed_run_is_continued(run, folder):
     assert [*stored(run)] == [f"chat {n} (run 2)" for n in range(10)], "the first run was finished"
 
 
+@pytest.mark.parametrize("store", ["both.db", "both/"])
+def test_of_two_replays_into_one_store_one_is_refused(run, folder, store):
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60, size=100)} for n in range(4)))
+    command = (*REPLAY, 5_000, "--store", store, "--json")
+    codes, errors = [], []
+    for process in [start_command(*command) for _ in range(2)]:
+        code, _, err = finish(process)
+        codes.append(code)
+        errors.append(err)
+    assert sorted(codes) in ([0, 2], [0, 0]), errors  # both are right if one only read what the other had stored
+    for code, err in zip(codes, errors, strict=True):
+        assert (code, err.count("\n"), "another process is writing conversation" in err) in (
+            (0, 0, False),
+            (2, 1, True),
+        )
+    assert run(*command)[0] == 0
+    assert run(*REPLAY, 5_000, "--store", "alone.db")[0] == 0
+    for n in range(4):
+        logs = [json.loads(run("log", f"chat {n}", "--json", "--store", place)[1]) for place in (store, "alone.db")]
+        kinds = [[entry["kind"] for entry in log["entries"]] for log in logs]
+        assert kinds[0] == kinds[1]
+
+
+def test_a_replay_of_another_policy_into_the_same_store_names_what_differs(run, folder):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)})
+    assert run(*REPLAY, 4_000, "--store", "a.db")[0] == 0
+    code, out, err = run(*REPLAY, 5_000, "--store", "a.db", "--prices", "openai")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    start = "transom: conversation 'one' is in the store already and cannot be continued: context was 4000, is 5000, "
+    assert err.startswith(start + "prices was none, is "), err
+
+
 def entries(store):
     """How many entries another process has stored so far."""
     try:

@@ -20,6 +20,7 @@ from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import Placed, Question, Step, replay
 from transom.conversation.request import render
+from transom.conversation.sole_writer import SoleWriterLog
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Instruction, Raw
 from transom.core.policy import Policy
@@ -130,7 +131,7 @@ class _Replayer:
         """Replay one conversation. For the progress bar it is the work from `begin` to `end`, in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
-            self._store.open(runs.stored_name(self._run, self._unique_name(record.id))),
+            SoleWriterLog(self._store.open(runs.stored_name(self._run, self._unique_name(record.id)))),
             budget=self._budget,
             policy=self._policy,
             counter=o200k(),

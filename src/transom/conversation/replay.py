@@ -6,13 +6,12 @@ goes on from there.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from transom.core.codec import plain
+from transom.conversation.replay_settings import difference, replay_settings
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
@@ -77,9 +76,10 @@ def replay(
 
     There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
     A log that already holds a part of this replay is read back as far as it goes. Raises InvalidSetting if it holds
-    something else: other messages, or the same ones under another budget or policy.
+    something else: other messages or tools, or the same ones under another budget or policy. If another process may
+    replay into the same store, the conversation's log must be a `SoleWriterLog`, which refuses to append behind it.
     """
-    past = _Past(conversation, _settings(conversation, facts))
+    past = _Past(conversation, replay_settings(conversation, facts, tools))
     waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
@@ -136,29 +136,14 @@ class _Past:
         if not self._first:
             return
         stored: Any = meta.extra.get("replay") if meta is not None and meta.extra else None
-        if stored != self._settings:
-            name = self._conversation.log.name
-            was, now = _worded(stored), _worded(self._settings)
-            raise InvalidSetting(f"conversation {quote(name)} is in the store already ({was}); asked for: {now}")
+        if what := difference(stored, self._settings):
+            name = quote(self._conversation.log.name)
+            raise InvalidSetting(f"conversation {name} is in the store already and cannot be continued: {what}")
 
     def _fold(self) -> None:
         assert self._next is not None
         self._view = apply(self._view, (self._next,))
         self._next = next(self._stored, None)
-
-
-def _settings(conversation: Conversation, facts: Sequence[Placed]) -> dict[str, Any]:
-    """What a replay is a replay of, and under which settings: stored with its first fact."""
-    content = hashlib.blake2b(plain(conversation.head.messages), digest_size=8)
-    for _, fact in facts:
-        content.update(plain(fact))
-    limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}
-    spoken = {} if conversation.dialect.name == "openai" else {"dialect": conversation.dialect.name}
-    return {**limits, **spoken, "policy": conversation.policy.name, "messages": content.hexdigest()}
-
-
-def _worded(settings: dict[str, Any] | None) -> str:
-    return ", ".join(f"{key} {value}" for key, value in settings.items()) if settings else "something else"
 
 
 def _is_source(entry: Entry) -> bool:
