@@ -28,6 +28,7 @@ MODULES = {
     "transom.strategies": "What a policy is made of.",
     "transom.stores": "Where logs are stored.",
     "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
+    "transom.overflow": "Which errors say that a request is too long.",
     "transom.readback": "Reading back what windows leave out.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",

@@ -1,0 +1,137 @@
+"""`classify` on the recorded errors, on wordings that are not among them, and on mutations of both."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from transom.overflow import Overflow, classify, rules
+
+WORDINGS = [json.loads(line) for line in Path(__file__).with_name("wordings.jsonl").read_text("utf-8").splitlines()]
+"""What other servers write, and paraphrases of our own: none is in the recorded table."""
+
+
+def expected(row: dict) -> Overflow | None:
+    if row["overflow"] is None:
+        return None
+    limit, used, output, fix = row["overflow"]
+    return Overflow(limit=limit, used=used, fix=fix, output=output)
+
+
+@pytest.mark.parametrize("row", WORDINGS, ids=lambda row: str(row["body"])[:60])
+def test_a_wording_that_is_not_in_the_table(row):
+    assert classify(row["status"], row["body"]) == expected(row)
+
+
+@pytest.fixture(scope="session")
+def table(data):
+    lines = (data / "overflow_errors.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def agrees(row: dict, found: Overflow | None) -> bool:
+    """Whether the answer is the table's. Its rows of fix "either" give the sum of input and answer, or nothing."""
+    if not row["is_overflow"] or found is None:
+        return found is None and not row["is_overflow"]
+    if row["fix"] == "either":
+        return found.limit == row["limit"] and row["used"] in (
+            None,
+            found.used,
+            (found.used or 0) + (found.output or 0),
+        )
+    return (found.limit, found.used, found.fix) == (row["limit"], row["used"], row["fix"])
+
+
+def test_every_row_of_the_recorded_table(table):
+    wrong = [(row, found) for row in table if not agrees(row, found := classify(row["status"], row["body"]))]
+    assert len(table) >= 59
+    assert wrong == []
+
+
+# ---- mutations: what a gateway does to an error changes nothing
+
+
+def wrapped(row: dict) -> list[object]:
+    """The same error as gateways pass it on: as text, quoted, in an object of their own."""
+    text = json.dumps(row["body"]) if isinstance(row["body"], (dict, list)) else str(row["body"])
+    return [
+        text,
+        text.encode(),
+        f"Error from provider (502): {text}",
+        {"detail": text},
+        {"error": {"message": text, "code": 7}},
+    ]
+
+
+MUTABLE = [row for row in WORDINGS if row["status"] not in (200, None) and row["body"]]
+
+
+@pytest.mark.parametrize("row", MUTABLE, ids=lambda row: str(row["body"])[:60])
+def test_an_error_that_a_gateway_passes_on(row):
+    want = expected(row)
+    for body in wrapped(row):
+        found = classify(row["status"], body)
+        assert (found is None, found and found.fix) == (want is None, want and want.fix), body
+
+
+def renumbered(row: dict, factor: int) -> tuple[object, Overflow | None]:
+    """The same error about another model: every number of four digits or more times `factor`, written with commas."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", json.dumps(row["body"], ensure_ascii=False))
+    text = re.sub(r"\d{4,}", lambda match: f"{int(match[0]) * factor:,}", plain)
+    want = expected(row)
+
+    def times(number: int | None) -> int | None:
+        return number * factor if number is not None and number >= 1000 else number
+
+    return text, want and Overflow(times(want.limit), times(want.used), want.fix, times(want.output))
+
+
+PROSE = [
+    row for row in MUTABLE if row["overflow"] and "n_ctx" not in str(row["body"]) and "k tokens" not in str(row["body"])
+]
+
+
+@pytest.mark.parametrize("row", PROSE, ids=lambda row: str(row["body"])[:60])
+def test_other_numbers_are_found_at_the_same_places(row):
+    numbers = [number for number in row["overflow"][:3] if number is not None]
+    if any(number < 1000 for number in numbers):
+        pytest.skip("small numbers beside large ones would turn their order round")
+    body, want = renumbered(row, random.Random(str(row)).randrange(2, 9))
+    assert classify(row["status"], body) == want
+
+
+def test_upper_case_and_line_breaks_change_nothing():
+    shouted = "PROMPT IS TOO LONG:\n  219898 TOKENS >\n 200000 MAXIMUM"
+    assert classify(400, shouted) == Overflow(200000, 219898, "shrink_input")
+
+
+# ---- the rules themselves
+
+
+def test_every_rule_has_a_source():
+    every = (*rules.LOOK_ALIKES, *rules.OUTPUT_CAPS, *rules.PHRASES)
+    assert all(len(rule.source) > 5 for rule in every)
+    assert all(len(source) > 5 for source in rules.CODES.values())
+
+
+def test_a_hostile_error_is_read_in_little_time():
+    nested: object = "prompt is too long"
+    for _ in range(5_000):
+        nested = {"error": nested}
+    for body in ("prompt exceeds " * 100_000, "max 1 " * 100_000, "input (1 " * 100_000, "{" * 100_000, nested):
+        began = time.process_time()
+        classify(400, body)
+        assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [None, 7, 1.5, True, [], {}, [None], {"error": None}, {7: {8: 9}}, {"code": 10**5000}, b"\xff\xfe", "\ud800"],
+)
+def test_any_value_is_an_error_body(body):
+    assert classify(400, body) is None
