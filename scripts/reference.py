@@ -29,6 +29,7 @@ MODULES = {
     "transom.stores": "Where logs are stored.",
     "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
     "transom.overflow": "Which errors say that a request is too long.",
+    "transom.providers": "Models: by name, and what a provider of your own must do.",
     "transom.readback": "Reading back what windows leave out.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",

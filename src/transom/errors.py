@@ -8,14 +8,15 @@ TransomError
 ├── UnknownLog         the store has no conversation by that name
 ├── Conflict           another writer appended first: re-read and try again
 ├── StoreDamaged       the store holds bytes that are not ours: says what was kept
-└── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
+├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
+└── ProviderError      a provider gave no usable reply: its kind says why
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 MESSAGE_CHARACTERS = 1_000
 QUOTED_CHARACTERS = 100
@@ -91,6 +92,58 @@ class StoreDamaged(TransomError):
 
 class StoreUnavailable(TransomError):
     """The store cannot be written or read now (disk full, locked, gone). What was acknowledged is intact."""
+
+
+ProviderErrorKind = Literal[
+    "timeout",
+    "connection",
+    "rate_limit",
+    "server",
+    "auth",
+    "bad_request",
+    "overflow",
+    "filter",
+    "empty",
+    "malformed",
+    "unknown",
+]
+"""Why a provider gave no usable reply.
+
+"connection": refused, reset, or a stream that ended before its end. "server": 5xx, or overloaded. "auth": 401, 403.
+"bad_request": any other 4xx. "overflow": the request was longer than the model takes. "filter": the provider's filter
+refused the request or the answer. "empty": an answer without text and calls. "malformed": an answer that is none.
+"""
+
+_RETRIED: frozenset[ProviderErrorKind] = frozenset(
+    ("timeout", "connection", "rate_limit", "server", "empty", "malformed")
+)
+
+
+class ProviderError(TransomError):
+    """A provider gave no usable reply.
+
+    `status`: of HTTP, if there was any. `body`: what the provider sent, as text, without secrets. `retry_after`:
+    seconds to wait, if it said. What had arrived of the reply is in the log, with the failure.
+    """
+
+    def __init__(
+        self,
+        kind: ProviderErrorKind,
+        message: str = "",
+        *,
+        status: int | None = None,
+        body: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        self.kind: ProviderErrorKind = kind
+        self.status, self.body, self.retry_after = status, body, retry_after
+        about = kind.replace("_", " ") if status is None else f"{kind.replace('_', ' ')} ({status})"
+        super().__init__(f"{about}: {message or shorten(body, 500)}" if message or body else about)
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in _RETRIED
 
 
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Folded, Slot, Unit
+from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
 from transom.wire.turns import Rendered, without_surrogates
 from transom.wire.validation import Violation
@@ -64,6 +65,10 @@ class Dialect(Struct, frozen=True):
 
     def parse_reply(self, reply: object) -> Assistant:
         """A provider's response (object or dict), or the model's message alone. Usage is read if it is there."""
+        raise NotImplementedError
+
+    def accumulator(self) -> Accumulator:
+        """Collects the chunks of a streamed reply."""
         raise NotImplementedError
 
     # ---- rendering

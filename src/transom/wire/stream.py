@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from inspect import iscoroutine, iscoroutinefunction
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
 from transom.wire.sdk_objects import dumped
+from transom.wire.stop_reason import StopReason
 from transom.wire.validation import as_dict
 
 _OPEN = (
@@ -36,12 +37,21 @@ _HELPERS = {
 """How the stream helpers of the SDKs give the reply, and the property that gives it without reading on."""
 
 
+class Delta(NamedTuple):
+    """A piece of text or of reasoning that a chunk brought."""
+
+    kind: Literal["text", "reasoning"]
+    text: str
+
+
 class Accumulator:
     """Collects the chunks of one reply. `finished`: the provider said that the reply is complete; `error`: what it
-    sent instead of the rest, or an empty text."""
+    sent instead of the rest, or an empty text. `stop`: why the model stopped, once the provider said it."""
 
     finished = False
     error = ""
+    stop: StopReason = "unknown"
+    _deltas: list[Delta] | None = None
 
     def feed(self, chunk: object) -> None:
         """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is no chunk."""
@@ -50,6 +60,15 @@ class Accumulator:
     def turn(self) -> Assistant:
         """The turn so far, with its usage if that came."""
         raise NotImplementedError
+
+    def take_deltas(self) -> list[Delta]:
+        """The pieces of text that came since this was last asked, for whoever shows the reply as it comes."""
+        deltas, self._deltas = self._deltas or [], None
+        return deltas
+
+    def _add_delta(self, kind: Literal["text", "reasoning"], piece: object) -> None:
+        if isinstance(piece, str) and piece:
+            self._deltas = [*(self._deltas or ()), Delta(kind, piece)]
 
     @property
     def usage(self) -> Usage | None:

@@ -86,8 +86,11 @@ class AnthropicMessages(Dialect, frozen=True):
         block = {"type": "tool_result", "tool_use_id": call, "content": content}
         return parse({"role": "user", "content": [block]}, "tool_result")[0]
 
+    def accumulator(self) -> AnthropicAccumulator:
+        return AnthropicAccumulator(bound=self.bound)
+
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, AnthropicAccumulator(bound=self.bound))
+        given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

@@ -7,6 +7,7 @@ from typing import Any
 
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.reply import parse_reply
+from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
 from transom.wire.validation import as_dict, dicts
 
@@ -45,6 +46,7 @@ class AnthropicAccumulator(Accumulator):
             self._usage |= as_dict(fields.get("usage"))
             self._stop = as_dict(fields.get("delta")).get("stop_reason") or self._stop
             self.finished = self.finished or bool(self._stop)
+            self.stop = stop_reason(self._stop)
         elif kind == "error":
             error = fields.get("error")
             self.error = str(as_dict(error).get("message") or error)
@@ -64,6 +66,8 @@ class AnthropicAccumulator(Accumulator):
         elif isinstance(kind, str) and kind in _TEXTS:
             key = _TEXTS[kind]
             block[key] = str(block.get(key) or "") + str(delta.get(key, ""))
+            if key != "signature":
+                self._add_delta("text" if key == "text" else "reasoning", delta.get(key))
 
     def _whole(self, at: int) -> Raw | None:
         """A block as it may be stored now; None if it is not whole."""

@@ -65,8 +65,11 @@ class Gemini(Dialect, frozen=True):
         """A function's response: a text, parts, or the object it is. A call without an id is named by its function."""
         return parse.answered(parse.responded(content, "tool_result"), call)
 
+    def accumulator(self) -> GeminiAccumulator:
+        return GeminiAccumulator()
+
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, GeminiAccumulator())
+        given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_response(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

@@ -7,6 +7,7 @@ from typing import Any
 from transom.core.message import Assistant, Raw
 from transom.wire.gemini.keys import CALL, kinds_of, spelt
 from transom.wire.gemini.reply import parse_response, plain
+from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
 from transom.wire.validation import as_dict, dicts
 
@@ -27,8 +28,11 @@ class GeminiAccumulator(Accumulator):
         candidate: Raw = next(iter(dicts(fields.get("candidates"))), Raw())
         for part in dicts(as_dict(candidate.get("content")).get("parts")):
             self._add(part)
-        if candidate.get("finishReason") or candidate.get("finish_reason"):
-            self.finished = True
+            self._add_delta("reasoning" if _thinks(part) else "text", part.get("text"))
+        if reason := candidate.get("finishReason") or candidate.get("finish_reason"):
+            self.finished, self.stop = True, stop_reason(reason)
+        elif as_dict(fields.get("promptFeedback") or fields.get("prompt_feedback")):
+            self.stop = stop_reason_of(fields)
 
     def turn(self) -> Assistant:
         if not self._parts:

@@ -58,8 +58,11 @@ class OpenAIChat(Dialect, frozen=True):
             return ToolResult(parts=(Text(content),), call=call)
         return parse({"role": "tool", "tool_call_id": call, "content": content}, "tool_result")
 
+    def accumulator(self) -> ChatAccumulator:
+        return ChatAccumulator()
+
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, ChatAccumulator())
+        given = from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_reply(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

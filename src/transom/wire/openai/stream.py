@@ -9,11 +9,14 @@ from transom.wire.openai.input_fields import taken
 from transom.wire.openai.parse import parse
 from transom.wire.openai.reply import with_chat_usage
 from transom.wire.sdk_objects import by_the_model
+from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
 from transom.wire.validation import as_dict, dicts
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
 """Fields of a list's entries whose text comes in pieces."""
+_SHOWN, _THOUGHT = frozenset({"content", "refusal"}), frozenset({"reasoning_content", "reasoning"})
+"""Fields whose text is shown as it comes."""
 _WHOLE = frozenset({"role", "name", "id", "type", "prefix"})
 """Fields that are not put together: some servers repeat them in every chunk."""
 
@@ -40,7 +43,10 @@ class ChatAccumulator(Accumulator):
                     self._add_call(call)
             else:
                 _add(self._fields, key, value)
-        self.finished = self.finished or (bool(choice.get("finish_reason")) and not self.error)
+                self._add_delta("text" if key in _SHOWN else "reasoning", value if key in _SHOWN | _THOUGHT else None)
+        if reason := choice.get("finish_reason"):
+            self.stop = stop_reason(reason)
+            self.finished = self.finished or not self.error
 
     def turn(self) -> Assistant:
         message: Raw = {**self._fields, "role": "assistant"}

@@ -83,8 +83,11 @@ class OpenAIResponses(Dialect, frozen=True):
         """The output of a function call; that of a custom tool's call comes out as such."""
         return read([{"type": "function_call_output", "call_id": call, "output": content}], "tool_result, ")[0][1]
 
+    def accumulator(self) -> ResponsesAccumulator:
+        return ResponsesAccumulator()
+
     def parse_reply(self, reply: object) -> Assistant:
-        given = reply if holds_items(reply) else from_stream(reply, ResponsesAccumulator())
+        given = reply if holds_items(reply) else from_stream(reply, self.accumulator())
         return given if isinstance(given, Assistant) else parse_response(given)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

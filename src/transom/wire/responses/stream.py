@@ -6,10 +6,12 @@ from typing import cast
 
 from transom.core.message import Assistant, Raw
 from transom.wire.responses.reply import as_item, parse_response
+from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
 from transom.wire.validation import as_dict, as_list, text
 
 _TEXTS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
+_REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 
 
@@ -36,8 +38,12 @@ class ResponsesAccumulator(Accumulator):
         elif kind in _TEXTS and isinstance(at, int):
             place = (at, cast("int", fields.get("content_index") or 0))
             self._open[place] = (_TEXTS[kind], self._open.get(place, ("", ""))[1] + text(fields, "delta"))
+            self._add_delta("text", fields.get("delta"))
+        elif kind in _REASONING:
+            self._add_delta("reasoning", fields.get("delta"))
         elif kind in _ENDS:
             self._response, self.finished = as_dict(fields.get("response")), True
+            self.stop = stop_reason_of(self._response)
         elif kind == "response.failed":
             error = as_dict(fields.get("response")).get("error")
             self.error = str(as_dict(error).get("message") or error or "the response failed")
@@ -62,7 +68,7 @@ class ResponsesAccumulator(Accumulator):
         return [{"type": "message", "role": "assistant", "content": content}] if content else []
 
 
-_READ = frozenset({*_TEXTS, *_ENDS, "response.output_item.done", "response.failed", "error"})
+_READ = frozenset({*_TEXTS, *_ENDS, *_REASONING, "response.output_item.done", "response.failed", "error"})
 
 
 def holds_items(reply: object) -> bool:

@@ -1,0 +1,41 @@
+"""Model providers: "openai:gpt-5", "anthropic:claude-sonnet-5-5", "openai:qwen3@http://localhost:8000/v1"."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from transom.errors import InvalidSetting, quote
+from transom.providers.base import Provider
+
+__all__ = ["PROVIDERS", "Provider", "provider_named"]
+
+PROVIDERS: dict[str, str] = {"scripted": "transom.providers.scripted:echo"}
+"""Where the maker of each provider is: a callable with the model's name and the keyword `base_url`.
+
+The module is imported when the provider is named, so that `import transom` needs no SDK.
+"""
+
+
+def provider_named(provider: str | Provider) -> Provider:
+    """The provider with this name, "name:model" or "name:model@base_url", or the provider itself.
+
+    Raises InvalidSetting for a name that is none, or if the provider's SDK is not installed.
+    """
+    if not isinstance(provider, str):
+        if not callable(getattr(provider, "complete", None)) or not isinstance(getattr(provider, "dialect", None), str):
+            raise InvalidSetting(f"provider: must be a name or a provider, not {quote(provider)}")
+        return provider
+    name, _, rest = provider.partition(":")
+    model, _, base_url = rest.partition("@http")
+    if name not in PROVIDERS or (not model and name != "scripted"):
+        known = ", ".join(PROVIDERS)
+        raise InvalidSetting(
+            f"provider: must be name:model or name:model@url, with a name of {known}; not {quote(provider)}"
+        )
+    module, _, value = PROVIDERS[name].partition(":")
+    try:
+        make = getattr(import_module(module), value)
+    except ImportError as missing:
+        raise InvalidSetting(f"provider {name}: {missing}; install transom[{name}]") from None
+    return cast("Provider", make(model, base_url=f"http{base_url}" if base_url else None))

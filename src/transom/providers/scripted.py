@@ -1,0 +1,224 @@
+"""A provider that plays a script: for tests, examples and demonstrations, without a network.
+
+It answers in any dialect, whole or streamed. It fails when the script says so. And it checks every request as the real
+API would: one that breaks a rule of the dialect, or is longer than `context`, is refused with status 400.
+
+    provider = Scripted(call("weather", city="Lisbon"), "It is sunny.")
+    print(conv.run("How is the weather in Lisbon?", provider=provider, tools=[weather]).text)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.errors import ProviderError, ProviderErrorKind
+from transom.providers.scripted_replies import Json, Reply, ScriptedCall, writer_for
+from transom.wire.dialects import dialect_named
+
+__all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call", "calls", "echo"]
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """What a scripted provider does instead of a reply: it raises ProviderError.
+
+    `after`: in a stream only after so many chunks of `reply`; a stream of fewer chunks ends without its last one.
+    """
+
+    kind: ProviderErrorKind = "server"
+    status: int | None = None
+    body: str = ""
+    retry_after: float | None = None
+    after: int = 0
+    reply: Reply = Reply(text="This answer is never finished, because the connection breaks.")
+
+    def error(self) -> ProviderError:
+        """What is raised."""
+        return ProviderError(self.kind, status=self.status, body=self.body, retry_after=self.retry_after)
+
+
+ScriptedStep = Reply | Fault | str
+"""One request's outcome; a text is a reply of only that."""
+
+
+def call(name: str, /, **arguments: object) -> Reply:
+    """A reply that calls one tool."""
+    return calls((name, arguments))
+
+
+def calls(*wanted: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
+    """A reply that calls several tools."""
+    return Reply(text=text, calls=tuple(ScriptedCall(name, json.dumps(arguments)) for name, arguments in wanted))
+
+
+class Scripted:
+    """Plays steps in order, one a request; after the last one it repeats `then`.
+
+    A step may be a function of the request that returns a step. `context`: the most tokens of a request, as `count`
+    counts them: a fourth of the characters of its JSON, if not given. `chunk`: characters in a chunk of a stream.
+    `requests` holds every request that came, refused ones too, and `violations` every broken rule.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        *steps: ScriptedStep | Callable[[Json], ScriptedStep],
+        then: ScriptedStep | Callable[[Json], ScriptedStep] = "OK.",
+        dialect: str = "openai",
+        model: str = "scripted",
+        context: int | None = None,
+        count: Callable[[Json], int] | None = None,
+        chunk: int = 8,
+    ) -> None:
+        self.dialect, self.model = dialect, model
+        self.context = context
+        self.requests: list[Json] = []
+        self.violations: list[str] = []
+        self._steps, self._then = iter(steps), then
+        self._dialect, self._writer = dialect_named(dialect), writer_for(dialect)
+        self._count, self._chunk = count or _quarter_of_json, chunk
+        self._calls = 0
+
+    def complete(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> object:
+        """The next step as a response. Raises ProviderError for a fault, and for a request that the API refuses."""
+        step, prompt = self._next(request, max_tokens)
+        if _must_wait(step, timeout):
+            time.sleep(step.delay)
+        return self._response(step, prompt)
+
+    def stream(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> Iterator[object]:
+        """The next step as chunks. Raises ProviderError as `complete` does."""
+        step, prompt = self._next(request, max_tokens)
+        if _must_wait(step, timeout):
+            time.sleep(step.delay)
+        yield from self._chunks(step, prompt)
+
+    async def acomplete(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> object:
+        """As `complete`."""
+        from anyio import sleep  # noqa: PLC0415 - only for those who run on an event loop
+
+        step, prompt = self._next(request, max_tokens)
+        await sleep(step.delay if _must_wait(step, timeout) else 0)
+        return self._response(step, prompt)
+
+    async def astream(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> AsyncIterator[object]:
+        """As `stream`."""
+        from anyio import lowlevel, sleep  # noqa: PLC0415 - only for those who run on an event loop
+
+        step, prompt = self._next(request, max_tokens)
+        await sleep(step.delay if _must_wait(step, timeout) else 0)
+        for chunk in self._chunks(step, prompt):
+            await lowlevel.checkpoint()
+            yield chunk
+
+    # ---- how
+
+    def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | _Failing, int]:
+        """The next step, and the tokens of the request. Raises ProviderError for a request that the API refuses."""
+        body = cast("Json", json.loads(json.dumps(request)))
+        self.requests.append(body)
+        if broken := self._dialect.violations(_http_body(body)):
+            self.violations += [f"{each.rule} at {each.index}: {each.why}" for each in broken]
+            raise ProviderError("bad_request", status=400, body=f"invalid request: {self.violations[-1]}")
+        prompt = self._count(body)
+        if self.context is not None and prompt + (max_tokens or 0) > self.context:
+            raise ProviderError("bad_request", status=400, body=_too_long(self.context, prompt, max_tokens or 0))
+        step = next(self._steps, self._then)
+        while not isinstance(step, (Reply, Fault, str)):
+            step = step(body)
+        if isinstance(step, str):
+            step = Reply(text=step)
+        if isinstance(step, Fault):
+            return _Failing(fault=step, delay=step.reply.delay), prompt
+        return self._with_ids(step), prompt
+
+    def _with_ids(self, reply: Reply) -> Reply:
+        """The reply with an id for each call that has none."""
+        labelled: list[ScriptedCall] = []
+        for wanted in reply.calls:
+            self._calls += 1
+            labelled.append(wanted if wanted.id else wanted._replace(id=f"call{self._calls:05d}"))
+        return replace(reply, calls=tuple(labelled))
+
+    def _response(self, step: Reply | _Failing, prompt: int) -> Json:
+        if isinstance(step, _Failing):
+            raise step.fault.error()
+        return self._writer.response(step, prompt)
+
+    def _chunks(self, step: Reply | _Failing, prompt: int) -> Iterator[Json]:
+        if isinstance(step, Reply):
+            yield from self._writer.chunks(step, prompt, self._chunk)
+            return
+        fault = step.fault
+        given = list(self._writer.chunks(self._with_ids(fault.reply), prompt, self._chunk))
+        yield from given[: min(fault.after, len(given) - 2)] if fault.after else ()
+        raise fault.error()
+
+
+class _Failing(Struct, frozen=True, kw_only=True):
+    fault: Fault
+    delay: float = 0.0
+
+
+def _must_wait(step: Reply | _Failing, timeout: float | None) -> bool:
+    """Whether the reply takes its time. Raises ProviderError if that is more than the caller waits."""
+    if timeout is not None and step.delay > timeout:
+        raise ProviderError("timeout", f"no byte in {timeout:g} s")
+    return step.delay > 0
+
+
+def _quarter_of_json(body: Json) -> int:
+    return len(json.dumps(body, ensure_ascii=False)) // 4
+
+
+def _too_long(context: int, prompt: int, max_tokens: int) -> str:
+    """As OpenAI words it."""
+    total = prompt + max_tokens
+    parts = f" ({prompt} in the messages, {max_tokens} in the completion)" if max_tokens else ""
+    return json.dumps(
+        {
+            "error": {
+                "message": f"This model's maximum context length is {context} tokens. However, you requested {total} "
+                f"tokens{parts}. Please reduce the length of the messages or completion.",
+                "type": "invalid_request_error",
+                "code": "context_length_exceeded",
+            }
+        }
+    )
+
+
+def _http_body(arguments: Json) -> Json:
+    """The body of the HTTP request: Gemini's SDK takes most of it in a `config` in snake case."""
+    if "contents" not in arguments:
+        return arguments
+    config = cast("Json", arguments.get("config") or {})
+    return {**{_camel(key): value for key, value in config.items()}, "contents": arguments["contents"]}
+
+
+def _camel(key: str) -> str:
+    return re.sub("_([a-z])", lambda found: found[1].upper(), key)
+
+
+def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG001 - every provider is made this way
+    """A provider that repeats the user's last words. `model`: a dialect, "openai" if empty."""
+    return Scripted(then=_repeated, dialect=model or "openai", model="echo")
+
+
+def _repeated(body: Json) -> str:
+    texts = re.findall(r'"(?:text|content)": "((?:[^"\\]|\\.)*)"', json.dumps(body))
+    return json.loads(f'"{texts[-1]}"') if texts else "Hello."

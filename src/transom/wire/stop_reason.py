@@ -1,0 +1,56 @@
+"""Why the model stopped: the same few words for every provider."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+StopReason = Literal["stop", "tool_calls", "length", "filter", "malformed", "pause", "unknown"]
+"""Why a reply ended.
+
+"stop": the model was done. "tool_calls": it waits for results. "length": the limit of its answer, or of its context,
+cut it. "filter": the provider refused. "malformed": the model wrote a call that the provider could not read. "pause":
+the provider paused a long turn, and goes on if it gets the turn back. "unknown": the provider gave no reason we know.
+"""
+
+_REASONS: dict[str, StopReason] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "eos"), "stop"),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "tool_calls"),
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded", "model_length"), "length"
+    ),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content", "spii"), "filter"
+    ),
+    **dict.fromkeys(("image_safety", "language", "jailbreak", "other_block"), "filter"),
+    **dict.fromkeys(("malformed_function_call", "unexpected_tool_call", "malformed_response"), "malformed"),
+    "pause_turn": "pause",
+}
+
+
+def stop_reason(reason: object) -> StopReason:
+    """A provider's word for why it stopped, in ours. An enum of an SDK is taken by its value."""
+    word = getattr(reason, "value", reason)
+    return _REASONS.get(word.lower(), "unknown") if isinstance(word, str) else "unknown"
+
+
+def stop_reason_of(reply: object) -> StopReason:
+    """Why a whole reply ended: a response object, or a response as a dict, of any provider."""
+    for items, name in (("choices", "finish_reason"), ("candidates", "finish_reason"), ("candidates", "finishReason")):
+        if found := _field(_first(_field(reply, items)), name):
+            return stop_reason(found)
+    if found := _field(reply, "stop_reason"):
+        return stop_reason(found)
+    for feedback, name in (("prompt_feedback", "block_reason"), ("promptFeedback", "blockReason")):
+        if _field(_field(reply, feedback), name):
+            return "filter"
+    if found := _field(_field(reply, "incomplete_details"), "reason"):
+        return stop_reason(found)
+    return stop_reason(_field(reply, "status"))
+
+
+def _field(value: object, name: str) -> Any:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _first(items: object) -> object:
+    return cast("list[object]", items)[0] if isinstance(items, (list, tuple)) and items else None
