@@ -94,6 +94,39 @@ def test_a_compaction_of_one_large_unit(messages):
     assert_linear(lambda n: (n, messages(n)), run, 400)
 
 
+def reversed_results(conversation: list[dict]) -> list[dict]:
+    return [*conversation[:2], *reversed(conversation[2:])]
+
+
+def under_one_id(conversation: list[dict]) -> list[dict]:
+    """Every call has the id of every other."""
+    user, turn, *results = conversation
+    calls = [{**call, "id": "c"} for call in turn["tool_calls"]]
+    return [user, {**turn, "tool_calls": calls}, *({**result, "tool_call_id": "c"} for result in results)]
+
+
+@pytest.mark.parametrize("changed", [list, reversed_results, under_one_id])
+def test_results_of_one_turn(changed):
+    """A result finds its call without a look at the other calls, in whatever order the results come."""
+
+    def run(messages) -> None:
+        view = Conversation.from_messages(messages, budget=1_000_000).view
+        assert len(view.slots) == 2
+        assert not view.open_units
+
+    assert_linear(lambda n: changed(of_calls(n)), run, 1_000)
+
+
+def test_calls_that_were_given_up_and_answered_late():
+    def run(messages) -> None:
+        conversation = Conversation.from_messages(messages[:2], budget=10_000_000)
+        conversation.plan_request()
+        conversation.extend(messages[2:])
+        assert len(conversation.view.calls.late_results) == len(messages) - 2
+
+    assert_linear(of_calls, run, 1_000)
+
+
 def test_many_tools():
     conversation = [{"role": "user", "content": "go"}]
 

@@ -24,6 +24,7 @@ class Builder:
         self.log, self.counter = view.log, view.counter
         self.slots: Sequence[Slot] = view.slots
         self._own_slots: list[Slot] | None = None
+        self._own_synthetic: dict[str, tuple[int, int]] | None = None
         self.total = view.total
         self._known_units = view.unit_of
         self._new_units: list[int] = []
@@ -88,6 +89,13 @@ class Builder:
     def add_entry(self, key: int) -> None:
         """The next entry belongs to the unit with this key, or to none (below 0)."""
         self._new_units.append(key)
+
+    def synthetic_results(self) -> dict[str, tuple[int, int]]:
+        """Those of `calls`, to be changed: a copy of our own, made at the first change."""
+        if self._own_synthetic is None:
+            self._own_synthetic = dict(self.calls.synthetic_results)
+            self.calls = replace(self.calls, synthetic_results=self._own_synthetic)
+        return self._own_synthetic
 
     def append_slot(self, slot: Slot) -> None:
         """One more slot at the end."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
+from msgspec.structs import replace
+
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry
 from transom.core.log import PendingLog
+from transom.core.message import Fact
 from transom.core.reducer import apply
 from transom.core.view import View
 
@@ -19,12 +25,19 @@ class Draft:
 
     def add(self, body: Body) -> None:
         """One more entry, whether it applies or not."""
+        plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo)) else None
+        self._append([self.view.entry(body, self.at, plan=plan)])
+
+    def add_facts(self, facts: Iterable[Fact]) -> None:
+        """Several facts at once. (Each edit needs the view that the one before it has made.)"""
+        entries = [self.view.entry(cast("Body", fact), self.at) for fact in facts]
+        self._append([replace(entry, seq=seq) for seq, entry in enumerate(entries, start=self.view.length)])
+
+    def _append(self, entries: list[Entry]) -> None:
         if not self.entries:  # edits of this plan may point at entries of this plan
             self.view = self.view.with_log(PendingLog(self.log, self.entries))
-        plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo)) else None
-        entry = self.view.entry(body, self.at, plan=plan)
-        self.entries.append(entry)
-        self.view = apply(self.view, (entry,))
+        self.entries += entries
+        self.view = apply(self.view, entries)
 
     def propose(self, edit: Edit) -> bool:
         """Add an edit if it applies; one that does not is not worth an entry."""

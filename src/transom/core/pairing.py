@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+from transom.core.identity import ByIdentity
 from transom.core.locate import SlotTable, open_unit
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
 from transom.core.unit import Unit
+
+FEW = 16
+"""Up to so many calls of a turn are looked through for each result; more are indexed."""
 
 
 def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
@@ -20,17 +26,33 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
     if result.place is not None:
         key, index = result.place
         unit = open_unit(table, key) if key in table.open_units else None
-        return None if unit is None or index not in unit.open_calls else (unit, index)
+        return None if unit is None or not _is_open(unit, index) else (unit, index)
     name = result.extra.get("name") if result.extra else None
     for key in sorted(table.open_units, reverse=True) if len(table.open_units) > 1 else table.open_units:
         unit = open_unit(table, key)
         turn = unit.head
         assert isinstance(turn, Assistant)
-        for index in unit.open_calls:
+        for index in _open_calls(unit, turn.calls, result.call):
             call = turn.calls[index]
             if call.legacy == result.legacy and _is_answered(call, by=result.call, name=name):
                 return unit, index
     return None
+
+
+def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str) -> Iterable[int]:
+    """The indexes of the open calls that a result with this label may answer, rising. Others may be among them."""
+    if len(unit.open_calls) <= FEW:
+        return unit.open_calls
+    by_id = _indexes_by_id(ByIdentity(calls))
+    if "" in by_id:  # a call without an id is answered by its name
+        return unit.open_calls
+    same = by_id.get(label, ())
+    return (index for index in same[bisect_left(same, unit.open_calls[0]) :] if _is_open(unit, index))
+
+
+def _is_open(unit: Unit, index: int) -> bool:
+    at = bisect_left(unit.open_calls, index)
+    return at < len(unit.open_calls) and unit.open_calls[at] == index
 
 
 def _is_answered(call: Call, *, by: str, name: str | None) -> bool:
@@ -52,17 +74,33 @@ def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResu
         return Size(count(call.name), text_bytes(call.name))
     if call.id == result.call and call.id and call.id.isascii() and _first_with_id(turn.calls, call.id) == index:
         return ZERO  # the usual case, without a look at every label
-    label = call_labels(turn.calls, unit.key)[index]
+    label = _labels(ByIdentity(turn.calls), unit.key)[index]
     return Size(count(label) - count(result.call), text_bytes(label) - text_bytes(result.call))
 
 
-def _first_with_id(calls: Sequence[Call], label: str) -> int:
+def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
+    if len(calls) > FEW:
+        return _indexes_by_id(ByIdentity(calls))[label][0]
     return next(index for index, call in enumerate(calls) if call.id == label)
+
+
+@lru_cache(maxsize=4)
+def _indexes_by_id(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[str, Sequence[int]]:
+    """The indexes of a turn's calls by their id, rising. The last few turns are remembered: a turn's results follow."""
+    indexes: dict[str, list[int]] = {}
+    for index, call in enumerate(calls.value):
+        indexes.setdefault(call.id, []).append(index)
+    return indexes
+
+
+@lru_cache(maxsize=4)
+def _labels(calls: ByIdentity[tuple[Call, ...]], key: int) -> tuple[str, ...]:
+    return call_labels(calls.value, key)
 
 
 def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
     """What new labels for empty or repeated ids add to the size of a turn."""
-    extra, labels = ZERO, call_labels(turn.calls, key)
+    extra, labels = ZERO, _labels(ByIdentity(turn.calls), key)
     count = table.counter.count
     for call, label in zip(turn.calls, labels, strict=True):
         if call.id != label:

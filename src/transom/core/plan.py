@@ -17,7 +17,7 @@ from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.entry import Entry, Sent
 from transom.core.frame import Frame
-from transom.core.message import Assistant, Failure, Head, Note, Text, ToolResult
+from transom.core.message import Assistant, Call, Failure, Head, Note, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.policy import Policy
 from transom.core.state_notes import due_notes
@@ -104,18 +104,18 @@ def _close_calls(draft: Draft) -> None:
         turn = unit.head
         assert isinstance(turn, Assistant)
         labels = call_labels(turn.calls, key)
-        for index in unit.open_calls:
-            call = turn.calls[index]
-            draft.add(
-                ToolResult(
-                    call=labels[index],
-                    place=(key, index),
-                    synthetic=True,
-                    legacy=call.legacy,
-                    parts=(Text(texts.ABORTED),),
-                    extra={"name": call.name} if call.legacy else None,
-                )
-            )
+        draft.add_facts(_synthetic_result(turn.calls[index], labels[index], (key, index)) for index in unit.open_calls)
+
+
+def _synthetic_result(call: Call, label: str, place: tuple[int, int]) -> ToolResult:
+    return ToolResult(
+        call=label,
+        place=place,
+        synthetic=True,
+        legacy=call.legacy,
+        parts=(Text(texts.ABORTED),),
+        extra={"name": call.name} if call.legacy else None,
+    )
 
 
 def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:

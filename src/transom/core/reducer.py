@@ -110,8 +110,7 @@ def _note(builder: Builder, entry: Entry) -> int:
     if note.key:
         builder.notes = {**builder.notes, note.key: (entry.seq, note.text)}
     if note.refs:
-        late = tuple(late for late in builder.calls.late_results if late[0] not in note.refs)
-        builder.calls = replace(builder.calls, late_results=late)
+        builder.calls = builder.calls.without_late_results(note.refs)
     return _fact(builder, entry)
 
 
@@ -155,12 +154,9 @@ def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
 
 
 def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
-    calls = builder.calls
-    synthetic = calls.synthetic_results
-    if synthetic and (used := {call.id for call in turn.calls} & synthetic.keys()):
-        # a label that is used again names the new call from now on
-        synthetic = {label: place for label, place in synthetic.items() if label not in used}
-    builder.calls = replace(calls, open_units=(*calls.open_units, key), synthetic_results=synthetic)
+    for label in {call.id for call in turn.calls} & builder.calls.synthetic_results.keys():
+        del builder.synthetic_results()[label]  # a label that is used again names the new call from now on
+    builder.calls = replace(builder.calls, open_units=(*builder.calls.open_units, key))
     extra = call_label_size(builder, turn, key)
     if extra != ZERO:
         at = slot_index(builder, key)
@@ -183,15 +179,12 @@ def _result(builder: Builder, entry: Entry) -> int:
     found = open_call(builder, result)
     if entry.meta is not None and not entry.meta.include_in_context:
         return HIDDEN
-    calls = builder.calls
     if found is None:
-        lost_to = None if result.synthetic else calls.synthetic_results.get(result.call)
+        lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
         if lost_to is not None:
-            builder.calls = replace(
-                calls,
-                late_results=(*calls.late_results, (entry.seq, lost_to)),
-                synthetic_results={k: place for k, place in calls.synthetic_results.items() if k != result.call},
-            )
+            del builder.synthetic_results()[result.call]
+            late = (*builder.calls.late_results, (entry.seq, lost_to))
+            builder.calls = replace(builder.calls, late_results=late)
         return STRAY
     unit, index = found
     at = slot_index(builder, unit.key)
@@ -199,13 +192,12 @@ def _result(builder: Builder, entry: Entry) -> int:
     builder.replace_slot(at, unit)
     builder.forget_digest(at, seen_by_others=at < len(builder.slots) - 1)
     if not unit.open_calls:
-        calls = replace(calls, open_units=tuple(key for key in calls.open_units if key != unit.key))
+        still_open = tuple(key for key in builder.calls.open_units if key != unit.key)
+        builder.calls = replace(builder.calls, open_units=still_open)
     turn = unit.head
     assert isinstance(turn, Assistant)
     if result.synthetic and turn.calls[index].id:
-        synthetic = {**calls.synthetic_results, turn.calls[index].id: (unit.key, index)}
-        calls = replace(calls, synthetic_results=synthetic)
-    builder.calls = calls
+        builder.synthetic_results()[turn.calls[index].id] = (unit.key, index)
     return unit.key
 
 

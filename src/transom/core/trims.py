@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Trim
 from transom.core.entry import Entry
+from transom.core.identity import ByIdentity
 from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
 from transom.core.tokens import apply_trim
 
@@ -44,27 +45,39 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
         return (self.bytes, self.trim.note, self.trim.keep)
 
 
-_order, _rank = attrgetter("order"), attrgetter("rank")
+_order, _rank, _entry = attrgetter("order"), attrgetter("rank"), attrgetter("trim.entry")
 
 
 def with_trim(trims: Sequence[AppliedTrim], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
     """The trims of a unit with one more."""
-    longer = list(trims)
-    insort(longer, new, key=_order)
-    return tuple(longer)
+    at = _index(trims, new.place, new.seq)
+    return (*trims[:at], new, *trims[at:])
+
+
+def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
+    """Where a trim with this place and seq is, or belongs."""
+    if not trims or trims[-1].order < (place, seq):
+        return len(trims)  # nearly always: plans trim the parts of a unit in order
+    return bisect_left(trims, (place, seq), key=_order)
 
 
 def without_trim(trims: Sequence[AppliedTrim], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
     """The trims of a unit without one of them."""
-    at = bisect_left(trims, (place, seq), key=_order)
+    at = _index(trims, place, seq)
     return (*trims[:at], *trims[at + 1 :])
 
 
 def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:
     """Those on one part, the oldest first."""
-    start = stop = bisect_left(trims, (place, -1), key=_order)
+    start = stop = _index(trims, place, -1)
     while stop < len(trims) and trims[stop].place == place:
         stop += 1
+    return trims[start:stop]
+
+
+def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[AppliedTrim]:
+    """Those on the parts of one entry."""
+    start, stop = (bisect_left(trims, seq, key=_entry) for seq in (entry, entry + 1))
     return trims[start:stop]
 
 
@@ -139,7 +152,7 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
 def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
     """Where the part of a kind with this index stands among all parts."""
     if len(parts) > _FEW:
-        return _positions(_Same(parts)).get((kind, index))
+        return _positions(ByIdentity(parts)).get((kind, index))
     for position, part in enumerate(parts):
         if _kind(part) == kind:
             if index == 0:
@@ -152,26 +165,13 @@ _FEW = 16
 """So many parts are looked through each time; more are indexed."""
 
 
-class _Same:
-    """A tuple of parts as a key of a cache: it equals itself alone, and costs nothing to hash."""
-
-    def __init__(self, parts: tuple[Part, ...]) -> None:
-        self.parts = parts
-
-    def __hash__(self) -> int:
-        return id(self.parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.parts is self.parts
-
-
 @lru_cache(maxsize=4)
-def _positions(same: _Same) -> dict[tuple[str, int], int]:
+def _positions(parts: ByIdentity[tuple[Part, ...]]) -> dict[tuple[str, int], int]:
     """The position of each part by its kind and index. The last few are remembered: a compaction trims the parts of one
     fact one after the other."""
     positions: dict[tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
-    for position, part in enumerate(same.parts):
+    for position, part in enumerate(parts.value):
         kind = _kind(part)
         positions[kind, seen[kind]] = position
         seen[kind] += 1

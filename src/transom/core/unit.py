@@ -157,13 +157,14 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Uni
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
+    at = bisect_left(unit.open_calls, index)
     return replace(
         unit,
         seqs=(*unit.seqs, entry.seq),
         untrimmed_size=unit.untrimmed_size.plus(more),
         size=unit.size.plus(more),
         entries=(*unit.entries, entry),
-        open_calls=tuple([i for i in unit.open_calls if i != index]),
+        open_calls=unit.open_calls[:at] + unit.open_calls[at + 1 :],
         answered_calls=(*unit.answered_calls, index),
         cached_digest=None,
     )

@@ -7,8 +7,9 @@ What a view remembers of itself (digests) is written in one step, and is the sam
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,12 +26,13 @@ from transom.core.message import Assistant, Call, Head
 from transom.core.prefix_digest import PrefixDigest
 from transom.core.prices import SinceBreak
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
-from transom.core.trims import find_part, trims_at
+from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit
 
 __all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
 
 _NO_HEAD = Head()
+_seq = itemgetter(0)
 _NO_NOTES: Mapping[str, tuple[int, str]] = {}
 _NO_CALLS: Mapping[str, tuple[int, int]] = {}
 
@@ -53,7 +55,16 @@ class Calls(Struct, frozen=True):
     synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
     """Labels of calls that were closed by synthetic results, with their places."""
     late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
-    """Real results that came after a synthetic one, with the place of their call, until a note gives them."""
+    """Real results that came after a synthetic one, with the place of their call, until a note gives them. Rising."""
+
+    def without_late_results(self, seqs: Iterable[int]) -> Calls:
+        """The same after a note has given these results."""
+        late = self.late_results
+        for seq in seqs:
+            at = bisect_left(late, seq, key=_seq)
+            if at < len(late) and late[at][0] == seq:
+                late = late[:at] + late[at + 1 :]
+        return replace(self, late_results=late)
 
 
 class Prefix(Struct, frozen=True):
@@ -285,15 +296,15 @@ class View(Struct, frozen=True, eq=False):
     def call_of(self, unit: Unit, seq: int) -> Call | None:
         """The call that the result with this seq answers."""
         turn = self.entries_of(unit)[0].body
-        index = unit.answered_calls[unit.seqs.index(seq) - 1]
+        index = unit.answered_calls[bisect_left(unit.seqs, seq) - 1]
         return turn.calls[index] if isinstance(turn, Assistant) else None
 
     def entry_tokens(self, unit: Unit, seq: int) -> tuple[int, int]:
         """Tokens of one entry of a unit: whole, and as its trims show it."""
-        entry = self.entries_of(unit)[unit.seqs.index(seq)]
+        entry = self.entries_of(unit)[bisect_left(unit.seqs, seq)]
         whole = shown = sum(entry.tokens)
-        for (owner, address), trim in unit.effective_trims().items():
-            if owner == seq and (found := find_part(entry, address)) is not None:
+        for (_, address), trim in effective_trims(trims_of_entry(unit.trims, seq)).items():
+            if (found := find_part(entry, address)) is not None:
                 shown += trim.tokens - found[1]
         return whole, shown
 

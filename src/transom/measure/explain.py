@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Set as AbstractSet
 from typing import Literal
 
@@ -11,6 +12,7 @@ from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed_parts, own_text, role_of
 from transom.core.pairing import call_labels
+from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
@@ -97,7 +99,7 @@ def _covered(fold: Folded, key: int) -> str:
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
     """An entry of a visible unit: what its trims and a changed prefix leave of it."""
-    trims = [trim for (owner, _), trim in unit.effective_trims().items() if owner == entry.seq]
+    trims = effective_trims(trims_of_entry(unit.trims, entry.seq)).values()
     pins = [view.fetch(pin).body for pin in unit.pins]
     hidden = _hidden_reasoning(entry, unit)
     reasons = [*(_why(trim.trim) for trim in trims), *([HIDDEN_REASONING] if hidden else []), *map(_why, pins)]
@@ -116,7 +118,7 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
         return [f"calls without an id of their own named {', '.join(new)}"] if new else []
     if not isinstance(fact, ToolResult):
         return []
-    before = unit.seqs[unit.seqs.index(entry.seq) - 1]
+    before = unit.seqs[bisect_left(unit.seqs, entry.seq) - 1]
     between = {view.unit_of[at] for at in range(before + 1, entry.seq)}
     moved = any(key >= 0 and key != unit.key for key in between)
     return [*([SYNTHETIC] if fact.synthetic else []), *([MOVED] if moved and not fact.synthetic else [])]

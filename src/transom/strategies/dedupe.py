@@ -13,7 +13,7 @@ from transom import texts
 from transom.core.edit import Edit
 from transom.core.message import Assistant
 from transom.core.policy import Target
-from transom.core.trims import find_part
+from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
 from transom.strategies.observations import Observation, Replacement, batch, observations
 from transom.strategies.text.parts import TextPart
@@ -125,7 +125,7 @@ def _arguments(view: View, target: Target, one: Observation, paths: tuple[str, .
     """The arguments of a call, and the marker for them, which still names the file."""
     turn, address = view.entries_of(one.unit)[0], ("args", one.index)
     _, tokens = find_part(turn, address) or (None, 0)
-    trim = one.unit.effective_trims().get((turn.seq, address))
+    trim = effective_trim(one.unit.trims, (turn.seq, address))
     part = TextPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens)
     kept = _path_arguments(_object(one.call.args), paths)
     return one.unit, part, texts.trimmed_arguments_but(kept, target.reference(turn.seq), tokens)

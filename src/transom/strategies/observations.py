@@ -11,6 +11,7 @@ from transom.core.edit import Trim
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.policy import Target
 from transom.core.tokens import ZERO, Size, text_bytes
+from transom.core.trims import effective_trim
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.candidates import is_worth_a_batch, may_trim
@@ -43,9 +44,11 @@ def observations(view: View, target: Target) -> Iterator[Observation]:
     for unit in view.slots:
         if isinstance(unit, Unit) and isinstance(unit.head, Assistant) and len(unit.seqs) > 1:
             free = may_trim(view, target, unit)
-            parts = list(text_parts(view, unit, of_results=True))
+            parts: dict[int, list[TextPart]] = {}
+            for part in text_parts(view, unit, of_results=True):
+                parts.setdefault(part.entry, []).append(part)
             for seq, index, result in zip(unit.seqs[1:], unit.answered_calls, unit.facts[1:], strict=True):
-                call, own = unit.head.calls[index], tuple(part for part in parts if part.entry == seq)
+                call, own = unit.head.calls[index], tuple(parts.get(seq, ()))
                 assert isinstance(result, ToolResult)
                 yield Observation(unit, seq, result, call, index, own, free and call.name not in texts.READ_BACK)
 
@@ -55,7 +58,7 @@ def batch(view: View, target: Target, replacements: Iterable[Replacement], least
     than the share `least` of the limit."""
     trims, saved = list[Trim](), ZERO
     for unit, part, note in replacements:
-        trim = unit.effective_trims().get((part.entry, part.part)) if unit.trims else None
+        trim = effective_trim(unit.trims, (part.entry, part.part))
         shown_bytes = text_bytes(part.text) if trim is None else trim.bytes
         saving = Size(part.shown_tokens - target.counter.count(note), shown_bytes - text_bytes(note))
         if saving.tokens >= MIN_SAVING and saving.bytes > 0:

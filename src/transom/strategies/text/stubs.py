@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain
 
@@ -70,7 +71,7 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
     In a file "error" is a word like others; of a success only the summaries are telling.
     """
     reference, call = target.reference(part.entry), view.call_of(unit, part.entry)
-    result = view.entries_of(unit)[unit.seqs.index(part.entry)].body
+    result = view.entries_of(unit)[bisect_left(unit.seqs, part.entry)].body
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
     marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result))
