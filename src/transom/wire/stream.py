@@ -1,13 +1,15 @@
 """Streams of every provider: the chunks of a reply become a turn, and a finished stream is read like a reply.
 
 An accumulator does no I/O. It is fed one chunk at a time, and can give a turn at any moment: what came so far, without
-anything that is not whole. Tool calls are in it only once their arguments are complete.
+anything that is not whole. Tool calls are in it only once their arguments are complete; until then, `open_calls` names
+them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from inspect import iscoroutine, iscoroutinefunction
 from typing import Any, Literal, NamedTuple, cast
 
@@ -37,6 +39,9 @@ _HELPERS = {
 """How the stream helpers of the SDKs give the reply, and the property that gives it without reading on."""
 
 
+_logger = logging.getLogger(__name__)
+
+
 class Delta(NamedTuple):
     """A piece of text or of reasoning that a chunk brought."""
 
@@ -60,6 +65,19 @@ class Accumulator:
     def turn(self) -> Assistant:
         """The turn so far, with its usage if that came."""
         raise NotImplementedError
+
+    def final_turn(self) -> Assistant:
+        """The turn after the last chunk. A stream that ended inside a tool call lost that call: a warning in the log of
+        `logging` names it."""
+        for name in self.open_calls:
+            _logger.warning("the stream ended inside a call of %s: the call is left out of the reply", name or "a tool")
+        return self.turn()
+
+    @property
+    def open_calls(self) -> Sequence[str]:
+        """The tool names of the calls that began and are not in `turn`, because their arguments are not complete. A
+        name is empty if it did not come yet."""
+        return ()
 
     def take_deltas(self) -> list[Delta]:
         """The pieces of text that came since this was last asked, for whoever shows the reply as it comes."""
@@ -130,7 +148,7 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
         raise InvalidMessage("reply", f"the reply is an error: {accumulator.error:.400}")
     if empty:
         raise InvalidMessage("reply", "the list of chunks is empty")
-    return accumulator.turn()
+    return accumulator.final_turn()
 
 
 def _final(stream: Any, method: str, snapshot: str | None) -> object:

@@ -9,7 +9,7 @@ from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
-from transom.wire.validation import as_dict, dicts
+from transom.wire.validation import as_dict, dicts, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """Which field of a block a delta adds to."""
@@ -56,6 +56,11 @@ class AnthropicAccumulator(Accumulator):
         if not self.finished:
             content = _without_loose_ends(content)
         return parse_reply({"role": "assistant", "content": content, "usage": self._usage}, bound=self._bound)
+
+    @property
+    def open_calls(self) -> list[str]:
+        blocks = [block for at, block in sorted(self._blocks.items()) if self._whole(at) is None]
+        return [text(block, "name") for block in blocks if block.get("type") == "tool_use"]
 
     def _add(self, at: int, delta: Raw) -> None:
         block, kind = self._blocks[at], delta.get("type")

@@ -9,7 +9,7 @@ from transom.wire.gemini.keys import CALL, kinds_of, spelt
 from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
-from transom.wire.validation import as_dict, dicts
+from transom.wire.validation import as_dict, dicts, text
 
 
 class GeminiAccumulator(Accumulator):
@@ -40,6 +40,12 @@ class GeminiAccumulator(Accumulator):
         content = {"role": "model", "parts": [part for part in self._parts if not _is_partial(part)]}
         return parse_response({"candidates": [{"content": content}], "usageMetadata": self._usage})
 
+    @property
+    def open_calls(self) -> list[str]:
+        """A call whose arguments come piece by piece is never in the turn; the first of its pieces has the name."""
+        calls = [as_dict(part[spelt(part, CALL) or ""]) for part in self._parts if _is_partial(part)]
+        return [name for call in calls if (name := text(call, "name"))]
+
     def _add(self, part: Raw) -> None:
         """A text goes on in the next part, if both are thoughts or neither is, until a signature ends it."""
         last: Raw = self._parts[-1] if self._parts else {}
@@ -61,6 +67,10 @@ def _thinks(part: Raw) -> bool:
 
 
 def _is_partial(part: Raw) -> bool:
-    """Whether a call's arguments come piece by piece (Vertex, if asked for): a part of them is no call."""
-    call = as_dict(part.get(spelt(part, CALL) or ""))
-    return any(call.get(key) for key in ("partialArgs", "partial_args", "willContinue", "will_continue"))
+    """Whether a call's arguments come piece by piece (Vertex, if asked for): a part of them is no call. The last one
+    is empty."""
+    key = spelt(part, CALL)
+    if key is None:
+        return False
+    call = as_dict(part[key])
+    return not call or any(call.get(key) for key in ("partialArgs", "partial_args", "willContinue", "will_continue"))

@@ -11,7 +11,7 @@ from transom.wire.openai.reply import with_chat_usage
 from transom.wire.sdk_objects import by_the_model
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
-from transom.wire.validation import as_dict, dicts
+from transom.wire.validation import as_dict, dicts, text
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
 """Fields of a list's entries whose text comes in pieces."""
@@ -50,14 +50,33 @@ class ChatAccumulator(Accumulator):
 
     def turn(self) -> Assistant:
         message: Raw = {**self._fields, "role": "assistant"}
-        calls = [call for call in self._calls if self.finished or _is_whole(call)]
+        calls = [call for call in self._calls if self._is_shown(call)]
         if calls:
             message["tool_calls"] = [{key: x for key, x in call.items() if key != "index"} for call in calls]
-        if not self.finished and not whole_object(as_dict(message.get("function_call")).get("arguments")):
-            message.pop("function_call", None)
+        if self._open_function() is not None:
+            message.pop("function_call")
         if not message.get("content") and (calls or message.get("refusal") or "content" not in message):
             message["content"] = None  # as a reply that is not streamed has it
         return with_chat_usage(by_the_model(parse(message, "reply"), message), self._usage)
+
+    @property
+    def open_calls(self) -> list[str]:
+        calls = [
+            as_dict(call.get("function") or call.get("custom")) for call in self._calls if not self._is_shown(call)
+        ]
+        function = self._open_function()
+        return [text(call, "name") for call in (calls if function is None else [*calls, function])]
+
+    def _is_shown(self, call: Raw) -> bool:
+        """Whether the turn has a call. Once the provider ended the reply, its calls are what they are."""
+        return self.finished or whole_object(as_dict(call.get("function")).get("arguments"))
+
+    def _open_function(self) -> Raw | None:
+        """The call in the API's old form, if its arguments are not complete."""
+        function = self._fields.get("function_call")
+        if function is None or self.finished or whole_object(as_dict(function).get("arguments")):
+            return None
+        return as_dict(function)
 
     def _add_call(self, piece: Raw) -> None:
         """A piece of a call goes to the call of its index. Gemini gives all calls one index, and each its own id."""
@@ -70,10 +89,6 @@ class ChatAccumulator(Accumulator):
             if key != "index":
                 _add(call, key, value)
         call.setdefault("type", "custom" if "custom" in call else "function")
-
-
-def _is_whole(call: Raw) -> bool:
-    return whole_object(as_dict(call.get("function")).get("arguments"))
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from transom.core.message import Assistant, Raw
+from transom.wire.responses.built_in import is_clients
+from transom.wire.responses.parse import CALLS
 from transom.wire.responses.reply import as_item, parse_response
 from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
@@ -12,6 +14,7 @@ from transom.wire.validation import as_dict, as_list, text
 
 _TEXTS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 
 
@@ -23,6 +26,7 @@ class ResponsesAccumulator(Accumulator):
 
     def __init__(self) -> None:
         self._items: dict[int, Raw] = {}
+        self._begun: dict[int, Raw] = {}
         self._open: dict[tuple[int, int], tuple[str, str]] = {}
         """The text so far of each part that is not done: item and part, to kind and text."""
         self._response: Raw = {}
@@ -33,7 +37,9 @@ class ResponsesAccumulator(Accumulator):
             return
         fields = chunk_fields(as_item(chunk))
         at = fields.get("output_index")
-        if kind == "response.output_item.done" and isinstance(at, int):
+        if kind == "response.output_item.added" and isinstance(at, int):
+            self._begun[at] = as_dict(fields.get("item"))
+        elif kind == "response.output_item.done" and isinstance(at, int):
             self._items[at] = as_dict(fields.get("item"))
         elif kind in _TEXTS and isinstance(at, int):
             place = (at, cast("int", fields.get("content_index") or 0))
@@ -58,6 +64,13 @@ class ResponsesAccumulator(Accumulator):
             items.pop()
         return parse_response({"output": items, "usage": self._response.get("usage")})
 
+    @property
+    def open_calls(self) -> list[str]:
+        if self.finished and as_list(self._response.get("output")):
+            return []
+        begun = [item for at, item in sorted(self._begun.items()) if at not in self._items and _waits(item)]
+        return [text(item, "name") or text(item, "type").removesuffix("_call") for item in begun]
+
     def _item(self, at: int) -> list[Raw]:
         """An item that is done; of a message that is not done its text, and not the reasoning that led to it."""
         if at in self._items:
@@ -68,7 +81,7 @@ class ResponsesAccumulator(Accumulator):
         return [{"type": "message", "role": "assistant", "content": content}] if content else []
 
 
-_READ = frozenset({*_TEXTS, *_ENDS, *_REASONING, "response.output_item.done", "response.failed", "error"})
+_READ = frozenset({*_TEXTS, *_ENDS, *_REASONING, *_ITEMS, "response.failed", "error"})
 
 
 def holds_items(reply: object) -> bool:
@@ -77,6 +90,11 @@ def holds_items(reply: object) -> bool:
         return False
     kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
     return not any(kind.startswith(("response.", "error")) for kind in kinds)
+
+
+def _waits(item: Raw) -> bool:
+    """Whether an item is a call that the client answers."""
+    return item.get("type") in CALLS or is_clients(item)
 
 
 def _kind(chunk: object) -> str:

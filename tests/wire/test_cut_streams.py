@@ -1,0 +1,96 @@
+"""A stream that ends inside a tool call: the call is left out of the turn, and named."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from test_streams import BLOCKS, CALL, FUNCTION, MAKERS
+
+import transom
+from transom.wire.dialects import dialect_named
+
+BOOK_AND_NOW = {
+    "openai": {
+        "content": None,
+        "tool_calls": [CALL, {**CALL, "id": "call_2", "function": {"name": "now", "arguments": "{}"}}],
+    },
+    "anthropic": BLOCKS[1],
+    "responses": [FUNCTION, {**FUNCTION, "id": "fc_2", "call_id": "call_2", "name": "now"}],
+}
+OLD_FORM = {"role": "assistant", "function_call": {"name": "book", "arguments": '{"ci'}}
+
+
+def chunks_of(name):
+    make, _, _ = MAKERS[name]
+    return make(BOOK_AND_NOW[name], typed=False)[1]
+
+
+@pytest.mark.parametrize("name", list(BOOK_AND_NOW))
+def test_at_any_moment_a_call_that_began_is_in_the_turn_or_open(name):
+    accumulator = MAKERS[name][2]()
+    seen = []
+    for chunk in chunks_of(name):
+        accumulator.feed(chunk)
+        state = [call.name for call in accumulator.turn().calls], list(accumulator.open_calls)
+        if not seen or seen[-1] != state:
+            seen.append(state)
+    assert seen == [([], []), ([], ["book"]), (["book"], []), (["book"], ["now"]), (["book", "now"], [])]
+
+
+@pytest.mark.parametrize("name", list(BOOK_AND_NOW))
+def test_observing_a_stream_that_ended_inside_a_call_warns(name, caplog):
+    dialect, chunks = dialect_named(name), chunks_of(name)
+    cut = next(at for at in range(len(chunks)) if "now" in open_calls(name, chunks[:at]))
+    with (
+        transom.Conversation.open("memory:", "x", budget=100_000, dialect=name) as conversation,
+        caplog.at_level(logging.WARNING),
+    ):
+        conversation.user("Book it")
+        conversation.observe(chunks[:cut])
+        (call,) = conversation.log[1].body.calls
+        assert call.name == "book"
+        assert caplog.messages == ["the stream ended inside a call of now: the call is left out of the reply"]
+        conversation.tool_result(call.id, "Booked.")
+        body = transom.render(conversation.window(), dialect)
+        assert dialect.violations(body) == []
+        caplog.clear()
+        conversation.observe(chunks)
+        assert caplog.messages == []
+
+
+def open_calls(name, chunks):
+    accumulator = MAKERS[name][2]()
+    for chunk in chunks:
+        accumulator.feed(chunk)
+    return accumulator.open_calls
+
+
+def test_a_call_that_ends_with_the_tokens_is_open():
+    start = {"type": "tool_use", "id": "toolu_1", "name": "book", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": '{"city": "Li'}
+    chunks = [
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_delta", "index": 0, "delta": piece},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {}},
+    ]
+    assert open_calls("anthropic", chunks) == ["book"]
+
+
+def test_a_function_in_the_old_form_of_chat_is_open():
+    assert open_calls("openai", [{"choices": [{"index": 0, "delta": OLD_FORM}]}]) == ["book"]
+    assert open_calls("openai", [{"choices": [{"index": 0, "delta": OLD_FORM, "finish_reason": "length"}]}]) == []
+
+
+def test_gemini_calls_in_pieces_are_open(caplog):
+    pieces = [
+        {"name": "book", "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Lis"}], "willContinue": True},
+        {},
+    ]
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": each}]}}]} for each in pieces]
+    text = {"candidates": [{"content": {"role": "model", "parts": [{"text": "I book."}]}, "finishReason": "STOP"}]}
+    turn = dialect_named("gemini").parse_reply([text, *chunks])
+    assert (turn.calls, [part.text for part in turn.parts]) == ((), ["I book."])
+    assert caplog.messages == ["the stream ended inside a call of book: the call is left out of the reply"]
