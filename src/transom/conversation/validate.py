@@ -44,18 +44,32 @@ def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)
 
 
+class CheckedCounter:
+    """A counter of the caller's. `count` raises InvalidSetting if it gives anything but a whole number, 0 or more."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name, self._count = counter.name, counter.count
+
+    def count(self, text: str) -> int:
+        """Tokens of one text."""
+        tokens = self._count(text)
+        if type(tokens) is not int or tokens < 0:
+            raise InvalidSetting(
+                f"counter: {quote(self.name)} must count {quote(text)} as a whole number of at least 0, "
+                f"not {quote(tokens)}"
+            )
+        return tokens
+
+
 def token_counter(given: object) -> TokenCounter:
-    """A counter, after it counted two texts. Raises InvalidSetting."""
+    """A counter that checks each of its counts, after it counted two texts. Raises InvalidSetting."""
     name, count = getattr(given, "name", None), getattr(given, "count", None)
     if not isinstance(name, str) or not name or not callable(count):
         raise InvalidSetting(f"counter: must have a name, a text, and a method count(text), not {quote(given)}")
+    counter = CheckedCounter(cast("TokenCounter", given))
     for text in ("", "text"):
-        tokens = count(text)
-        if type(tokens) is not int or tokens < 0:
-            raise InvalidSetting(
-                f"counter: {quote(name)} must count {text!r} as a whole number of at least 0, not {quote(tokens)}"
-            )
-    return cast("TokenCounter", given)
+        counter.count(text)
+    return counter
 
 
 def number(name: str, entry: object) -> int:

@@ -7,9 +7,10 @@ would still not fit, the hard strategies run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import ceil
 from operator import attrgetter
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -17,16 +18,16 @@ from transom import texts
 from transom.core.budget import Budget, fits, pressure
 from transom.core.derived import Derived
 from transom.core.draft import Draft
-from transom.core.edit import Fold, Pin, Undo
+from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.frame import Frame
 from transom.core.message import Note
-from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target
+from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, name_of, naming
 from transom.core.prices import Prices
 from transom.core.state_notes import due_size
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.errors import BudgetImpossible
+from transom.errors import BudgetImpossible, InvalidEdit, quote
 
 Ref = Callable[[int], str]
 """How a text names an entry."""
@@ -35,6 +36,9 @@ PASSES = 16
 """A bound for the passes of one plan. A fold may hide a note that is then due again and needs room, so there may be a
 second pass; each one shrinks what shows. The plan is done when a pass proposes nothing: then planning again has
 nothing to do (law 8)."""
+
+FUTILE = 1_000
+"""So many edits that make nothing smaller may a strategy propose in a row, beside one for each entry and each byte."""
 
 MIN_FULLNESS = 0.2
 """Below this, a limit of messages or bytes does not matter, also for a policy that acts at every call."""
@@ -200,19 +204,41 @@ class Compactor:
         self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self._target(hard=False)
         for keeper in self.policy.keepers:
-            for unit in keeper(self.draft.view, target):
-                kept.setdefault(unit.key, unit)
+            with naming(keeper, self.policy):
+                for unit in keeper(self.draft.view, target):
+                    kept.setdefault(unit.key, unit)
         return kept
 
     def _take_edits(self, strategies: Iterable[Strategy], target: Target, *, only_as_needed: bool) -> None:
         """Take the proposed edits that apply; `only_as_needed`: until the target is met."""
         for strategy in strategies:
-            for edit in strategy(self.draft.view, target):
+            for edit in self._proposals(strategy, target):
                 if isinstance(edit, Fold) and self.draft.view.refusal(edit) is None:
                     self.pin_before_fold(edit)
                 self.draft.propose(edit)
                 if only_as_needed and target.is_met(self.draft.view):
                     return
+
+    def _proposals(self, strategy: Strategy, target: Target) -> Iterator[Edit]:
+        """What a strategy proposes. Raises InvalidEdit for what is no edit, and for a strategy that never ends.
+
+        A strategy may propose edits that do not apply, for example one for each part of the window. One that proposes
+        more of them than the window has bytes, without making the window smaller, repeats itself.
+        """
+        least = self.draft.view.total.bytes
+        most, without = FUTILE + self.draft.view.length + least, 0
+        with naming(strategy, self.policy):
+            for edit in strategy(self.draft.view, target):
+                if not isinstance(cast("object", edit), Edit):
+                    raise InvalidEdit(f"strategy {name_of(strategy)} must propose edits, not {quote(edit)}")
+                yield edit
+                size = self.draft.view.total.bytes
+                without = 0 if size < least else without + 1
+                least = min(size, least)
+                if without > most:
+                    raise InvalidEdit(
+                        f"strategy {name_of(strategy)} proposed {without:,} edits in a row that make nothing smaller"
+                    )
 
     def pin_before_fold(self, fold: Fold) -> None:
         """Pin what is to stay before a fold hides it; take back stale pins of earlier plans, in the same break."""

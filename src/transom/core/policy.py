@@ -6,7 +6,8 @@ planner takes the edits that apply, and stops as soon as there is room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
@@ -110,7 +111,24 @@ class Policy(Struct, frozen=True, kw_only=True):
         """
         for strategy in (*self.arrival, *self.pressure, *self.hard):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
-                prepare(view, budget, derived)
+                with naming(strategy, self):
+                    prepare(view, budget, derived)
+
+
+def name_of(step: Strategy | Keeper) -> str:
+    """How an error names a strategy or a keeper: by its function or its class."""
+    owner = step if hasattr(step, "__qualname__") else type(step)
+    return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"
+
+
+@contextmanager
+def naming(step: Strategy | Keeper, policy: Policy) -> Generator[None]:
+    """An error that a strategy or a keeper raises gets a note with its name. The error itself stays what it is."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"raised by {name_of(step)}, in policy {quote(policy.name)}")
+        raise
 
 
 def _must_be_strategies(name: str, steps: object) -> None:
