@@ -204,7 +204,7 @@ def test_a_reply_is_the_turn_and_its_usage():
         parts=TURN.parts,
         shape="parts",
         calls=TURN.calls,
-        usage=Usage(prompt=3_210, cached=3_000, output=7),
+        usage=Usage(prompt=3_210, cached=3_000, output=7, cache_write=200),
         dialect="anthropic",
     )
     blocks = [Dumps(**text(), citations=None), Dumps(**use(value={"a": None}), caller=None)]

@@ -64,7 +64,7 @@ def test_a_response_is_a_turn_with_its_usage(reply):
     assert turn.reasoning == (Reasoning("hm", "thought"),)
     assert turn.parts == (Text("Looking."),)
     assert [(call.id, call.name, call.args) for call in turn.calls] == [("a", "sh", '{"cmd":null}')]
-    assert turn.usage == Usage(prompt=120, cached=100, output=37)
+    assert turn.usage == Usage(prompt=120, cached=100, output=37, reasoning=30)
     assert turn.dialect == "gemini"
 
 

@@ -60,11 +60,17 @@ class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the provider says a call cost, in its own tokens."""
+    """What the provider says a call cost, in its own tokens.
+
+    `prompt`: the whole input. Of it, `cached` was read from the prompt cache, and `cache_write` was written to it.
+    `output`: the whole answer. Of it, `reasoning` was thinking.
+    """
 
     prompt: int = 0
     cached: int = 0
     output: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
 
 
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from functools import reduce
 from typing import Any, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Assistant, Fact, Raw, Usage
@@ -58,17 +59,34 @@ def by_the_model(fact: Fact, message: Raw) -> Assistant:
     raise InvalidMessage("reply", f"role must be assistant, not {message['role']!r}")
 
 
-def with_usage(turn: Assistant, usage: object, prompt: str, cached: str, output: str) -> Assistant:
-    """The turn with its usage, if that came. Each is the sum of the numbers at these paths, words apart; what is no
-    number above 0 counts nothing."""
+class UsageFields(Struct, frozen=True, kw_only=True):
+    """Where a dialect's usage has each number of `Usage`.
+
+    Paths, words apart, are added up. Of alternatives (`a|b`) the first that is above 0 counts.
+    """
+
+    prompt: str
+    cached: str
+    output: str
+    cache_write: str = ""
+    reasoning: str = ""
+
+
+def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
+    """The turn with its usage, if that came. What is no number above 0 counts nothing."""
     if not isinstance(usage, dict):
         return turn
     fields = cast("Raw", usage)
-    return replace(turn, usage=Usage(*(sum(_numbers(fields, paths)) for paths in (prompt, cached, output))))
+    found = {name: sum(_number(fields, path) for path in getattr(where, name).split()) for name in _USAGE_FIELDS}
+    return replace(turn, usage=Usage(**found))
 
 
-def _numbers(fields: Raw, paths: str) -> Iterator[int]:
-    for path in paths.split():
+_USAGE_FIELDS = Usage.__struct_fields__
+
+
+def _number(fields: Raw, alternatives: str) -> int:
+    for path in alternatives.split("|"):
         value = reduce(lambda held, key: as_dict(held).get(key), path.split("."), cast("Any", fields))
         if isinstance(value, int) and value > 0:
-            yield value
+            return value
+    return 0

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.parse import as_message, parse
-from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, an_answer, by_the_model, dumped, with_usage
 
 _RESPONSE = ("usage", "stop_reason", "type")
 """What a response has and a message of a request has not."""
 
-_CACHED = "cache_read_input_tokens"
-_PROMPT = f"input_tokens cache_creation_input_tokens {_CACHED}"
+_USAGE = UsageFields(
+    prompt="input_tokens cache_creation_input_tokens cache_read_input_tokens",
+    cached="cache_read_input_tokens",
+    output="output_tokens",
+    cache_write="cache_creation_input_tokens",
+    reasoning="output_tokens_details.thinking_tokens",
+)
 """This API tells apart what was read from its cache, written to it, and neither: the prompt is all of it."""
 
 
@@ -20,4 +25,4 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
     fact = by_the_model(parse(turn, "reply", bound=bound)[0], turn)
-    return with_usage(fact, dumped(fields.get("usage")), _PROMPT, _CACHED, "output_tokens")
+    return with_usage(fact, dumped(fields.get("usage")), _USAGE)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.gemini import parse
-from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, an_answer, dumped, with_usage
 from transom.wire.validation import as_dict, as_list
 
 _NEEDED = "a response or a content"
-_USAGE = (
-    "promptTokenCount prompt_token_count",
-    "cachedContentTokenCount cached_content_token_count",
-    "candidatesTokenCount candidates_token_count thoughtsTokenCount thoughts_token_count",
+_THOUGHTS = "thoughtsTokenCount|thoughts_token_count"
+_USAGE = UsageFields(
+    prompt="promptTokenCount|prompt_token_count",
+    cached="cachedContentTokenCount|cached_content_token_count",
+    output=f"candidatesTokenCount|candidates_token_count {_THOUGHTS}",
+    reasoning=_THOUGHTS,
 )
 
 
@@ -29,7 +31,7 @@ def parse_response(reply: object) -> Assistant:
         reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
     usage = response.get("usageMetadata") or response.get("usage_metadata")
-    return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, *_USAGE)
+    return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, _USAGE)
 
 
 def plain(value: object) -> object:

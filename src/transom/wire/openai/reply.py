@@ -6,13 +6,20 @@ from transom.core.message import Assistant
 from transom.errors import InvalidMessage
 from transom.wire.openai.input_fields import taken
 from transom.wire.openai.parse import parse
-from transom.wire.sdk_objects import an_answer, by_the_model, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, an_answer, by_the_model, dumped, with_usage
 from transom.wire.validation import as_dict, as_list
 
 _NEEDED = "a response or an assistant message"
 _KEPT = frozenset({"choices", "content", "reasoning_details"})
 """Where a null was sent, or says something."""
-_USAGE = ("prompt_tokens", "prompt_tokens_details.cached_tokens", "completion_tokens")
+_USAGE = UsageFields(
+    prompt="prompt_tokens",
+    cached="prompt_tokens_details.cached_tokens|prompt_cache_hit_tokens",
+    output="completion_tokens",
+    cache_write="prompt_tokens_details.cache_write_tokens|prompt_tokens_details.cache_creation_tokens",
+    reasoning="completion_tokens_details.reasoning_tokens",
+)
+"""DeepSeek names its cached tokens twice; OpenRouter and Anthropic's endpoint say what was written."""
 
 
 def parse_reply(reply: object) -> Assistant:
@@ -29,7 +36,7 @@ def parse_reply(reply: object) -> Assistant:
 
 
 def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
-    return with_usage(turn, usage, *_USAGE)
+    return with_usage(turn, usage, _USAGE)
 
 
 def as_message(value: object) -> object:

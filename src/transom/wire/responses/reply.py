@@ -8,9 +8,15 @@ from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.checks import kind_of
 from transom.wire.responses.parse import NAME, read
-from transom.wire.sdk_objects import an_answer, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, an_answer, dumped, with_usage
 
-_USAGE = ("input_tokens", "input_tokens_details.cached_tokens", "output_tokens")
+_USAGE = UsageFields(
+    prompt="input_tokens",
+    cached="input_tokens_details.cached_tokens",
+    output="output_tokens",
+    cache_write="input_tokens_details.cache_write_tokens",
+    reasoning="output_tokens_details.reasoning_tokens",
+)
 
 
 def parse_response(reply: object) -> Assistant:
@@ -26,7 +32,7 @@ def parse_response(reply: object) -> Assistant:
     an_answer(response, "a response")
     if not isinstance(response.get("output"), list):
         raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
-    return with_usage(_turn(response["output"]), as_item(response.get("usage")), *_USAGE)
+    return with_usage(_turn(response["output"]), as_item(response.get("usage")), _USAGE)
 
 
 def as_item(value: object) -> object:
