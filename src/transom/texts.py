@@ -103,6 +103,8 @@ def gap_mark(before: str) -> str:
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     """Quoted text in which nothing looks like one of our markers. `keys`: of announced state, whose notes begin a line
     with a marker."""
+    if "[" not in text:
+        return text
     text = _MARKER.sub(r"\\[", text)
     for key in keys:
         text = re.sub(rf"{_BEGIN}\[(?={_BLANK}{_spelt(key)}{_BLANK}\])", r"\1\\[", text)

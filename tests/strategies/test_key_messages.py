@@ -21,6 +21,7 @@ from transom.strategies.keepers import KeepUsers
 from transom.strategies.key_message_fallbacks import last_rounds, outlines, previews
 from transom.strategies.key_messages import KEY_STEPS, KeepKey, KeyMessages
 from transom.strategies.sentences.collect import collect_statements
+from transom.strategies.sentences.salience import statements
 from transom.testing import Entries, WordCounter, call, result, says, talk
 from transom.testing.builders import entry
 
@@ -157,6 +158,22 @@ def test_a_plan_that_was_only_looked_at_leaves_nothing_behind():
     conv.user("Never deploy on a Friday, please.")
     told, _ = collect_statements(conv.view, conv.derived)
     assert told[-1].statement.text == "Never deploy on a Friday, please."
+
+
+def test_after_prepare_a_compaction_reads_no_sentence_again():
+    def played(*, prepared: bool) -> list[str]:
+        conv = opened()
+        for number in range(40):
+            conv.user(f"Sentence {number}: {CHAT}")
+        if prepared:
+            statements.cache_clear()
+            conv.prepare()
+            known = statements.cache_info().misses
+            conv.window()
+            assert statements.cache_info().misses == known == 40
+        return shown(conv)
+
+    assert played(prepared=True) == played(prepared=False)
 
 
 def test_what_is_kept_says_its_score_and_why():

@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.budget import fits
+from transom.core.budget import Budget, fits
+from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
 from transom.core.policy import KeptUnit, Strategy, Target
 from transom.core.tokens import ZERO, Size, text_bytes
@@ -107,6 +108,12 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
         is_enough = fits(view.total.minus(saved), target.goal)
         if relieves(view, target, saved) and (is_enough or is_worth_a_break(view, target, saved, self.least)):
             yield from folds
+
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:  # noqa: ARG002 - as every strategy's
+        """Read the sentences and names of the new units. Optional: it changes latency, never a window."""
+        collect_statements(view, derived)
+        for unit in view.visible_units():
+            names_of_unit(view.entries_of(unit))
 
 
 KEY_STEPS: tuple[Strategy, ...] = (KeyMessages(), previews, outlines, last_rounds)

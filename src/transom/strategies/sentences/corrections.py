@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import fsum
 
 from msgspec import Struct
@@ -65,7 +65,7 @@ class LoggedStatement(Struct, frozen=True, dict=True):
         """The words that say what the sentence is about, without their endings."""
         text = _LABEL.sub("", self.statement.text).lower()
         words = [*_WORD.findall(text), *_PAIR.findall(text)]
-        return frozenset(_ENDING.sub("", word) for word in words if word not in _COMMON)
+        return frozenset(_stem(word) for word in words if word not in _COMMON)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
@@ -76,6 +76,11 @@ class LoggedStatement(Struct, frozen=True, dict=True):
     def has_rivals(self) -> bool:
         """Whether words of change may mean it: it has a value, or is a wish."""
         return bool(self.statement.values) or "wish" in self.statement.reasons
+
+
+@lru_cache(maxsize=1 << 14)
+def _stem(word: str) -> str:
+    return _ENDING.sub("", word)
 
 
 def outdated(statements: Sequence[LoggedStatement]) -> frozenset[int]:

@@ -7,13 +7,14 @@ guessed. The output of a tool asks for nothing, so its sentences have no score.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Fact, Handoff, Instruction, Text, User
+from transom.strategies.sentences.patterns import KINDS, found_by
 from transom.strategies.text.identifiers import names_in
 
 MOST, SHORT = 400, 160
@@ -30,71 +31,6 @@ SHARED = 2.0
 
 LARGE = 1_000
 """A unit with more tokens of results is mostly material, so its score falls."""
-
-_COUNT = r"(?:\d[\d,.]*|(?:one|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty)(?: (?:hundred|thousand))?)"
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?"
-_ZONE = r"(?:Pacific|Eastern|Central|Mountain|Greenwich|[Ll]ocal) [Tt]ime"
-_DATE = rf"\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?|\d\d-\d\d|{_MONTH} \d\d?|\d+月\d+日"
-_NO_NAME = r"(?!(?:Only|Use|The|This|For|Please|Never|Always|No|If|We|In|On)\b)"
-KINDS = {
-    kind: re.compile(pattern)
-    for kind, pattern in (
-        ("money", rf"(?i)[$€£¥]\s?\d[\d,.]*\b|\b{_COUNT} ?(?:dollars|euros?|pounds|usd|eur)\b|\d+ ?元"),
-        ("date", rf"(?i)\b(?:{_DATE})(?!\w)"),
-        ("clock", rf"\b(?:UTC|GMT|[PMCE][SD]T|CES?T|{_ZONE})\b(?:[+-]\d+)?"),
-        ("units", r"(?i)\b(?:metric|imperial)\b"),
-        ("amount", rf"(?i)\b{_COUNT} ?(?:%|percent|ms|seconds?|minutes?|hours?|days|[kmg]i?b)(?!\w)"),
-        ("version", r"\bv?\d+\.\d+(?:\.\d+)*\b"),
-        ("person", rf"\b{_NO_NAME}[A-Z][a-z]+ [A-Z][a-z]+\b"),
-        ("place", r"(?:https?://|[\w.~-]*/)[\w./~-]+|\b\w+(?:\.\w+)+\b"),
-        ("name", r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{4,}|\w+_\w+"),
-    )
-}
-"""Kinds of values, in order: a text that one kind matches is not matched again by the next. A correction gives another
-value of the same kind."""
-
-_REQUIRED = (
-    r"\b(?:must|should|shall|needs?|ha(?:ve|s) to|requires?d?|never|always|do not|don't|cannot|only(?! an?\b)|"
-    r"under|below|no more than|at (?:least|most)|up to|without|forbidden|allowed|make sure|ensure|at all times|"
-    r"(?:no|nobody) else)\b|(?:^|: )no\b|必须|需要|应该|应当|不要|不得|禁止|务必|一定要|只能|至少|最多"
-)
-_REQUEST = (
-    r"(?:^|[:;,] |\bplease )(?:use|put|show|keep|report|make|write|send|set|run|give|answer|reply|format|add|fix|call|"
-    r"treat|follow|remember|stick|assume|stop|avoid)\b"
-)
-_CHANGE = (
-    r"\b(?:from now on|no longer|anymore|instead|actually|rather|correction|scratch that|chang(?:ed?|es) to|changed|"
-    r"moved|switch(?:ed)?(?: \w+)* to|renamed|replaced|rebased|rotated|retired|updated?|supersedes?|revised|postponed|"
-    r"raised|lowered|now|new|previous|as of)\b|现在|改为|改成|改用|不再|而不是|更正|其实|换成"
-)
-_OPEN = (
-    r"\b(?:next (?:step|up)|to-?do|open question|awaiting|blocked|fail(?:s|ed|ing|ure)?|error|pending|remaining|"
-    r"unresolved|current(?:ly)?|progress|phase|deadline)\b|下一步|待办|失败|错误|截止"
-)
-SIGNALS = tuple(
-    (word, weight, re.compile(pattern, re.IGNORECASE))
-    for word, weight, pattern in (
-        ("required", 3.0, _REQUIRED),
-        (
-            "wish",
-            2.0,
-            r"\b(?:wants?|prefers?|preferred|wish(?:es)?|rather|please|would like|likes?)\b|希望|想要|请|偏好",
-        ),
-        ("request", 2.0, _REQUEST),
-        ("change", 2.0, _CHANGE),
-        (
-            "decision",
-            2.0,
-            r"\b(?:decided|agreed|we will|we'll|let's|going with|chose|settled)\b|, not \b|决定|同意|采用",
-        ),
-        ("open", 2.0, _OPEN),
-        ("condition", 1.0, r"\b(?:if|unless|until|before|after|when)\b|如果|除非|直到|之前|之后"),
-        ("is", 1.0, r"\b(?:is|are|lives at|runs? in|running in|belongs? to|based on|called)\b| = |是|为"),
-        ("question", 1.0, r"[?？]\s*$"),
-        ("code", 1.0, r"`[^`]+`"),
-    )
-)
-"""The signals of a sentence: the name of each, its weight, and its pattern."""
 
 _PASSING = re.compile(r"(?i)(?:I'm |we're )?[a-z]+ing\b|(?:ok|okay|noted|acknowledged|done|sure|thanks)\b")
 """The beginning of a sentence that is true for the moment only: what is being done, or that something was heard."""
@@ -123,9 +59,10 @@ def statements(text: str) -> tuple[Statement, ...]:
 
 def _statement(text: str) -> Statement:
     """Each further reason adds less: a sentence that says one thing in many ways is still one sentence."""
-    values = frozenset(_values(text))
-    reasons = [(weight, word) for word, weight, pattern in SIGNALS if pattern.search(text)]
-    reasons += [(VALUE, kind) for kind in KINDS if any(kind == one for one, _ in values)]
+    kinds, signals = found_by(text)
+    values = frozenset(_values(text, kinds))
+    reasons = [(signal.weight, signal.name) for signal in signals if signal.pattern.search(text)]
+    reasons += [(VALUE, kind) for kind in kinds if any(kind == one for one, _ in values)]
     reasons.sort(key=lambda reason: -reason[0])
     value = sum(weight * FURTHER**n for n, (weight, _) in enumerate(reasons))
     if _PASSING.match(text):
@@ -133,11 +70,14 @@ def _statement(text: str) -> Statement:
     return Statement(text, value, tuple(word for _, word in reasons), values)
 
 
-def _values(text: str) -> Iterator[tuple[str, str]]:
-    for kind, pattern in KINDS.items():
+def _values(text: str, kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for kind in kinds:
+        pattern, found = KINDS[kind].pattern, False
         for match in pattern.finditer(text):
             yield kind, match.group().lower().rstrip(".,")
-        text = pattern.sub(" ", text)
+            found = True
+        if found:
+            text = pattern.sub(" ", text)
 
 
 def authored_text(fact: object) -> str:
