@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 
 READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
 READ_BACK = frozenset((READ, GREP, LIST))
@@ -105,7 +106,7 @@ def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     with a marker."""
     if "[" not in text:
         return text
-    text = _MARKER.sub(r"\\[", text)
+    text = _markers().sub(r"\\[", text)
     for key in keys:
         text = re.sub(rf"{_BEGIN}\[(?={_BLANK}{_spelt(key)}{_BLANK}\])", r"\1\\[", text)
     return text
@@ -135,10 +136,15 @@ def _spelt(words: str) -> str:
 
 
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
-_PLACES = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
-_OURS = "|".join(map(_spelt, ("system message]", "developer message]", "continue]", "late result of ")))
-_WHOLE = "|".join(map(_spelt, ("whole in entry ", "whole in message ")))
-_MARKER = re.compile(rf"\[(?={_BLANK}(?:(?:{_PLACES})\d|{_OURS})|[^\[\]\n]{{0,200}}(?:{_WHOLE})\d)", re.IGNORECASE)
+
+
+@cache
+def _markers() -> re.Pattern[str]:
+    """The beginning of a marker of ours. Compiled at first use: it takes a tenth of the time of the whole import."""
+    places = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
+    ours = "|".join(map(_spelt, ("system message]", "developer message]", "continue]", "late result of ")))
+    whole = "|".join(map(_spelt, ("whole in entry ", "whole in message ")))
+    return re.compile(rf"\[(?={_BLANK}(?:(?:{places})\d|{ours})|[^\[\]\n]{{0,200}}(?:{whole})\d)", re.IGNORECASE)
 
 
 def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:

@@ -16,7 +16,6 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -221,6 +220,8 @@ def _checksum(content: bytes) -> bytes:
 @cache
 def _tag() -> bytes:
     """The first bytes of a snapshot: a hash of the library's version and of the definition of every struct in it."""
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import, and needed by few
+
     seen: dict[str, str] = {"transom": version("transom")}
     kinds: list[Any] = [_Snapshot]
     while kinds:
