@@ -6,10 +6,10 @@ an instruction. `ref` is how the conversation names an entry: "entry 412", or "m
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable
-from functools import cache
 
 READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
 READ_BACK = frozenset((READ, GREP, LIST))
@@ -138,7 +138,7 @@ def _spelt(words: str) -> str:
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)
 
 
-@cache
+@functools.cache
 def _markers() -> re.Pattern[str]:
     """The beginning of a marker of ours. Compiled at first use: it takes a tenth of the time of the whole import."""
     places = "|".join(map(_spelt, ("entry ", "entries ", "message ", "messages ")))
