@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from transom import Conversation
+from transom import BudgetImpossible, Conversation
 from transom.tokenizer import BLANKS, O200k
 from transom.wire.media_tokens import pages
 
@@ -78,6 +78,16 @@ def of_calls(n: int) -> list[dict]:
     return [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
 
 
+def of_results(n: int) -> list[dict]:
+    """n calls, one in each turn, with long results."""
+    function = {"name": "sh", "arguments": '{"command": "cat file"}'}
+    turns = [{"role": "user", "content": "go"}]
+    for i in range(n):
+        turns.append({"role": "assistant", "tool_calls": [{"id": f"c{i}", "type": "function", "function": function}]})
+        turns.append({"role": "tool", "tool_call_id": f"c{i}", "content": f"{i}{40 * TEXT}"})
+    return turns
+
+
 def tool(i: int) -> dict:
     return {"type": "function", "function": {"name": f"tool_{i}", "description": TEXT, "parameters": {}}}
 
@@ -125,6 +135,20 @@ def test_calls_that_were_given_up_and_answered_late():
         assert len(conversation.view.calls.late_results) == len(messages) - 2
 
     assert_linear(of_calls, run, 1_000)
+
+
+def test_calls_that_are_refused_for_their_head():
+    """No call of this conversation leaves a `Sent`, so that each plan has the whole log before it."""
+    system = {"role": "system", "content": "rule " * 5_000}
+
+    def run(messages) -> None:
+        conversation = Conversation.from_messages([system], budget=4_000)
+        for message in messages:
+            conversation.extend([message])
+            with pytest.raises(BudgetImpossible, match="head"):
+                conversation.plan_request()
+
+    assert_linear(of_results, run, 100)
 
 
 def test_many_tools():

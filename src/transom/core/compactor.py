@@ -76,6 +76,8 @@ class Compactor:
 
     def run(self) -> None:
         """Raises BudgetImpossible, with the bill, if nothing makes the window fit."""
+        if not fits(self._head_size(), self.limit):
+            raise self._impossible(self._head_size())  # first, since all else depends on the length of the log
         self._pin_required()
         view = self.draft.view
         if self.policy.arrival and view.shared_slots < len(view.slots):
@@ -84,8 +86,6 @@ class Compactor:
             self._lower_limit_where_it_pays(self.budget.prices)
         if self._is_surely_quiet():
             return
-        if not fits(self._head_size(), self.limit):
-            raise self._impossible(self._head_size())  # before anything that was sent is changed: nothing can help
         for _ in range(PASSES):
             before = len(self.draft.entries)
             self.one_pass()
