@@ -10,9 +10,14 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
     conv.observe(reply)
 """
 
+from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation, WindowUsage
+from transom.conversation.events import RunResult
+from transom.conversation.failures import Retry
 from transom.conversation.fit import fit
 from transom.conversation.request import Request, render
+from transom.conversation.run import RunOptions
+from transom.conversation.tools import FunctionTool
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -31,6 +36,7 @@ from transom.errors import (
     InvalidMessage,
     InvalidSetting,
     ProviderError,
+    RunStopped,
     StoreDamaged,
     StoreUnavailable,
     TransomError,
@@ -42,6 +48,7 @@ from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
 
 __all__ = [
+    "AsyncConversation",
     "Budget",
     "BudgetImpossible",
     "Conflict",
@@ -53,6 +60,7 @@ __all__ = [
     "Explanation",
     "Fact",
     "Fold",
+    "FunctionTool",
     "Head",
     "InvalidEdit",
     "InvalidMessage",
@@ -63,6 +71,10 @@ __all__ = [
     "Prices",
     "ProviderError",
     "Request",
+    "Retry",
+    "RunOptions",
+    "RunResult",
+    "RunStopped",
     "Store",
     "StoreDamaged",
     "StoreUnavailable",

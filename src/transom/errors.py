@@ -9,7 +9,8 @@ TransomError
 ├── Conflict           another writer appended first: re-read and try again
 ├── StoreDamaged       the store holds bytes that are not ours: says what was kept
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
-└── ProviderError      a provider gave no usable reply: its kind says why
+├── ProviderError      a provider gave no usable reply: its kind says why
+└── RunStopped         a run ended before its answer: at a limit, or cancelled
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ ProviderErrorKind = Literal[
     "bad_request",
     "overflow",
     "filter",
+    "length",
     "empty",
     "malformed",
     "unknown",
@@ -111,7 +113,8 @@ ProviderErrorKind = Literal[
 
 "connection": refused, reset, or a stream that ended before its end. "server": 5xx, or overloaded. "auth": 401, 403.
 "bad_request": any other 4xx. "overflow": the request was longer than the model takes. "filter": the provider's filter
-refused the request or the answer. "empty": an answer without text and calls. "malformed": an answer that is none.
+refused the request or the answer. "length": the answer was cut in a call, or before its first word. "empty": an answer
+without text and calls. "malformed": an answer that is none.
 """
 
 _RETRIED: frozenset[ProviderErrorKind] = frozenset(
@@ -144,6 +147,21 @@ class ProviderError(TransomError):
     def is_retryable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.kind in _RETRIED
+
+
+StopKind = Literal["steps", "tokens", "cost", "cancelled"]
+
+
+class RunStopped(TransomError):
+    """A run ended before its answer: at a limit, or cancelled. The log is valid; running again goes on from there.
+
+    `reason`: "steps", "tokens", "cost" or "cancelled". `result`: what the run had until then.
+    """
+
+    def __init__(self, reason: StopKind, message: str, result: Any = None) -> None:
+        self.reason: StopKind = reason
+        self.result = result
+        super().__init__(message)
 
 
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:

@@ -17,6 +17,33 @@ READ_BACK = frozenset((READ, GREP, LIST))
 
 ABORTED = "[aborted: no result was received; the tool may have run]"
 
+NO_OUTPUT = "[no output]"
+"""The result of a tool that returned nothing."""
+
+STOPPED = "[stopped: the run was cancelled while this tool ran; it may have done a part of its work]"
+NOT_STARTED = "[not started: the run was cancelled before this tool ran]"
+DENIED = "[denied: the user did not allow this call]"
+
+
+def tool_failed(why: str) -> str:
+    """The result of a call that failed; `why` says how."""
+    return f"[failed] {why}"
+
+
+def tool_unavailable(name: str) -> str:
+    """The result of a call to a tool that cannot be used now."""
+    return f"[not run: the tool {name} is not available now]"
+
+
+def tool_timed_out(seconds: float) -> str:
+    """The result of a call that took too long."""
+    return f"[timed out after {seconds:g} seconds; the tool may still be at work]"
+
+
+def reply_interrupted(partial: str, kind: str) -> str:
+    """A turn of the model that broke off: what had arrived, and why there is no more."""
+    return f"{partial}\n[the reply ended here: {kind}]"
+
 
 UNNAMED = "unnamed"
 

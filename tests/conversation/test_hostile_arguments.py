@@ -13,6 +13,7 @@ import transom
 from transom import Conversation, TransomError
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import Text, User
+from transom.providers.scripted import Scripted
 from transom.testing.fakes import WordCounter
 
 
@@ -128,6 +129,7 @@ def cases() -> list[Any]:
     for name in METHODS:
         parameters = inspect.signature(getattr(Conversation, name)).parameters
         found += [(name, each) for each in parameters if each not in {"self", *TRUSTED}]
+    found += [("run", each) for each in transom.RunOptions.__annotations__ if each not in {"approve", "cancel"}]
     found += [(name, None) for name in SETTERS]
     for name in FUNCTIONS:
         found += [(name, each) for each in inspect.signature(getattr(transom, name)).parameters if each not in TRUSTED]
@@ -138,9 +140,11 @@ def arguments_of(function: Callable[..., Any], parameter: str, value: object) ->
     needed = {
         name: SOUND[name]
         for name, each in inspect.signature(function).parameters.items()
-        if name != "self" and (each.default is inspect.Parameter.empty or name in {"budget", "counter"})
+        if name not in {"self", "settings"}
+        and (each.default is inspect.Parameter.empty or name in {"budget", "counter"})
     }
-    return {**needed, parameter: value}
+    runs = {"provider": Scripted(), "input": "go"} if getattr(function, "__name__", "") in {"run", "stream"} else {}
+    return {**needed, **runs, **({"input": None} if parameter == "messages" else {}), parameter: value}
 
 
 def check(act: Callable[[], object], what: str) -> None:

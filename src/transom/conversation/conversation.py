@@ -6,20 +6,25 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import validate
+from transom.conversation.events import Event, RunResult
+from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
+from transom.conversation.pump import drained, pump
 from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
 from transom.conversation.results import knows_call, open_call_ids, stray_line
+from transom.conversation.run import RunOptions, start
+from transom.conversation.turn import Steps
 from transom.conversation.validate import State
 from transom.core.budget import Budget, pressure
 from transom.core.compactor import is_due, soft_limit
@@ -42,6 +47,7 @@ from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
+from transom.providers import Provider
 from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
 from transom.wire.checks import compact
@@ -110,6 +116,8 @@ class Conversation:
         self._lock = threading.RLock()
         self._budget, self._policy = validate.limits(budget), policy_named(policy)
         self._dialect = dialect_named(dialect)
+        self._counter = counter
+        self._model = ""  # whose learned limit is in force: the one that the last run used
         self._state = validate.state(state)
         self._clock, self._ref = clock, ref
         self._derived = Derived()
@@ -118,6 +126,7 @@ class Conversation:
         self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None  # set if this conversation opened it, and so must close it
         self._closed = False
+        self._is_running = False
 
     @classmethod
     def open(
@@ -401,6 +410,31 @@ class Conversation:
         number = call_number(call, len(calls), self.log.name)
         return build_view(self.log, self.view.counter, calls[number - 1].seq)
 
+    # ---- running
+
+    def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
+        """Run an agent until the model answers: model calls, tool calls, retries, compactions. Every step is logged.
+
+        `input`: what the user says, or `messages` of which the last is the user's; with neither, the run goes on where
+        the last one ended. `provider` is a name ("openai:gpt-5", "anthropic:claude-sonnet-5-5",
+        "openai:qwen3@http://localhost:8000/v1") or a provider. `tools` are functions, `FunctionTool`s, or schemas.
+        See RunOptions for the rest.
+
+        Raises ProviderError if the model gave no usable reply after all retries, RunStopped at a limit or if it was
+        cancelled, BudgetImpossible, InvalidMessage, InvalidSetting. Whatever is raised, the log is valid: run again to
+        go on.
+        """
+        steps = self._start(input, settings, stream=False)
+        return drained(pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel")))
+
+    def stream(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> Generator[Event, None, RunResult]:  # noqa: A002
+        """As `run`, event by event: text as it comes, tool calls and results, failures; the last one is `Finished`.
+
+        Leaving the loop early (`break`, then `close()`) stops the run: what had arrived is logged.
+        """
+        steps = self._start(input, settings, stream=True)
+        return pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
+
     # ---- settings and facts
 
     @property
@@ -410,7 +444,7 @@ class Conversation:
 
     @property
     def dialect(self) -> Dialect:
-        """The provider API this conversation speaks."""
+        """The provider API this conversation speaks. A run speaks its provider's."""
         return self._dialect
 
     @property
@@ -458,12 +492,13 @@ class Conversation:
     @property
     def usage(self) -> WindowUsage:
         """How full the window is before the next plan."""
-        view, budget = self.view, self._budget.usable
+        view, limits = self.view, self._limits_now()
+        budget = limits.usable
         used = round(view.total.tokens * view.calibration)
-        if is_due(view, self._budget, self._policy):
+        if is_due(view, limits, self._policy):
             status = "compacting"
         else:
-            fullest = pressure(view.total, ZERO, soft_limit(self._budget, self._policy, view.calibration))
+            fullest = pressure(view.total, ZERO, soft_limit(limits, self._policy, view.calibration))
             status = "warning" if fullest >= WARNING_SHARE else "normal"
         return WindowUsage(
             used=used,
@@ -496,6 +531,37 @@ class Conversation:
         self.close()
 
     # ---- how
+
+    def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> Steps:  # noqa: A002
+        """The steps of a run, for a pump."""
+        return start(self, input, options, stream=stream, exclusively=self._running, use_model=self._use_model)
+
+    @_locked
+    def _use_model(self, provider: Provider) -> None:
+        """Plan the next requests for this model: in its dialect, and within the limit that was learned of it.
+
+        In another dialect the log has other token counts: the view is built anew.
+        """
+        self._model = model_name(provider)
+        if provider.dialect == self._dialect.name:
+            return
+        spoken = dialect_named(provider.dialect)
+        self._writer = LogWriter(self.log, spoken.format_counter(self._counter), self._clock)
+        self._dialect, self._sent_window, self._derived = spoken, None, Derived()
+        self._frame = replace(self._frame, required_user_turn=spoken.required_user_turn)
+
+    @contextmanager
+    def _running(self) -> Generator[None]:
+        """While a run is at work: only one at a time. Raises InvalidSetting."""
+        with self._lock:
+            self._must_be_open()
+            if self._is_running:
+                raise InvalidSetting("run: another run of this conversation is at work")
+            self._is_running = True
+        try:
+            yield
+        finally:
+            self._is_running = False
 
     def _parse_result(self, call_id: str, content: str | list[Any] | Raw) -> Fact:
         """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text."""
@@ -549,8 +615,15 @@ class Conversation:
         if n := self.view.length:
             raise InvalidSetting(f"conversation {quote(self.log.name)} has {n:,} entries already: open and extend it")
 
+    def _limits_now(self) -> Budget:
+        """The budget, with the context window that the model has if it refused more."""
+        budget, learned = self._budget, self.view.learned_limits.get(self._model)
+        if learned is None or learned >= budget.context:
+            return budget
+        return replace(budget, context=learned, reserve=min(budget.reserve, learned // 4))
+
     def _plan(self, view: View, frame: Frame) -> Plan:
-        budget = self._budget
+        budget = self._limits_now()
         while True:
             done = plan(view, frame, budget, self._policy, at=self._clock(), ref=self._ref, derived=self._derived)
             if budget.max_messages is None or (over := self._messages_over(done.window)) <= 0:
@@ -586,7 +659,7 @@ class Conversation:
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
         sent = self.view.in_flight
-        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, frame, self._budget):
+        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, frame, self._limits_now()):
             return None
         if self._sent_window is None or self._sent_window[0] != sent.seq:
             self._sent_window = sent.seq, Window.of_request_in_flight(self.view)

@@ -56,6 +56,12 @@ class Calibration(Struct, frozen=True, gc=False):
             goal = self.ratio
         return Calibration(ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
+    def refused(self, sent: Sent, used: int) -> Calibration:
+        """After the request `sent` was refused because it had `used` tokens, which is at once at least the ratio."""
+        if not sent.tokens:
+            return self
+        return Calibration(ratio=max(self.ratio, min(CEILING, used / sent.tokens)), reports=self.reports)
+
 
 def _agree(reports: tuple[tuple[int, float], ...]) -> bool:
     sizes, ratios = [size for size, _ in reports], [ratio for _, ratio in reports]

@@ -142,12 +142,23 @@ class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):
-    """A call that gave no reply. `shown` is the marker the model sees, if any."""
+    """A request that gave no reply, or none that was whole.
+
+    `text` and `reasoning`: what had arrived. `shown`: what the model sees of it, if anything. `error`: what the
+    provider said, or our own words. `model`: whose failure, "provider:model". Of a request that was too long, `limit`:
+    the tokens that a request to this model may have from now on, as the provider counts; `used`: those of this one, if
+    they are known.
+    """
 
     failure: str
     text: str = ""
     shown: str = ""
     answers: int | None = None
+    reasoning: str = ""
+    error: str = ""
+    model: str = ""
+    limit: int = 0
+    used: int = 0
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):

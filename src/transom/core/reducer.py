@@ -170,6 +170,12 @@ def _failure(builder: Builder, entry: Entry) -> int:
     failure = entry.body
     assert isinstance(failure, Failure)
     sent = _answered_request(builder, failure.answers)
+    if failure.limit and failure.model:
+        limits = {**builder.prefix.learned_limits, failure.model: failure.limit}
+        builder.prefix = replace(builder.prefix, learned_limits=limits)
+    if failure.used and sent is not None:
+        learned = builder.prefix.calibration.refused(sent, failure.used)
+        builder.prefix = replace(builder.prefix, calibration=learned)
     return _happened(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 

@@ -34,6 +34,7 @@ __all__ = ["EMPTY", "HIDDEN", "NO_UNIT", "STRAY", "View"]
 _NO_HEAD = Head()
 _seq = itemgetter(0)
 _NO_NOTES: Mapping[str, tuple[int, str]] = {}
+_NO_LIMITS: Mapping[str, int] = {}
 _NO_CALLS: Mapping[str, tuple[int, int]] = {}
 
 
@@ -82,6 +83,8 @@ class Prefix(Struct, frozen=True):
     calibration: Calibration = Calibration()
     has_signed: bool = False
     """Some reasoning is bound to the exact prefix it was made on."""
+    learned_limits: Mapping[str, int] = _NO_LIMITS
+    """The tokens that a model takes, by its name, where it refused more than that."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):
@@ -210,6 +213,11 @@ class View(Struct, frozen=True, eq=False):
     def calibration(self) -> float:
         """The provider's tokens for one of ours."""
         return self.prefix.calibration.ratio
+
+    @property
+    def learned_limits(self) -> Mapping[str, int]:
+        """The tokens that a model takes, by its name, where it refused more than that."""
+        return self.prefix.learned_limits
 
     @property
     def first_task(self) -> int | None:

@@ -1,0 +1,170 @@
+"""The conversation for an event loop (asyncio or trio): the methods of `Conversation`, each in a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+
+from transom.conversation.conversation import Content, Conversation, WindowUsage
+from transom.conversation.events import Event, Finished, RunResult
+from transom.conversation.pump import pump_async
+from transom.conversation.run import RunOptions
+from transom.conversation.validate import State
+from transom.core.budget import Budget
+from transom.core.message import Head
+from transom.core.policy import Policy
+from transom.core.view import View
+from transom.stores import StoredLog
+from transom.wire.dialect import Dialect
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def _in_thread(call: Callable[[], R]) -> R:
+    """Call it in a worker thread. It is never abandoned: what it logs is logged before a cancellation is noticed."""
+    from anyio import to_thread  # noqa: PLC0415 - only where there is an event loop
+
+    return await to_thread.run_sync(call)
+
+
+def _async(
+    method: Callable[Concatenate[Conversation, P], R],
+) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
+    """The method, for an event loop."""
+
+    @wraps(method)
+    async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await _in_thread(partial(method, self.conversation, *args, **kwargs))
+
+    return call
+
+
+def _opener(
+    make: Callable[P, Conversation],
+) -> Callable[Concatenate[type[AsyncConversation], P], Awaitable[AsyncConversation]]:
+    """A class method that opens a conversation, for an event loop."""
+
+    @wraps(make)
+    async def call(cls: type[AsyncConversation], *args: P.args, **kwargs: P.kwargs) -> AsyncConversation:
+        return cls(await _in_thread(partial(make, *args, **kwargs)))
+
+    return call
+
+
+class AsyncConversation:
+    """The twin of `Conversation` for an event loop: the same names, the same arguments, to be awaited.
+
+    Planning and storing run in worker threads, so that neither blocks the loop. `conversation` is the conversation
+    itself.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+
+    open = classmethod(_opener(Conversation.open))
+    from_messages = classmethod(_opener(Conversation.from_messages))
+
+    user = _async(Conversation.user)
+    observe = _async(Conversation.observe)
+    tool_result = _async(Conversation.tool_result)
+    append = _async(Conversation.append)
+    extend = _async(Conversation.extend)
+    readback = _async(Conversation.readback)
+    pin = _async(Conversation.pin)
+    undo = _async(Conversation.undo)
+    edit = _async(Conversation.edit)
+    preview_edit = _async(Conversation.preview_edit)
+    last_edit = _async(Conversation.last_edit)
+    request = _async(Conversation.request)
+    plan_request = _async(Conversation.plan_request)
+    window = _async(Conversation.window)
+    prepare = _async(Conversation.prepare)
+    explain = _async(Conversation.explain)
+    edit_costs = _async(Conversation.edit_costs)
+    view_at_call = _async(Conversation.view_at_call)
+    close = _async(Conversation.close)
+
+    async def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
+        """As `Conversation.run`; cancelling the task stops the run and leaves a valid log."""
+        result: RunResult | None = None
+        async for event in self._events(input, settings, stream=False):
+            if isinstance(event, Finished):
+                result = event.result
+        assert result is not None
+        return result
+
+    def stream(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> AsyncGenerator[Event, None]:  # noqa: A002
+        """As `Conversation.stream`. The results of parallel tools are logged as they come, and reported when all are
+        done."""
+        return self._events(input, settings, stream=True)
+
+    def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002
+        steps = self.conversation._start(input, settings, stream=stream)  # pyright: ignore[reportPrivateUsage] - the twin
+        return pump_async(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    # ---- settings and facts
+
+    @property
+    def log(self) -> StoredLog:
+        """The log of everything that happened."""
+        return self.conversation.log
+
+    @property
+    def view(self) -> View:
+        """What the log shows now."""
+        return self.conversation.view
+
+    @property
+    def head(self) -> Head:
+        """What stands before the conversation in the next window."""
+        return self.conversation.head
+
+    @property
+    def derived(self) -> Any:
+        """What was derived from the log so far."""
+        return self.conversation.derived
+
+    @property
+    def usage(self) -> WindowUsage:
+        """How full the window is before the next plan."""
+        return self.conversation.usage
+
+    @property
+    def dialect(self) -> Dialect:
+        """The provider API this conversation speaks."""
+        return self.conversation.dialect
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the next request."""
+        return self.conversation.budget
+
+    @budget.setter
+    def budget(self, budget: Budget | int) -> None:
+        self.conversation.budget = budget
+
+    @property
+    def policy(self) -> Policy:
+        """How the next window is kept small."""
+        return self.conversation.policy
+
+    @policy.setter
+    def policy(self, policy: str | Policy) -> None:
+        self.conversation.policy = policy
+
+    @property
+    def state(self) -> dict[str, State]:
+        """What the model reads when it changes, by key: a copy."""
+        return self.conversation.state
+
+    @state.setter
+    def state(self, state: Mapping[str, State] | None) -> None:
+        self.conversation.state = state

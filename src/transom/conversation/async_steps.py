@@ -1,0 +1,154 @@
+"""How a turn is stepped on an event loop, with anyio: steps in worker threads, waits on the loop."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio import CancelScope, CapacityLimiter, to_thread
+
+from transom.conversation.events import Event
+from transom.conversation.pump import Cancel, fed, out_of_time, timed
+from transom.conversation.tools import error_text
+from transom.conversation.turn import Approval, Steps
+from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.errors import ProviderError, RunStopped
+from transom.texts import tool_failed
+
+Item = Want | Event | None
+"""None: the turn is over."""
+
+
+class AsyncSteps:
+    """A turn whose steps run in worker threads.
+
+    A step is never abandoned: a log operation that has begun is finished, and the cancellation is noticed behind it.
+    """
+
+    def __init__(self, steps: Steps, approve: Approval | None, cancel: Cancel | None) -> None:
+        self._steps, self._approve, self._cancel = steps, approve, cancel
+        self._tool_threads = CapacityLimiter(math.inf)
+        self.error: ProviderError | None = None
+
+    async def first(self) -> Item:
+        """Begin."""
+        return await self.send(None)
+
+    async def send(self, outcome: object) -> Item:
+        """Send an outcome in; what the turn yields next."""
+        return await self._step(partial(_advance, self._steps.send, outcome))
+
+    async def throw(self, reason: BaseException) -> Item:
+        """Throw the reason to stop into the turn, which raises it again."""
+        return await self._step(partial(_advance, self._steps.throw, reason))
+
+    async def close(self) -> None:
+        """End a turn that is not over."""
+        await self._step(self._steps.close)
+
+    async def _step(self, step: Any) -> Any:
+        with CancelScope(shield=True):
+            return await to_thread.run_sync(step)
+
+    def _check(self) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            raise RunStopped("cancelled", "the run was cancelled")
+
+    # ---- wants
+
+    async def perform(self, want: Any) -> object:
+        """Do what a want asks for, other than to stream or to run tools."""
+        self._check()
+        if isinstance(want, Complete):
+            try:
+                return await want.provider.acomplete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+            except ProviderError as error:
+                return error
+        if isinstance(want, Approve):
+            assert self._approve is not None
+            verdict = self._approve(want.job.call)
+            return await verdict if inspect.isawaitable(verdict) else verdict
+        assert isinstance(want, Sleep)
+        await anyio.sleep(want.seconds)
+        return None
+
+    async def streamed(self, want: Complete) -> AsyncGenerator[Event, None]:
+        """The events of a streamed reply; `error` is set behind them."""
+        assert want.accumulator is not None
+        self.error = None
+        self._check()
+        try:
+            chunks = want.provider.astream(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+            try:
+                async for chunk in chunks:
+                    for event in fed(want.accumulator, chunk):
+                        yield event
+                    self._check()
+            finally:
+                if (close := getattr(chunks, "aclose", None)) is not None:
+                    with CancelScope(shield=True):
+                        await close()
+        except ProviderError as error:
+            self.error = error
+
+    async def run_tools(self, want: RunTools) -> tuple[list[Event], Item]:
+        """Run calls at once; each result is sent in as it comes. The events on the way, and the next item."""
+        happened: list[Event] = []
+        item: Item = None
+        failed: BaseException | None = None
+        send, receive = anyio.create_memory_object_stream[ToolJob](len(want.jobs))
+        with send, receive:
+            async with anyio.create_task_group() as group:
+                for job in want.jobs:
+                    group.start_soon(self._run_job, job, send)
+                try:
+                    for _ in want.jobs:
+                        item = await self.send(await receive.receive())
+                        while item is not None and not isinstance(item, _WANTS):
+                            happened.append(item)
+                            item = await self.send(None)
+                except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
+                    failed = error
+                    group.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+        return happened, item
+
+    async def _run_job(self, job: ToolJob, send: Any) -> None:
+        start = time.monotonic()
+        job.started = True
+        with anyio.move_on_after(job.timeout) as scope:
+            job.outcome = timed(await self._call(job), start)
+        if scope.cancelled_caught:
+            job.outcome = out_of_time(job)
+        await send.send(job)
+
+    async def _call(self, job: ToolJob) -> ToolOutcome:
+        """Run a call: an async tool on this loop, a sync one in a thread. Only a cancellation is raised."""
+        assert job.tool is not None
+        function = job.tool.function
+        try:
+            if inspect.iscoroutinefunction(function):
+                return ToolOutcome(content=await function(**job.arguments))
+            value = await to_thread.run_sync(
+                partial(function, **job.arguments), abandon_on_cancel=True, limiter=self._tool_threads
+            )
+            return ToolOutcome(content=await value if inspect.isawaitable(value) else value)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
+            return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+
+
+_WANTS = (Complete, Approve, RunTools, NextTool, Sleep)
+
+
+def _advance(step: Any, value: object) -> Item:
+    """One step. StopIteration cannot leave a thread: it is None."""
+    try:
+        return step(value)
+    except StopIteration:
+        return None

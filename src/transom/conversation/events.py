@@ -1,0 +1,149 @@
+"""What `Conversation.stream` gives: typed events, in the order in which things happen.
+
+Every fact an event names is in the log already when the event comes. Only the two deltas are ahead of the log: the text
+of a reply is logged when the reply has ended or broken off.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.message import Usage
+from transom.wire.stop_reason import StopReason
+
+__all__ = [
+    "Compacted",
+    "Event",
+    "Finished",
+    "ReasoningDelta",
+    "Replied",
+    "RequestFailed",
+    "Retrying",
+    "RunResult",
+    "RunUsage",
+    "TextDelta",
+    "ToolCalled",
+    "ToolReturned",
+]
+
+
+class TextDelta(Struct, frozen=True, tag=True):
+    """A piece of the reply's text. After `Retrying`, the pieces of the failed reply no longer count."""
+
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, tag=True):
+    """A piece of the reply's reasoning."""
+
+    text: str
+
+
+class Compacted(Struct, frozen=True, kw_only=True, tag=True):
+    """The window was made smaller before a request. `edits`: the entries that did it; `undo` takes them back."""
+
+    edits: tuple[int, ...]
+    tokens_before: int
+    tokens_after: int
+
+
+class Replied(Struct, frozen=True, kw_only=True, tag=True):
+    """A reply of the model is in the log, as this entry. `usage`: what the provider reported."""
+
+    entry: int
+    text: str
+    calls: int
+    stop: StopReason
+    model: str
+    usage: Usage | None = None
+    cost: float | None = None
+
+
+class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
+    """The model calls a tool: call `index` of the turn with the key `turn`. `arguments` is what it wrote."""
+
+    name: str
+    arguments: str
+    id: str
+    turn: int
+    index: int
+
+
+class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
+    """The result of a call is in the log, as this entry. `content`: as the tool gave it."""
+
+    entry: int
+    name: str
+    id: str
+    content: object
+    failed: bool = False
+    duration: float | None = None
+
+
+class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
+    """A request gave no usable reply; the `Failure` is in the log, as this entry. `text`: what had arrived."""
+
+    entry: int
+    kind: str
+    error: str
+    model: str
+    text: str = ""
+
+
+class Retrying(Struct, frozen=True, kw_only=True, tag=True):
+    """The request is sent again after `wait` seconds, as attempt number `attempt`, to `model`."""
+
+    attempt: int
+    wait: float
+    model: str
+
+
+class RunUsage(Struct, frozen=True, kw_only=True):
+    """What a run used: requests that were answered, tokens as the providers report them, tool calls.
+
+    The tokens are those of `Usage`, added up.
+    """
+
+    requests: int = 0
+    tool_calls: int = 0
+    tokens: Usage = Usage()
+
+    @property
+    def total(self) -> int:
+        """Tokens of prompts and outputs."""
+        return self.tokens.prompt + self.tokens.output
+
+    def plus(self, usage: Usage | None) -> RunUsage:
+        """With one more answered request."""
+        if usage is None:
+            return replace(self, requests=self.requests + 1)
+        summed = {name: getattr(self.tokens, name) + getattr(usage, name) for name in Usage.__struct_fields__}
+        return replace(self, requests=self.requests + 1, tokens=Usage(**summed))
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """How a run ended. `text`: the final answer. `stop`: why the model stopped; "length" if its answer was cut.
+
+    `entries`: the first entry of the log that the run added, and the number after its last. `cost`: in US dollars, None
+    if a price is not known. `failures`: how many requests failed on the way.
+    """
+
+    text: str = ""
+    stop: StopReason = "unknown"
+    usage: RunUsage = RunUsage()
+    cost: float | None = None
+    model: str = ""
+    failures: int = 0
+    entries: tuple[int, int] = (0, 0)
+
+
+class Finished(Struct, frozen=True, tag=True):
+    """The run is over: the last event."""
+
+    result: RunResult
+
+
+Event = (
+    TextDelta | ReasoningDelta | Compacted | Replied | ToolCalled | ToolReturned | RequestFailed | Retrying | Finished
+)

@@ -1,0 +1,216 @@
+"""What goes wrong with a request: what is logged of it, and whether and how it is tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Self
+
+from msgspec import Struct
+
+from transom import texts
+from transom.conversation.wants import Complete
+from transom.core.message import Assistant, Failure, Text, is_empty
+from transom.core.window import Window
+from transom.errors import InvalidMessage, InvalidSetting, ProviderError, quote, shorten
+from transom.overflow import Overflow, classify
+from transom.providers.base import Provider, redacted
+from transom.wire.dialects import dialect_named
+from transom.wire.stop_reason import StopReason, stop_reason_of
+
+OVERFLOW_ATTEMPTS = 3
+SHRINK = 0.8
+"""The next request after an overflow has at most this share of the tokens, if the provider did not say its limit."""
+STRICTLY_LESS = 0.95
+ERROR_CHARACTERS = 2_000
+
+
+class Retry(Struct, frozen=True, kw_only=True):
+    """How often a request is sent, to one provider, when it fails in a way that may pass: `attempts` in all.
+
+    The wait before the second attempt is `wait` seconds; it doubles up to `longest`. A provider that asks for more time
+    (`Retry-After`) gets it, but if it asks for more than `longest`, the next provider is tried. Raises InvalidSetting.
+    """
+
+    attempts: int = 3
+    wait: float = 0.5
+    longest: float = 60.0
+
+    def __post_init__(self) -> None:
+        if type(self.attempts) is not int or self.attempts < 1:
+            raise InvalidSetting(f"retry: attempts must be at least 1, not {quote(self.attempts)}")
+        for name in ("wait", "longest"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+                raise InvalidSetting(f"retry: {name} must be seconds, at least 0, not {quote(value)}")
+
+    def wait_before(self, attempt: int) -> float:
+        """Seconds before an attempt; the first is number 1."""
+        return min(self.longest, self.wait * 2.0 ** min(attempt - 2, 60))
+
+
+class NextTry(Struct, frozen=True, kw_only=True):
+    """What follows a failure: `error` to give up with, or another attempt after `wait` seconds.
+
+    `limit`, `used`: of an overflow, as in `Failure`.
+    """
+
+    kind: str
+    text: str
+    error: ProviderError | None = None
+    wait: float = 0.0
+    limit: int = 0
+    used: int = 0
+
+
+class Attempts:
+    """The attempts at one reply: which provider is next, and with which limit of the answer."""
+
+    def __init__(self, retry: Retry, providers: Sequence[Provider], max_tokens: int | None) -> None:
+        self._retry, self._providers = retry, list(providers)
+        self._of_provider, self._overflows = 1, 0
+        self.number = 1
+        self.max_tokens = max_tokens
+
+    @property
+    def provider(self) -> Provider:
+        """Whom the next request goes to."""
+        return self._providers[0]
+
+    def after(self, error: ProviderError, window: Window) -> NextTry:
+        """What to do after this failure of a request with this window."""
+        self.number += 1
+        said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))
+        text = shorten(redacted(str(error)), ERROR_CHARACTERS)
+        if said is not None:
+            return self._after_overflow(said, error, window, text)
+        wait = self._retry.wait_before(self._of_provider + 1) if error.retry_after is None else error.retry_after
+        if error.is_retryable and self._of_provider < self._retry.attempts and wait <= self._retry.longest:
+            self._of_provider += 1
+            return NextTry(kind=error.kind, text=text, wait=wait)
+        if len(self._providers) > 1:
+            return self._fall_back(error.kind, text)
+        return NextTry(kind=error.kind, text=text, error=error)
+
+    def _fall_back(self, kind: str, text: str, *, limit: int = 0, used: int = 0) -> NextTry:
+        del self._providers[0]
+        self._of_provider, self._overflows = 1, 0
+        return NextTry(kind=kind, text=text, limit=limit, used=used)
+
+    def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
+        self._overflows += 1
+        used = said.used or 0
+        ours = round(window.size.tokens * max(window.view.calibration, used / max(1, window.size.tokens)))
+        limit, smaller = 0, self.max_tokens
+        if said.fix == "shrink_max_tokens":
+            smaller = _smaller_answer(said, self.max_tokens)
+        else:
+            limit = min(said.limit or int(SHRINK * ours), int(STRICTLY_LESS * ours))
+        if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
+            self.max_tokens = smaller
+            return NextTry(kind="overflow", text=text, limit=max(1, limit) if limit else 0, used=used)
+        if len(self._providers) > 1:
+            return self._fall_back("overflow", text, limit=limit, used=used)
+        return NextTry(kind="overflow", text=text, error=_given_up(error, window, said), limit=limit, used=used)
+
+
+def _smaller_answer(said: Overflow, wanted: int | None) -> int:
+    """A limit of the answer that leaves room for the request; strictly smaller than the one that was refused."""
+    room = said.limit - said.used if said.limit and said.used and said.limit > said.used else None
+    asked = wanted or said.output
+    half = asked // 2 if asked else 1_024
+    return max(1, half if room is None else min(room, asked - 1 if asked else room))
+
+
+def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderError:
+    size = window.size.tokens
+    head = window.view.head_size.tokens
+    bill = f"head {head:,}, conversation {size - head:,}"
+    known = f", limit {said.limit:,}" if said.limit else ""
+    return ProviderError(
+        "overflow",
+        f"still too long after {OVERFLOW_ATTEMPTS} attempts: need {size:,} tokens by our count{known}: {bill}",
+        status=error.status,
+        body=error.body,
+    )
+
+
+class Partial(Struct, frozen=True, kw_only=True):
+    """What had arrived of a reply."""
+
+    text: str = ""
+    reasoning: str = ""
+
+    @classmethod
+    def of(cls, want: Complete, outcome: object) -> Self:
+        """What a request gave, whole or not. Never raises: a reply that cannot be read gave nothing."""
+        try:
+            turn = _turn_of(want, outcome)
+        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
+            return cls()
+        text = "".join(part.text for part in turn.parts if isinstance(part, Text))
+        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning))
+
+    def failure(
+        self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
+    ) -> Failure:
+        """The fact. If no other attempt follows (`final`), the model sees the text that had arrived."""
+        return Failure(
+            failure=kind,
+            text=self.text,
+            reasoning=self.reasoning,
+            shown=texts.reply_interrupted(self.text, kind) if final and self.text.strip() else "",
+            answers=answers,
+            error=error,
+            model=model_name(model),
+            limit=limit,
+            used=used,
+        )
+
+
+def model_name(provider: Provider) -> str:
+    """How logs and events name a model."""
+    return f"{provider.name}:{provider.model}"
+
+
+def _turn_of(want: Complete, outcome: object) -> Assistant:
+    if want.accumulator is not None:
+        return want.accumulator.turn()
+    if outcome is None or isinstance(outcome, BaseException):
+        return Assistant()
+    return dialect_named(want.provider.dialect).parse_reply(outcome)
+
+
+def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
+    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply."""
+    if isinstance(outcome, ProviderError):
+        raise outcome
+    stream = want.accumulator
+    if stream is not None and stream.error:
+        raise ProviderError("server", stream.error, status=200, body=stream.error)
+    stop = stop_reason_of(outcome) if stream is None else stream.stop
+    if stop in ("filter", "malformed"):
+        raise ProviderError(stop)
+    if stream is not None and not stream.finished:
+        raise ProviderError("connection", "the stream ended before the reply did")
+    try:
+        turn = _turn_of(want, outcome)
+    except InvalidMessage as unreadable:
+        raise ProviderError("malformed", str(unreadable)) from None
+    if stop == "length" and not all(_is_object(call.args) for call in turn.calls):
+        raise ProviderError("length", "the answer was cut in a tool call")
+    if is_empty(turn):
+        raise ProviderError("length" if stop == "length" else "empty", "the reply has no text and no calls")
+    return turn, stop
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments or "{}"), dict)
+    except ValueError:
+        return False
+
+
+def as_text(content: Any) -> str:
+    """Content that a dialect does not take as it is."""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

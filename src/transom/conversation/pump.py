@@ -1,0 +1,248 @@
+"""The two pumps that drive a turn: one sync, one for an event loop (asyncio or trio, through anyio).
+
+A pump takes the next event or want from the turn, passes events on, does what a want asks for, and sends the outcome
+back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set `cancel`), it
+throws the reason into the turn, which closes what is open in the log. A pump decides nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import queue
+import threading
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+from transom.conversation.events import Event, ReasoningDelta, RunResult, TextDelta
+from transom.conversation.tools import error_text
+from transom.conversation.turn import Approval, Steps
+from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.errors import ProviderError, RunStopped
+from transom.texts import tool_failed, tool_timed_out
+
+if TYPE_CHECKING:
+    from transom.wire.stream import Accumulator
+
+TICK = 0.1
+"""Seconds between two looks at `cancel` while a sync pump waits for tools."""
+
+_WANTS = (Complete, Approve, RunTools, NextTool, Sleep)
+
+
+class Cancel(Protocol):
+    """A threading.Event, or anything like it."""
+
+    def is_set(self) -> bool:
+        """Whether the run must stop."""
+        ...
+
+
+def pump(
+    steps: Steps, *, approve: Approval | None = None, cancel: Cancel | None = None
+) -> Generator[Event, None, RunResult]:
+    """Drive a turn in the calling thread. Tools run in threads of their own."""
+    tools = _ToolThreads(cancel)
+    try:
+        item = next(steps)
+        while True:
+            outcome: object = None
+            try:
+                if isinstance(item, _WANTS):
+                    _check(cancel)
+                    outcome = yield from _perform(item, tools, approve, cancel)
+                else:
+                    yield item
+            except BaseException as reason:  # noqa: BLE001 - the turn closes what is open, and raises it again
+                item = steps.throw(reason)
+            else:
+                item = steps.send(outcome)
+    except StopIteration as done:
+        return done.value
+    finally:
+        steps.close()
+
+
+def drained(events: Generator[Event, None, RunResult]) -> RunResult:
+    """Run to the end; what the run gives."""
+    while True:
+        try:
+            next(events)
+        except StopIteration as done:
+            return done.value
+
+
+def _check(cancel: Cancel | None) -> None:
+    if cancel is not None and cancel.is_set():
+        raise RunStopped("cancelled", "the run was cancelled")
+
+
+def _perform(
+    want: Want, tools: _ToolThreads, approve: Approval | None, cancel: Cancel | None
+) -> Generator[Event, None, object]:
+    if isinstance(want, Complete):
+        return (yield from _complete(want, cancel))
+    if isinstance(want, Approve):
+        assert approve is not None
+        verdict = approve(want.job.call)
+        return _run_async(verdict) if inspect.isawaitable(verdict) else verdict
+    if isinstance(want, RunTools):
+        tools.start(want.jobs)
+        return tools.next()
+    if isinstance(want, NextTool):
+        return tools.next()
+    _sleep(want.seconds, cancel)
+    return None
+
+
+def _complete(want: Complete, cancel: Cancel | None) -> Generator[Event, None, object]:
+    limits: dict[str, Any] = {"max_tokens": want.max_tokens, "timeout": want.timeout}
+    try:
+        if want.accumulator is None:
+            return want.provider.complete(want.request, **limits)
+        chunks = want.provider.stream(want.request, **limits)
+        try:
+            for chunk in chunks:
+                yield from fed(want.accumulator, chunk)
+                _check(cancel)
+        finally:
+            if (close := getattr(chunks, "close", None)) is not None:
+                close()
+    except ProviderError as error:
+        return error
+    return None
+
+
+def fed(accumulator: Accumulator, chunk: object) -> list[Event]:
+    """The events that one more chunk brings."""
+    accumulator.feed(chunk)
+    return [
+        TextDelta(delta.text) if delta.kind == "text" else ReasoningDelta(delta.text)
+        for delta in accumulator.take_deltas()
+    ]
+
+
+def _sleep(seconds: float, cancel: Cancel | None) -> None:
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(left if cancel is None else min(TICK, left))
+        _check(cancel)
+
+
+class _ToolThreads:
+    """Each call in a daemon thread of its own: a tool that hangs delays neither the run nor the end of the process."""
+
+    def __init__(self, cancel: Cancel | None) -> None:
+        self._cancel = cancel
+        self._done: queue.SimpleQueue[ToolJob] = queue.SimpleQueue()
+        self._waiting: list[tuple[float, ToolJob]] = []
+        """The jobs that are not done, each with its deadline."""
+
+    def start(self, jobs: tuple[ToolJob, ...]) -> None:
+        now = time.monotonic()
+        self._done = queue.SimpleQueue()
+        self._waiting = [(now + (job.timeout if job.timeout is not None else float("inf")), job) for job in jobs]
+        for job in jobs:
+            job.started = True
+            context = copy_context()
+            thread = threading.Thread(
+                target=context.run, args=(self._run, job, self._done), name=f"tool {job.call.name}", daemon=True
+            )
+            thread.start()
+
+    @staticmethod
+    def _run(job: ToolJob, done: queue.SimpleQueue[ToolJob]) -> None:
+        start = time.monotonic()
+        outcome = call_tool(job)
+        if job.outcome is None:  # nobody has given it up meanwhile
+            job.outcome = timed(outcome, start)
+            done.put(job)
+
+    def next(self) -> ToolJob:
+        """The next job that is done, or out of time."""
+        while True:
+            _check(self._cancel)
+            deadline, late = min(self._waiting, key=lambda each: each[0])
+            left = deadline - time.monotonic()
+            wait = left if self._cancel is None else min(left, TICK)
+            try:
+                job = self._done.get(timeout=None if wait == float("inf") else max(0.0, wait))
+            except queue.Empty:
+                if time.monotonic() < deadline:
+                    continue
+                job = late
+                job.outcome = job.outcome or out_of_time(job)
+            if any(each is job for _, each in self._waiting):
+                self._waiting = [(at, each) for at, each in self._waiting if each is not job]
+                return job
+
+
+def call_tool(job: ToolJob) -> ToolOutcome:
+    """Run a call where it is; an async tool in an event loop of its own. Never raises."""
+    assert job.tool is not None
+    try:
+        value = job.tool.function(**job.arguments)
+        return ToolOutcome(content=_run_async(value) if inspect.isawaitable(value) else value)
+    except BaseException as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
+        return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+
+
+def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
+    """The outcome with how long it took."""
+    return ToolOutcome(content=outcome.content, failed=outcome.failed, duration=round(time.monotonic() - start, 6))
+
+
+def out_of_time(job: ToolJob) -> ToolOutcome:
+    """What becomes of a call that took too long."""
+    return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout)
+
+
+def _run_async(value: Any) -> Any:
+    import asyncio  # noqa: PLC0415 - only for async tools under the sync pump
+
+    async def wait() -> Any:
+        return await value
+
+    return asyncio.run(wait())
+
+
+# ---- for an event loop
+
+
+async def pump_async(
+    steps: Steps, *, approve: Approval | None = None, cancel: Cancel | None = None
+) -> AsyncGenerator[Event, None]:
+    """Drive a turn on an event loop; its steps run in worker threads, one at a time. The last event has the result.
+
+    The results of parallel tools are logged one by one as they come; their events come when all are done.
+    """
+    from transom.conversation.async_steps import AsyncSteps  # noqa: PLC0415 - anyio only where there is a loop
+
+    driver = AsyncSteps(steps, approve, cancel)
+    try:
+        item = await driver.first()
+        while True:
+            outcome: object = None
+            try:
+                if isinstance(item, Complete) and item.accumulator is not None:
+                    async for event in driver.streamed(item):
+                        yield event
+                    outcome = driver.error
+                elif isinstance(item, RunTools):
+                    happened, item = await driver.run_tools(item)
+                    for event in happened:
+                        yield event
+                    continue
+                elif isinstance(item, _WANTS):
+                    outcome = await driver.perform(item)
+                elif item is not None:
+                    yield item
+                else:
+                    return
+            except BaseException as reason:  # noqa: BLE001 - as above
+                item = await driver.throw(reason)
+            else:
+                item = await driver.send(outcome)
+    finally:
+        await driver.close()

@@ -1,0 +1,163 @@
+"""What a run is told, checked before anything is logged, and how it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from transom.conversation.failures import Retry
+from transom.conversation.pump import Cancel
+from transom.conversation.tools import tools_by_name
+from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn
+from transom.conversation.validate import State
+from transom.core.message import Raw, User
+from transom.core.tool import Tool
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.providers import Provider, provider_named
+
+if TYPE_CHECKING:
+    from transom.conversation.conversation import Content, Conversation
+
+MAX_STEPS = 50
+
+
+class RunOptions(TypedDict, total=False):
+    """The settings of a run. Only `provider` is needed."""
+
+    messages: Sequence[object]
+    """In place of `input`: messages in the conversation's dialect, all new to the log, the last one the user's."""
+    provider: str | Provider
+    """The model: a name, or a provider."""
+    fallbacks: Sequence[str | Provider]
+    """Models to go on with, in order, when the one before has failed for good."""
+    tools: Sequence[Any]
+    """Functions (sync or async), FunctionTools, schemas of tools that the provider runs. None: the last schemas."""
+    unavailable: Collection[str] | Callable[[], Collection[str]]
+    """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
+    approve: Approval
+    """Asked before each call, with its ToolCalled: True to run it; False, or a text for the model, to refuse it."""
+    state: Mapping[str, State]
+    """As in `request`."""
+    settings: Mapping[str, Any]
+    """More keyword arguments of the SDK's call: temperature and the like."""
+    max_tokens: int
+    """The longest answer."""
+    max_steps: int | None
+    """Replies in this run: 50 if not given, None for no limit."""
+    max_total_tokens: int
+    """Tokens of prompts and answers in this run. It is looked at before each request."""
+    max_cost: float
+    """US dollars for this run, as far as prices are known. It is looked at before each request."""
+    timeout: float
+    """Seconds without a byte from the provider."""
+    tool_timeout: float
+    """Seconds for each tool call, unless the tool has its own limit."""
+    retry: Retry
+    """How often a failed request is sent again."""
+    cancel: Cancel
+    """A threading.Event: once it is set, the run stops at the next chunk, result or wait."""
+
+
+def start(
+    conversation: Conversation,
+    input: Content | None,  # noqa: A002 - as in `run`
+    options: RunOptions,
+    *,
+    stream: bool,
+    exclusively: Callable[[], AbstractContextManager[None]],
+    use_model: Callable[[Provider], None],
+) -> Steps:
+    """The steps of a run. Raises InvalidSetting now; what concerns the log is raised by the first step."""
+    unknown = set(options) - set(RunOptions.__annotations__)
+    if unknown:
+        raise TypeError(f"run() got an unexpected keyword argument {min(unknown)!r}")
+    if input is not None and options.get("messages") is not None:
+        raise InvalidSetting("run: give input or messages, not both")
+    settings = _settings(options, stream=stream)
+    turn = partial(Turn, conversation, settings, use_model)
+    return _steps(conversation, input, options.get("messages"), turn, exclusively)
+
+
+def _steps(
+    conversation: Conversation,
+    input: Content | None,  # noqa: A002 - as in `run`
+    messages: Sequence[object] | None,
+    begin: Callable[[], Turn],
+    exclusively: Callable[[], AbstractContextManager[None]],
+) -> Steps:
+    with exclusively():
+        turn = begin()
+        if input is not None:
+            turn.user(input)
+        elif messages is not None:
+            _from_user(conversation, messages)
+        if not conversation.view.slots:
+            raise InvalidMessage("run", "there is nothing to answer: give input or messages")
+        return (yield from turn.steps())
+
+
+def _from_user(conversation: Conversation, messages: Sequence[object]) -> None:
+    """Log the messages. Raises InvalidMessage, with nothing stored, if the last one is not the user's."""
+    facts = conversation.dialect.parse(messages)
+    if not facts or not isinstance(facts[-1][1], User):
+        raise InvalidMessage("messages", "the last message must be the user's")
+    conversation.extend(messages)
+
+
+def _settings(options: RunOptions, *, stream: bool) -> RunSettings:
+    given = options.get("provider")
+    if given is None:
+        raise InvalidSetting('run: a provider is needed, such as provider="anthropic:claude-sonnet-5-5"')
+    providers = tuple(provider_named(each) for each in (given, *options.get("fallbacks", ())))
+    schemas: list[Raw | Tool] | None = None
+    functions: dict[str, Any] = {}
+    tools = options.get("tools")
+    if tools is not None:
+        if isinstance(tools, (str, Mapping)) or callable(tools):
+            raise InvalidSetting(f"tools: must be a list of functions or schemas, not {quote(tools)}")
+        schemas, functions = tools_by_name(tools)
+    retry = options.get("retry", Retry())
+    if not isinstance(cast("object", retry), Retry):
+        raise InvalidSetting(f"retry: must be a Retry, not {quote(retry)}")
+    limits = {name: _positive(name, options.get(name)) for name in _NUMBERS}
+    if "max_steps" not in options:
+        limits["max_steps"] = MAX_STEPS
+    return RunSettings(
+        providers=providers,
+        schemas=schemas,
+        functions=functions,
+        unavailable=_names(options.get("unavailable", ())),
+        approve=options.get("approve"),
+        state=options.get("state"),
+        arguments=options.get("settings") or {},
+        retry=retry,
+        stream=stream,
+        cost_of=_cost_of(),
+        **limits,
+    )
+
+
+_NUMBERS = ("max_tokens", "max_steps", "max_total_tokens", "max_cost", "timeout", "tool_timeout")
+
+
+def _positive(name: str, value: Any) -> Any:
+    whole = name in {"max_tokens", "max_steps", "max_total_tokens"}
+    if value is None:
+        return None
+    fits = type(value) is int if whole else isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not fits or not value > 0:
+        raise InvalidSetting(f"{name}: must be a {'whole ' if whole else ''}number above 0, not {quote(value)}")
+    return value
+
+
+def _names(given: Collection[str] | Callable[[], Collection[str]]) -> Callable[[], Collection[str]]:
+    if callable(given):
+        return given
+    names = frozenset(given)
+    return lambda: names
+
+
+def _cost_of() -> CostOf:
+    return lambda _provider, _usage: None

@@ -1,0 +1,233 @@
+"""Functions as tools: the schema from type hints and docstring, the arguments checked, every outcome a result.
+
+A tool never ends a run. What a model does wrong (an unknown name, arguments that do not fit) and what goes wrong in the
+function (an exception, too much time) becomes a failed result that says so, and the model goes on from there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter
+from typing import Any, cast, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from transom import texts
+from transom.conversation import validate
+from transom.core.message import Raw
+from transom.core.tool import Tool
+from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
+from transom.wire.tools import tool_names
+
+Arguments = dict[str, Any]
+RESULT_ERROR_CHARACTERS = 2_000
+"""So much of an exception's text is shown to the model."""
+
+
+class FunctionTool:
+    """A function that the model may call, sync or async.
+
+    The name and the description are the function's; the parameters are its type hints, as msgspec understands them
+    (pydantic models too, if they are installed). Lines `name: what it is` below "Args:" in its docstring describe the
+    parameters. `timeout`: seconds until the call counts as failed. Raises InvalidSetting for a function that has no
+    schema.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        if not callable(cast("object", function)):
+            raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
+        self.function, self.timeout = function, timeout
+        named = name or getattr(function, "__name__", "") or type(function).__name__
+        about, described = _docstring(inspect.getdoc(function) or "")
+        self._fields, self._struct = _argument_types(named, function)
+        self.tool = Tool(
+            name=named,
+            description=about if description is None else description,
+            parameters=_schema(named, self._struct, described),
+        )
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.tool.name
+
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.name!r})"
+
+    def arguments(self, written: str) -> Arguments:
+        """The arguments of a call, checked and converted. Raises InvalidMessage with what is wrong, for the model."""
+        try:
+            given = json.loads(written or "{}")
+        except ValueError as error:
+            raise InvalidMessage("arguments", f"not valid JSON: {error}") from None
+        if not isinstance(given, dict):
+            raise InvalidMessage("arguments", "must be a JSON object")
+        unknown = sorted(set(cast("Raw", given)) - set(self._fields))
+        if unknown:
+            takes = ", ".join(self._fields) or "none"
+            raise InvalidMessage("arguments", f"unknown: {', '.join(map(quote, unknown))}; the tool takes: {takes}")
+        try:
+            checked = msgspec.convert(given, self._struct, strict=False, dec_hook=_decoded)
+        except (msgspec.ValidationError, ValueError, TypeError) as error:
+            raise InvalidMessage("arguments", str(error)) from None
+        return {name: getattr(checked, field) for name, field in self._fields.items() if name in given}
+
+
+def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, FunctionTool]]:
+    """The schemas to send, in the order given, and the functions by name. Raises InvalidSetting."""
+    schemas: list[Raw | Tool] = []
+    functions: dict[str, FunctionTool] = {}
+    for given in tools:
+        if isinstance(given, (Tool, dict)):
+            schemas.append(cast("Raw | Tool", given))
+            continue
+        tool = given if isinstance(given, FunctionTool) else FunctionTool(cast("Callable[..., Any]", given))
+        if tool.name in functions:
+            raise InvalidSetting(f"tools: there are two named {quote(tool.name)}")
+        functions[tool.name] = tool
+        schemas.append(tool.tool)
+    return schemas, functions
+
+
+def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:
+    """The names of the tools that a request offers."""
+    return {name for each in schemas for name in (tool_names(each) if isinstance(each, dict) else [each.name])}
+
+
+def result_content(value: object) -> object:
+    """What a tool returned, as `tool_result` takes it: JSON as it is, anything else as JSON or as a text."""
+    if value is None:
+        return texts.NO_OUTPUT
+    dump = getattr(value, "model_dump", None)
+    try:
+        return validate.tool_content(dump(mode="json") if callable(dump) else msgspec.to_builtins(value)) or (
+            texts.NO_OUTPUT
+        )
+    except (InvalidMessage, TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def error_text(error: BaseException) -> str:
+    """An exception of a tool, for the model."""
+    return shorten(f"{type(error).__name__}: {error}", RESULT_ERROR_CHARACTERS)
+
+
+# ---- schemas
+
+
+def _argument_types(name: str, function: Callable[..., Any]) -> tuple[dict[str, str], type[Struct]]:
+    """The parameters by name, each with its field, and a struct that checks them."""
+    try:
+        signature = inspect.signature(function)
+        hints = get_type_hints(function, include_extras=True)
+    except (TypeError, ValueError, NameError) as error:
+        raise InvalidSetting(f"tool {quote(name)}: its parameters cannot be read: {error}") from None
+    fields: list[Any] = []
+    names: dict[str, str] = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+            raise InvalidSetting(f"tool {quote(name)}: parameter {parameter} has no name that a model could use")
+        field = f"field_{len(names)}"
+        names[parameter.name] = field
+        kind: Any = hints.get(parameter.name, Any)
+        if parameter.default is Parameter.empty:
+            fields.append((field, kind, msgspec.field(name=parameter.name)))
+        else:
+            fields.append((field, kind, _with_default(parameter)))
+    return names, msgspec.defstruct(name if name.isidentifier() else "arguments", fields, kw_only=True)
+
+
+def _with_default(parameter: Parameter) -> Any:
+    """A field with the parameter's default in its schema, where that is plain JSON; else only optional."""
+    default = parameter.default
+    if default is None or isinstance(default, (str, int, float, bool)):
+        return msgspec.field(name=parameter.name, default=default)
+    return msgspec.field(name=parameter.name, default_factory=lambda: default)
+
+
+def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
+    try:
+        (_,), parts = msgspec.json.schema_components((struct,), schema_hook=_hooked, ref_template="#/$defs/{name}")
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise InvalidSetting(f"tool {quote(name)}: a parameter has no schema: {error}") from None
+    own = parts.pop(struct.__name__)
+    properties = {
+        key: {**({"description": described[key]} if key in described else {}), **value}
+        for key, value in own["properties"].items()
+    }
+    schema: Raw = {"type": "object", "properties": properties}
+    if own.get("required"):
+        schema["required"] = own["required"]
+    definitions = {**parts, **_hoisted(schema), **_hoisted(parts)}
+    return {**schema, **({"$defs": definitions} if definitions else {})}
+
+
+def _hooked(kind: type) -> Raw:
+    make: Any = getattr(kind, "model_json_schema", None)
+    if make is None:
+        raise NotImplementedError(f"{kind.__name__} is no type that JSON has")
+    return make(ref_template="#/$defs/{model}")
+
+
+def _hoisted(schema: Any) -> Raw:
+    """The definitions inside of a schema, taken out of it: references are to the root."""
+    found: Raw = {}
+    stack: list[Any] = [schema]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            fields = cast("Raw", item)
+            if isinstance(inner := fields.pop("$defs", None), dict):
+                found |= inner
+                stack.append(inner)
+            stack.extend(fields.values())
+        elif isinstance(item, list):
+            stack.extend(cast("list[Any]", item))
+    return found
+
+
+def _decoded(kind: type, value: Any) -> Any:
+    make: Any = getattr(kind, "model_validate", None)
+    if make is None:
+        raise TypeError(f"{kind.__name__} is no type that JSON has")
+    return make(value)
+
+
+def _docstring(text: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says of the function, and what it says of each parameter below "Args:"."""
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.strip().lower() in _HEADINGS), None)
+    if start is None:
+        return text.strip(), {}
+    described: dict[str, str] = {}
+    last = ""
+    rest = len(lines)
+    margin = 0
+    for at in range(start + 1, len(lines)):
+        line = lines[at]
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and not indent:
+            rest = at
+            break
+        name, colon, words = line.strip().partition(":")
+        margin = margin or indent
+        if colon and indent == margin:
+            last = name.split(" ")[0].strip("`*")
+            described[last] = words.strip()
+        elif last and line.strip():
+            described[last] += " " + line.strip()
+    about = "\n".join([*lines[:start], *lines[rest:]]).strip()
+    return about, described
+
+
+_HEADINGS = frozenset({"args:", "arguments:", "parameters:"})

@@ -1,0 +1,327 @@
+"""The agent loop, written once and without I/O.
+
+`Turn.steps` is a generator. It yields events, which somebody may look at, and wants (`wants`), which a pump answers
+(`pump`). Everything else is an ordinary call: the conversation plans, logs and renders inside a step. So the same code
+runs under a sync and an async pump, and a pump may run each step in a worker thread.
+
+What holds at every yield: the log is valid, and whatever an event has named is in it. A pump that must stop throws the
+reason into the generator at the yield; the generator then closes the request or the calls that are open, each with what
+is true, and lets the reason pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.conversation import failures, validate
+from transom.conversation.events import (
+    Compacted,
+    Event,
+    Finished,
+    Replied,
+    RequestFailed,
+    Retrying,
+    RunResult,
+    RunUsage,
+    ToolCalled,
+    ToolReturned,
+)
+from transom.conversation.failures import Partial, Retry, read_reply
+from transom.conversation.request import Request
+from transom.conversation.tools import FunctionTool, names_of, result_content
+from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Meta
+from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
+from transom.core.pairing import call_labels
+from transom.core.tool import Tool
+from transom.errors import InvalidMessage, ProviderError, RunStopped
+from transom.providers.base import Provider
+from transom.wire.stop_reason import StopReason
+
+if TYPE_CHECKING:
+    from transom.conversation.conversation import Conversation
+
+Steps = Generator[Want | Event, Any, RunResult]
+
+Approval = Callable[[ToolCalled], Any]
+"""Whether a call may run: True, False, or a text that says why not. May be async under an async pump."""
+
+CostOf = Callable[[Provider, Usage], float | None]
+
+
+class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
+    """How a run goes. `providers`: the first is used until it fails for good, then the next."""
+
+    providers: tuple[Provider, ...]
+    schemas: Sequence[Raw | Tool] | None = None
+    functions: Mapping[str, FunctionTool] = {}
+    unavailable: Callable[[], Collection[str]] = tuple
+    approve: Approval | None = None
+    state: Mapping[str, Any] | None = None
+    arguments: Mapping[str, Any] = {}
+    max_tokens: int | None = None
+    max_steps: int | None = None
+    max_total_tokens: int | None = None
+    max_cost: float | None = None
+    timeout: float | None = None
+    tool_timeout: float | None = None
+    retry: Retry = Retry()
+    stream: bool = False
+    cost_of: CostOf = lambda _provider, _usage: None
+
+
+class Turn:
+    """One run on a conversation: model calls and tool calls until the model answers."""
+
+    def __init__(
+        self, conversation: Conversation, settings: RunSettings, use_model: Callable[[Provider], None]
+    ) -> None:
+        self._conv, self._settings, self._use_model = conversation, settings, use_model
+        use_model(settings.providers[0])
+        self._first = conversation.view.length
+        self._run = f"run {self._first}"
+        self._sequence = 0
+        self._usage = RunUsage()
+        self._cost: float | None = 0.0
+        self._failures = 0
+        self._provider = settings.providers[0]
+        self._max_tokens = settings.max_tokens
+        self._known = names_of(conversation.head.tools if settings.schemas is None else settings.schemas)
+
+    def steps(self) -> Steps:
+        """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a pump throws in."""
+        try:
+            while True:
+                self._check_limits()
+                turn, key, stop = yield from self._model_call()
+                if turn.calls:
+                    yield from self._tool_calls(turn, key)
+                elif stop != "pause":
+                    result = self._result(_text(turn), stop)
+                    yield Finished(result)
+                    return result
+        except RunStopped as stopped:
+            stopped.result = self._result()
+            raise
+
+    def user(self, content: Any) -> None:
+        """Log what the user says. Raises InvalidMessage."""
+        self._log(self._conv.dialect.parse_user(validate.content("user", content)))
+
+    # ---- limits
+
+    def _check_limits(self) -> None:
+        settings, used = self._settings, self._usage
+        if settings.max_steps is not None and used.requests >= settings.max_steps:
+            raise RunStopped("steps", f"no answer after {used.requests:,} steps")
+        if settings.max_total_tokens is not None and used.total >= settings.max_total_tokens:
+            raise RunStopped("tokens", f"no answer after {used.total:,} tokens, limit {settings.max_total_tokens:,}")
+        if settings.max_cost is not None and self._cost is not None and self._cost >= settings.max_cost:
+            raise RunStopped("cost", f"no answer after ${self._cost:.4f}, limit ${settings.max_cost:g}")
+
+    def _result(self, text: str = "", stop: StopReason = "unknown") -> RunResult:
+        return RunResult(
+            text=text,
+            stop=stop,
+            usage=self._usage,
+            cost=self._cost,
+            model=failures.model_name(self._provider),
+            failures=self._failures,
+            entries=(self._first, self._conv.view.length),
+        )
+
+    # ---- the model
+
+    def _model_call(self) -> Generator[Want | Event, Any, tuple[Assistant, int, StopReason]]:
+        """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
+        attempts = failures.Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
+        while True:
+            self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
+            request = yield from self._request()
+            want = self._complete(request)
+            in_flight = self._conv.view.in_flight
+            assert in_flight is not None
+            try:
+                outcome = yield want
+            except BaseException:
+                partial = Partial.of(want, None)
+                self._log(partial.failure("interrupted", answers=in_flight.seq, model=self._provider, final=True))
+                raise
+            try:
+                turn, stop = read_reply(want, outcome)
+            except ProviderError as raised:
+                partial = Partial.of(want, outcome)
+                next_try = attempts.after(raised, request.window)
+                yield self._log_failure(partial, next_try, in_flight.seq)
+                if next_try.error is not None:
+                    raise next_try.error from raised
+                yield Retrying(
+                    attempt=attempts.number, wait=next_try.wait, model=failures.model_name(attempts.provider)
+                )
+                if next_try.wait:
+                    yield Sleep(next_try.wait)
+                continue
+            yield self._log_reply(turn, stop)
+            return turn, in_flight.seq, stop
+
+    def _request(self) -> Generator[Event, None, Request]:
+        conv, settings = self._conv, self._settings
+        self._use_model(self._provider)
+        before = conv.view
+        request = conv.request(tools=settings.schemas, state=settings.state, cache=True)
+        edits = tuple(
+            seq for seq in range(before.length, conv.view.length) if isinstance(conv.log[seq].body, (Fold, Trim))
+        )
+        if any(isinstance(conv.log[seq].body, Fold) for seq in edits):
+            tokens = round(before.total.tokens * before.calibration)
+            yield Compacted(edits=edits, tokens_before=tokens, tokens_after=request.window.tokens)
+        return request
+
+    def _complete(self, request: Request) -> Complete:
+        arguments: dict[str, Any] = {**request}
+        for key, value in self._settings.arguments.items():
+            inner = arguments.get(key)
+            arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
+        return Complete(
+            provider=self._provider,
+            request=arguments,
+            max_tokens=self._max_tokens,
+            timeout=self._settings.timeout,
+            accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
+        )
+
+    def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
+        entry = self._log(turn)
+        self._usage = self._usage.plus(turn.usage)
+        cost = self._settings.cost_of(self._provider, turn.usage) if turn.usage is not None else None
+        self._cost = None if cost is None or self._cost is None else self._cost + cost
+        return Replied(
+            entry=entry,
+            text=_text(turn),
+            calls=len(turn.calls),
+            stop=stop,
+            model=failures.model_name(self._provider),
+            usage=turn.usage,
+            cost=cost,
+        )
+
+    def _log_failure(self, partial: Partial, next_try: failures.NextTry, answers: int) -> RequestFailed:
+        failure = partial.failure(
+            next_try.kind,
+            answers=answers,
+            model=self._provider,
+            final=next_try.error is not None,
+            error=next_try.text,
+            limit=next_try.limit,
+            used=next_try.used,
+        )
+        self._failures += 1
+        return RequestFailed(
+            entry=self._log(failure), kind=failure.failure, error=failure.error, model=failure.model, text=failure.text
+        )
+
+    # ---- tools
+
+    def _tool_calls(self, turn: Assistant, key: int) -> Generator[Want | Event, Any, None]:
+        """Every call of a turn gets a result: the tool's, or one that says why there is none."""
+        jobs = [self._job(called) for called in _called(turn, key)]
+        answered: set[int] = set()
+        try:
+            for job in jobs:
+                yield job.call
+                if job.outcome is None and self._settings.approve is not None:
+                    _judge(job, (yield Approve(job)))
+            for job in jobs:
+                if job.outcome is not None:
+                    answered.add(job.call.index)
+                    yield self._log_result(job)
+            waiting = tuple(job for job in jobs if job.outcome is None)
+            want: Want = RunTools(waiting)
+            for _ in waiting:
+                job = yield want
+                want = NextTool()
+                answered.add(job.call.index)
+                yield self._log_result(job)
+        except BaseException:
+            for job in jobs:
+                if job.call.index not in answered:
+                    job.outcome = job.outcome or _interrupted(job)
+                    self._log_result(job)
+            raise
+
+    def _job(self, called: ToolCalled) -> ToolJob:
+        """The call as a job for a pump; with its outcome at once if no function has to run."""
+        tool = self._settings.functions.get(called.name)
+        job = ToolJob(called, tool, {}, self._settings.tool_timeout if tool is None else tool.timeout)
+        if job.timeout is None:
+            job.timeout = self._settings.tool_timeout
+        if called.name in self._settings.unavailable():
+            job.outcome = ToolOutcome(content=texts.tool_unavailable(called.name), failed=True)
+        elif tool is not None:
+            try:
+                job.arguments = tool.arguments(called.arguments)
+            except InvalidMessage as wrong:
+                job.outcome = ToolOutcome(content=texts.tool_failed(str(wrong)), failed=True)
+        elif called.name in texts.READ_BACK and called.name in self._known:
+            job.outcome = ToolOutcome(content=self._conv.readback(called.name, called.arguments))
+        elif called.name in self._known:
+            job.outcome = ToolOutcome(content=texts.tool_unavailable(called.name), failed=True)
+        else:
+            names = ", ".join(sorted(self._known)) or "none"
+            job.outcome = ToolOutcome(
+                content=texts.tool_failed(f"there is no tool {called.name}; there are: {names}"), failed=True
+            )
+        return job
+
+    def _log_result(self, job: ToolJob) -> ToolReturned:
+        called, outcome = job.call, job.outcome
+        assert outcome is not None
+        if job.started:
+            self._usage = replace(self._usage, tool_calls=self._usage.tool_calls + 1)
+        content = result_content(outcome.content)
+        try:
+            fact = self._conv.dialect.parse_tool_result(called.id, content)
+        except InvalidMessage:  # parts of another API, or an object where this one takes none
+            fact = self._conv.dialect.parse_tool_result(called.id, failures.as_text(content))
+        assert isinstance(fact, ToolResult)
+        fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
+        entry = self._log(fact, tool_name=called.name, duration=outcome.duration)
+        return ToolReturned(
+            entry=entry,
+            name=called.name,
+            id=called.id,
+            content=content,
+            failed=outcome.failed,
+            duration=outcome.duration,
+        )
+
+    def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None) -> int:
+        self._sequence += 1
+        meta = Meta(evaluation_id=self._run, sequence=self._sequence, tool_name=tool_name, duration=duration)
+        return self._conv.append(fact, meta)
+
+
+def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:
+    """The calls of a turn, each under the label by which its result names it."""
+    for index, (call, label) in enumerate(zip(turn.calls, call_labels(turn.calls, key), strict=True)):
+        yield ToolCalled(name=call.name, arguments=call.args, id=call.id and label, turn=key, index=index)
+
+
+def _judge(job: ToolJob, verdict: object) -> None:
+    if verdict is not True:
+        why = verdict if isinstance(verdict, str) and verdict else texts.DENIED
+        job.outcome = ToolOutcome(content=why, failed=True)
+
+
+def _interrupted(job: ToolJob) -> ToolOutcome:
+    return ToolOutcome(content=texts.STOPPED if job.started else texts.NOT_STARTED, failed=True)
+
+
+def _text(turn: Assistant) -> str:
+    return "".join(part.text for part in turn.parts if isinstance(part, Text))

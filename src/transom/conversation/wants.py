@@ -1,0 +1,75 @@
+"""What a turn waits for, as values: the turn yields them, a pump does the work and sends the outcome back.
+
+| want | the outcome |
+|---|---|
+| Complete | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
+| Approve | True, False, or a text that says why not |
+| RunTools, NextTool | the next job that is done; its `outcome` is set |
+| Sleep | None |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from transom.conversation.events import ToolCalled
+from transom.conversation.tools import FunctionTool
+from transom.providers.base import Provider
+from transom.wire.stream import Accumulator
+
+
+class Complete(Struct, frozen=True, kw_only=True, eq=False):
+    """Send a request. With an `accumulator` the reply is streamed into it."""
+
+    provider: Provider
+    request: Mapping[str, Any]
+    max_tokens: int | None = None
+    timeout: float | None = None
+    accumulator: Accumulator | None = None
+
+
+class ToolOutcome(Struct, frozen=True, kw_only=True):
+    """What became of a call."""
+
+    content: object
+    failed: bool = False
+    duration: float | None = None
+
+
+class ToolJob:
+    """A call that a pump runs. The pump sets `started`, and `outcome` when the tool is done."""
+
+    def __init__(
+        self, call: ToolCalled, tool: FunctionTool | None, arguments: dict[str, Any], timeout: float | None = None
+    ) -> None:
+        self.call, self.tool, self.arguments, self.timeout = call, tool, arguments, timeout
+        self.started = False
+        self.outcome: ToolOutcome | None = None
+
+
+class Approve(Struct, frozen=True, eq=False):
+    """Ask the user whether a call may run."""
+
+    job: ToolJob
+
+
+class RunTools(Struct, frozen=True, eq=False):
+    """Start these calls, all at once, and wait for the first that is done."""
+
+    jobs: tuple[ToolJob, ...]
+
+
+class NextTool(Struct, frozen=True, eq=False):
+    """Wait for the next of the calls that were started."""
+
+
+class Sleep(Struct, frozen=True, eq=False):
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+Want = Complete | Approve | RunTools | NextTool | Sleep
