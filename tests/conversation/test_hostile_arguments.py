@@ -128,8 +128,10 @@ def cases() -> list[Any]:
     found: list[Any] = []
     for name in METHODS:
         parameters = inspect.signature(getattr(Conversation, name)).parameters
-        found += [(name, each) for each in parameters if each not in {"self", *TRUSTED}]
-    found += [("run", each) for each in transom.RunOptions.__annotations__ if each not in {"approve", "cancel"}]
+        found += [(name, each) for each in parameters if each not in {"self", "settings", *TRUSTED}]
+    found += [
+        ("run", each) for each in transom.RunOptions.__annotations__ if each not in {"approve", "cancel", "unavailable"}
+    ]
     found += [(name, None) for name in SETTERS]
     for name in FUNCTIONS:
         found += [(name, each) for each in inspect.signature(getattr(transom, name)).parameters if each not in TRUSTED]
@@ -144,7 +146,7 @@ def arguments_of(function: Callable[..., Any], parameter: str, value: object) ->
         and (each.default is inspect.Parameter.empty or name in {"budget", "counter"})
     }
     runs = {"provider": Scripted(), "input": "go"} if getattr(function, "__name__", "") in {"run", "stream"} else {}
-    return {**needed, **runs, **({"input": None} if parameter == "messages" else {}), parameter: value}
+    return {**needed, **runs, **({"input": None} if runs and parameter == "messages" else {}), parameter: value}
 
 
 def check(act: Callable[[], object], what: str) -> None:

@@ -110,14 +110,11 @@ def _settings(options: RunOptions, *, stream: bool) -> RunSettings:
     given = options.get("provider")
     if given is None:
         raise InvalidSetting('run: a provider is needed, such as provider="anthropic:claude-sonnet-5-5"')
-    providers = tuple(provider_named(each) for each in (given, *options.get("fallbacks", ())))
+    providers = tuple(provider_named(each) for each in (given, *_listed("fallbacks", options.get("fallbacks"))))
     schemas: list[Raw | Tool] | None = None
     functions: dict[str, Any] = {}
-    tools = options.get("tools")
-    if tools is not None:
-        if isinstance(tools, (str, Mapping)) or callable(tools):
-            raise InvalidSetting(f"tools: must be a list of functions or schemas, not {quote(tools)}")
-        schemas, functions = tools_by_name(tools)
+    if options.get("tools") is not None:
+        schemas, functions = tools_by_name(_listed("tools", options.get("tools")))
     retry = options.get("retry", Retry())
     if not isinstance(cast("object", retry), Retry):
         raise InvalidSetting(f"retry: must be a Retry, not {quote(retry)}")
@@ -131,7 +128,7 @@ def _settings(options: RunOptions, *, stream: bool) -> RunSettings:
         unavailable=_names(options.get("unavailable", ())),
         approve=options.get("approve"),
         state=options.get("state"),
-        arguments=options.get("settings") or {},
+        arguments=_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
         cost_of=_cost_of(),
@@ -152,10 +149,31 @@ def _positive(name: str, value: Any) -> Any:
     return value
 
 
-def _names(given: Collection[str] | Callable[[], Collection[str]]) -> Callable[[], Collection[str]]:
+def _listed(name: str, value: object) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, (list, tuple)):
+        raise InvalidSetting(f"{name}: must be a list, not {quote(value)}")
+    return cast("Sequence[Any]", value)
+
+
+def _arguments(given: object) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in cast("dict[object, Any]", given)):
+        raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
+    return cast("dict[str, Any]", given)
+
+
+def _names(given: object) -> Callable[[], Collection[str]]:
     if callable(given):
         return given
-    names = frozenset(given)
+    if not isinstance(given, (list, tuple, set, frozenset)):
+        raise InvalidSetting(f"unavailable: must be names of tools, or a function, not {quote(given)}")
+    named = cast("Collection[object]", given)
+    if not all(isinstance(name, str) for name in named):
+        raise InvalidSetting(f"unavailable: must be names of tools, not {quote(named)}")
+    names = frozenset(cast("Collection[str]", named))
     return lambda: names
 
 
