@@ -167,7 +167,7 @@ def _arguments(given: object) -> Mapping[str, Any]:
 
 def _names(given: object) -> Callable[[], Collection[str]]:
     if callable(given):
-        return given
+        return cast("Callable[[], Collection[str]]", given)
     if not isinstance(given, (list, tuple, set, frozenset)):
         raise InvalidSetting(f"unavailable: must be names of tools, or a function, not {quote(given)}")
     named = cast("Collection[object]", given)
