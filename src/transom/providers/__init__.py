@@ -10,11 +10,23 @@ from transom.providers.base import Provider
 
 __all__ = ["PROVIDERS", "Provider", "provider_named"]
 
-PROVIDERS: dict[str, str] = {"scripted": "transom.providers.scripted:echo"}
+PROVIDERS: dict[str, str] = {
+    "openai": "transom.providers.openai:OpenAIChat",
+    "responses": "transom.providers.openai:OpenAIResponses",
+    "anthropic": "transom.providers.anthropic:Anthropic",
+    "gemini": "transom.providers.gemini:Gemini",
+    "litellm": "transom.providers.litellm:LiteLLM",
+    "local": "transom.providers.local:Local",
+    "scripted": "transom.providers.scripted:echo",
+}
 """Where the maker of each provider is: a callable with the model's name and the keyword `base_url`.
 
 The module is imported when the provider is named, so that `import transom` needs no SDK.
 """
+
+_MODEL_OPTIONAL = ("local", "scripted")
+_EXTRAS = {"responses": "openai"}
+"""Providers whose extra has another name."""
 
 
 def provider_named(provider: str | Provider) -> Provider:
@@ -28,7 +40,7 @@ def provider_named(provider: str | Provider) -> Provider:
         return provider
     name, _, rest = provider.partition(":")
     model, _, base_url = rest.partition("@http")
-    if name not in PROVIDERS or (not model and name != "scripted"):
+    if name not in PROVIDERS or (not model and name not in _MODEL_OPTIONAL):
         known = ", ".join(PROVIDERS)
         raise InvalidSetting(
             f"provider: must be name:model or name:model@url, with a name of {known}; not {quote(provider)}"
@@ -37,5 +49,5 @@ def provider_named(provider: str | Provider) -> Provider:
     try:
         make = getattr(import_module(module), value)
     except ImportError as missing:
-        raise InvalidSetting(f"provider {name}: {missing}; install transom[{name}]") from None
+        raise InvalidSetting(f"provider {name}: {missing}; install transom[{_EXTRAS.get(name, name)}]") from None
     return cast("Provider", make(model, base_url=f"http{base_url}" if base_url else None))

@@ -1,0 +1,36 @@
+"""Google's Gemini API through its SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google import genai
+from google.genai import types
+
+from transom.providers.sdk import SdkProvider
+
+__all__ = ["Gemini"]
+
+
+class Gemini(SdkProvider):
+    """ "gemini:gemini-2.5-flash"."""
+
+    name = "gemini"
+    dialect = "gemini"
+    key_names = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        options = types.HttpOptions(base_url=self._base_url, retry_options=types.HttpRetryOptions(attempts=1))
+        client = genai.Client(api_key=self._key or "none", http_options=options)
+        return client.aio if is_async else client
+
+    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
+        config = {"http_options": {"timeout": int(timeout * 1000)}, **request.get("config", {})}
+        if max_tokens is not None:
+            config["max_output_tokens"] = max_tokens
+        return {**request, "model": self.model, "config": config}
+
+    def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
+        models = client.models
+        return (models.generate_content_stream if is_stream else models.generate_content)(**arguments)

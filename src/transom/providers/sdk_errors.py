@@ -1,0 +1,145 @@
+"""The exceptions of the SDKs, and of the HTTP libraries below them, as one ProviderError.
+
+They are told apart by what they carry, not by their classes: three SDKs over four HTTP libraries have dozens.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+
+from transom.errors import ProviderError, ProviderErrorKind, shorten
+from transom.providers.base import redacted
+
+__all__ = ["provider_error"]
+
+BODY_CHARACTERS = 8_000
+"""This much of an error's body is kept."""
+LONGEST_WAIT = 3_600.0
+
+_BY_STATUS: dict[int, ProviderErrorKind] = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
+
+_BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
+    ("rate_limit", "rate_limit"),
+    ("resource_exhausted", "rate_limit"),
+    ("authentication", "auth"),
+    ("permission", "auth"),
+    ("invalid_request", "bad_request"),
+    ("invalid_argument", "bad_request"),
+    ("context", "bad_request"),
+    ("timeout", "timeout"),
+)
+"""What the type or code of an error that came inside a stream says, its status being 200."""
+
+_CONNECTION = (
+    "Connect",
+    "Network",
+    "Protocol",
+    "ReadError",
+    "WriteError",
+    "ClosedResource",
+    "BrokenResource",
+    "Payload",
+)
+"""Parts of the names of the exceptions that HTTP libraries raise for a broken connection."""
+
+
+def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> ProviderError:
+    """What an SDK raised, without these secrets. `is_stream`: it was raised while chunks were read."""
+    if isinstance(error, ProviderError):
+        return error
+    names = [kind.__name__ for kind in type(error).__mro__]
+    status, details = _status(error), _details(error)
+    body = redacted(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
+    if status is not None or details is not None:
+        kind = _kind(status, details)
+        message = "" if body else type(error).__name__
+        return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
+    cause = error.__cause__ or error
+    message = redacted(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
+    if any("Timeout" in name for name in names):
+        return ProviderError("timeout", message)
+    if isinstance(error, OSError) or any(part in name for name in names for part in _CONNECTION):
+        return ProviderError("connection", message)
+    if is_stream and isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+        return ProviderError("connection", f"the stream broke off: {message}")
+    if isinstance(error, (TypeError, ValueError)):  # the SDK refuses an argument, or cannot read the answer
+        about_the_reply = "Response" in f"{getattr(error, 'title', '')}{names[0]}"  # a title is pydantic's
+        return ProviderError("malformed" if about_the_reply else "bad_request", message)
+    return ProviderError("unknown", message)
+
+
+def _status(error: Exception) -> int | None:
+    for name in ("status_code", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int) and 100 <= value < 600:
+            return value
+    return None
+
+
+def _details(error: Exception) -> dict[str, Any] | None:
+    """The error as the provider sent it, if the SDK parsed it."""
+    for name in ("body", "details"):
+        value = getattr(error, name, None)
+        if isinstance(value, dict):
+            return cast("dict[str, Any]", value)
+    return None
+
+
+def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
+    """The body of the answer. What came inside a stream is wrapped as an error event, if the SDK unwrapped it."""
+    response = getattr(error, "response", None)
+    if details is not None and getattr(response, "status_code", 200) == 200:
+        return json.dumps(details if "error" in details else {"error": details}, ensure_ascii=False)
+    with suppress(Exception):  # a body that was never read
+        text = getattr(response, "text", None)
+        if isinstance(text, str) and text:
+            return text
+    return "" if details is None else json.dumps(details, ensure_ascii=False)
+
+
+def _kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
+    if status is None or status < 400:
+        inner = (details or {}).get("error", details)
+        words = [str(value).lower() for value in _named(inner, ("type", "code", "status"))]
+        code = next((int(word) for word in words if re.fullmatch("[45][0-9][0-9]", word)), None)
+        if code is None:
+            for word, kind in _BY_WORD:
+                if any(word in each for each in words):
+                    return kind
+            return "server"
+        status = code
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return "server" if status >= 500 or status == 409 else "bad_request"
+
+
+def _named(value: object, names: tuple[str, ...]) -> Iterator[object]:
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        yield from (fields[name] for name in names if fields.get(name) is not None)
+
+
+def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:
+    """Seconds to wait: from the headers, or from what Google says in the body."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
+    if found is None and details is not None:
+        delay = re.search(r'"retryDelay": "(\d+(?:\.\d+)?)s"', json.dumps(details))
+        found = float(delay[1]) if delay else None
+    return None if found is None else min(max(0.0, found), LONGEST_WAIT)
+
+
+def _from_headers(headers: Mapping[str, str]) -> float | None:
+    """`Retry-After` in milliseconds, in seconds or as a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with suppress(ValueError, KeyError):
+            return float(headers[name]) * unit
+    with suppress(ValueError, TypeError, KeyError):  # a date
+        return (parsedate_to_datetime(headers["retry-after"]) - datetime.now(UTC)).total_seconds()
+    return None
