@@ -48,6 +48,7 @@ laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2
 
 bench: setup  ## what a turn costs, and opening a long log
+	$(RUN) python benchmarks/open_log.py
 	$(RUN) python benchmarks/turn_cost.py
 	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
 

@@ -23,20 +23,34 @@ def window(run, *args):
     return json.loads(out)
 
 
-def test_edits_lists_which_edits_are_live_and_what_they_save(run):
+def test_edits_lists_which_edits_are_live_and_what_they_save(run, monkeypatch):
     found = edits(run)
     assert {edit["kind"] for edit in found} >= {"fold", "trim"}
     layers = [edit for edit in found if edit["saves"] and edit["kind"] == "fold"]
-    assert sum(edit["saves"] for edit in layers) > 5_000
+    assert min(edit["saves"] for edit in layers) > 1_000
+    trims = [edit["saves"] for edit in found if edit["kind"] == "trim"]
+    assert min(trims) > 500, "also of those that a fold covers by now"
+    whole = sum(
+        entry["tokens"] for entry in json.loads(run("log", "demo", "--json")[1])["entries"] if "tokens" in entry
+    )
+    assert sum(edit["saves"] for edit in found) < whole
     assert layers[0]["text"].startswith("entries 2–")
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run("pin", "demo", 3)[0] == 0
+    found = edits(run)
     printed = run("edits", "demo")[1].splitlines()
+    assert [line.split()[:4] for line in printed[2:-1]] == [
+        [str(edit["seq"]), str(edit["plan"]), edit["kind"], f"{edit['saves']:,}"] for edit in found[:-1]
+    ]
+    assert printed[-1].split()[:5] == [str(found[-1]["seq"]), "by", "hand", "pin", f"{found[-1]['saves']:,}"]
+    assert found[-1]["saves"] < 0
     assert printed[0] == f"demo: {len(found)} edits, {sum(edit['live'] for edit in found)} of them live"
     assert len(printed) == len(found) + 2
 
 
 def test_undo_brings_back_folded_entries(run):
     before = window(run)
-    fold, saves = max(((e["seq"], e["saves"]) for e in edits(run) if e["kind"] == "fold"), key=lambda e: e[1])
+    fold, saves = next((e["seq"], e["saves"]) for e in reversed(edits(run)) if e["kind"] == "fold")
     dry = json.loads(run("undo", "demo", fold, "--dry-run", "--json")[1])
     assert dry["seqs"] == []
     assert window(run) == before, "a dry run changes nothing"
@@ -50,7 +64,7 @@ def test_undo_brings_back_folded_entries(run):
         "kind": "undo",
         "live": True,
         "text": f"of entry {fold}, too much",
-        "saves": 0,
+        "saves": -saves,
         "plan": None,
     }
 

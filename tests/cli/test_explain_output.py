@@ -44,6 +44,27 @@ def test_explain_prints_what_the_edits_of_a_call_save_and_break(run, demo):
     assert re.fullmatch(r"\d+ new edits? saves? [\d,]+ tokens a request, and make [\d,]+ cached tokens invalid", line)
 
 
+def test_explain_groups_the_edits_of_a_window_by_their_plan(run, demo):
+    assert run("pin", "demo", 3)[0] == 0
+    found = json.loads(run("explain", "demo", "--json")[1])
+    logged = {edit["seq"]: edit for edit in json.loads(run("edits", "demo", "--json")[1])["edits"]}
+    named = {edit for row in found["rows"] for edit in row["edits"]}
+    assert {seq for each in found["plans"] for seqs in each["edits"].values() for seq in seqs} == named
+    for each in found["plans"]:
+        for kind, seqs in each["edits"].items():
+            assert {(logged[seq]["plan"], logged[seq]["kind"]) for seq in seqs} == {(each["plan"], kind)}
+    plans = [each["plan"] for each in found["plans"]]
+    assert plans == [*sorted(plans[:-1]), None]
+    lines = run("explain", "demo")[1].splitlines()
+    at = lines.index("the edits behind this window, by the plan that decided them")
+    assert len(lines) - at - 1 == len(plans) > 2
+    assert lines[-1] == f"  by hand: 1 pin (entry {max(logged)})"
+    several = next(each for each in found["plans"] if len(each["edits"]) > 1)
+    seqs = sorted(seq for numbers in several["edits"].values() for seq in numbers)
+    (line,) = [line for line in lines[at:] if f"plan {several['plan']}:" in line]
+    assert line.endswith(f"(entries {seqs[0]} to {seqs[-1]})")
+
+
 def test_explain_prints_the_text_of_each_fold(run, demo):
     found = json.loads(run("explain", "demo", "--at", 19, "--json")[1])
     entries = {entry["seq"]: entry for entry in json.loads(run("log", "demo", "--json")[1])["entries"]}

@@ -174,6 +174,21 @@ def test_an_invalid_conversation_in_a_folder_is_skipped(run, mixed):
     assert (code, out) == (2, "")
 
 
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "responses", "gemini"])
+def test_windows_of_an_earlier_replay_are_no_conversations(run, folder, dialect):
+    (folder / "chats").mkdir()
+    write_jsonl("chats/chat.jsonl", {"id": "one", "messages": chat(3)})
+    for budget, out in ((4_000, "windows.jsonl"), (30, "refused.jsonl")):
+        run("replay", "chats/chat.jsonl", "--budget", budget, "--dialect", dialect, "--out", out)
+        (folder / out).rename(folder / "chats" / out)
+    code, out, err = run("replay", "chats", "--budget", 4_000, "--json", "--store", "memory:")
+    assert (code, json.loads(out)["total"]["conversations"]) == (0, 1)
+    why = "skipped, it holds windows that `transom replay --out` wrote"
+    assert err == "".join(f"transom: chats/{name}.jsonl line 1: {why}\n" for name in ("refused", "windows"))
+    code, _, err = run("replay", "chats/windows.jsonl", "--budget", 4_000)
+    assert (code, err.count("\n"), "but windows that `transom replay --out` wrote. " in err) == (2, 1, True)
+
+
 def test_windows_are_not_written_into_an_input_folder(run, mixed):
     code, _, err = run("replay", mixed, "--budget", 4_000, "--out", mixed / "w.jsonl")
     assert (code, err) == (2, f"transom: --out: {mixed}/w.jsonl is in one of the input folders\n")

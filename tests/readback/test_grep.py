@@ -11,6 +11,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transom import Conversation
 from transom.core.message import Text, ToolResult
 from transom.errors import InvalidSetting
 from transom.readback import grep
@@ -36,6 +37,25 @@ def test_the_same_lines_match_as_with_python_regular_expressions(text, pattern):
     text = text.encode("utf-8", "replace").decode()
     expected = [n for n, line in enumerate(text.split("\n"), start=1) if re.search(pattern, line)]
     assert [line.line for line in matching_lines(text.encode(), compile_pattern(pattern))] == expected
+
+
+def test_readback_calls_of_gemini_which_have_no_ids_are_left_out():
+    def calls(*names):
+        return {"role": "model", "parts": [{"functionCall": {"name": name, "args": {"x": "leak"}}} for name in names]}
+
+    def answer(name, said):
+        return {"role": "user", "parts": [{"functionResponse": {"name": name, "response": {"output": said}}}]}
+
+    with Conversation.open("memory:", "x", budget=10_000, dialect="gemini") as conversation:
+        conversation.extend([calls("sh", "transom_grep"), answer("transom_grep", "no leak"), answer("sh", "a leak")])
+        conversation.extend([calls("transom_read"), answer("transom_read", "the leak, once more")])
+        conversation.extend([calls("transom_read")])
+        conversation.tool_result("transom_read", "the leak again")
+        conversation.extend([calls("sh")])
+        conversation.tool_result("sh", "one more leak")
+        found = [(match.entry, match.text) for match in grep(conversation.log, "leak").matches]
+    args = '{"x":"leak"}'
+    assert found == [(0, args), (0, args), (2, "a leak"), (7, args), (8, "one more leak")]
 
 
 def test_each_match_names_its_entry_and_line():

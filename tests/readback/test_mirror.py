@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from transom.core.message import Text, ToolResult
 from transom.readback import mirror
@@ -79,6 +80,20 @@ def test_reused_ids_keep_both_results_and_writing_again_changes_nothing(tmp_path
     assert mirror(log, tmp_path, first=3) == written[1:]
     assert {p: (p.read_bytes(), p.stat().st_mtime_ns, p.stat().st_ino) for p in tmp_path.iterdir()} == before
     assert [json.loads(path.read_bytes())["entry"] for path in written] == [2, 4, 6, 8]
+
+
+def test_files_of_others_are_not_changed(tmp_path):
+    """Of another conversation with the same ids, and of the user."""
+    mirror(log_of("a", "b/c"), tmp_path)
+    (tmp_path / "entry-4-2.json").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    other = Entries([*talk("other"), *log_of("a", "b/c")._entries[1:]])
+    changed = Entries([replace(e, body=replace(e.body, failed=True)) if e.seq in {2, 4} else e for e in other])
+    written = mirror(changed, tmp_path)
+    assert [path.name for path in written] == ["entry-2.json", "entry-4-3.json"]
+    assert mirror(changed, tmp_path) == written
+    assert {path: path.read_bytes() for path in before} == before
+    assert len([*tmp_path.iterdir()]) == len(before) + 2
 
 
 def test_nothing_is_written_through_a_symbolic_link(tmp_path):

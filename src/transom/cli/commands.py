@@ -105,7 +105,8 @@ class Demo(Struct, frozen=True, kw_only=True):
 
 @command("edits", "List the edits of a conversation: folds, trims, pins and undos.")
 class Edits(Struct, frozen=True, kw_only=True):
-    """List the edits of a conversation, one line for each: is it still live, and how many tokens does it save."""
+    """List the edits of a conversation, one line for each: the plan that decided it (`by hand`: a person), by how many
+    tokens it made the window smaller, and whether it is still live."""
 
     id: o.Id
     store: o.AnyStore = None

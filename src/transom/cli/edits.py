@@ -16,12 +16,13 @@ from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, 
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.core.budget import Budget
-from transom.core.edit import Edit, Fold, Pin, Trim, Undo
+from transom.core.edit import Pin, Undo
 from transom.core.entry import Sent
 from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
+from transom.measure.edit_costs import EditCost, edit_costs
 from transom.measure.explain import explain
 from transom.policies import policy_named
 from transom.stores import StoredLog
@@ -30,8 +31,8 @@ from transom.wire.dialects import DIALECTS, dialect_named, measure_of
 
 
 class LoggedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of a log. `live`: nobody undid it. `saves`: how many tokens larger the window would
-    be without this edit.
+    """An edit of a log. `live`: nobody undid it. `saves`: by how many tokens it made the window smaller; below 0 if it
+    made the window larger, as a pin or an undo does.
 
     `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
     """
@@ -40,7 +41,7 @@ class LoggedEdit(Struct, frozen=True, kw_only=True):
     kind: str
     live: bool
     text: str
-    saves: int = 0
+    saves: int
     plan: int | None = None
 
 
@@ -59,10 +60,7 @@ def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window
 def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     """Print every edit of a log, in order."""
     view = current_view(log)
-    kinds = (Fold, Trim, Pin, Undo)
-    edits = [
-        _logged_edit(view, entry.seq, entry.body, entry.plan) for entry in log.read() if isinstance(entry.body, kinds)
-    ]
+    edits = [_logged_edit(view, cost) for cost in edit_costs(View.empty(log, view.counter), [*log.read()])]
     if options.json:
         print_json({"conversation": log.name, "edits": edits})
         return
@@ -72,20 +70,19 @@ def _print_edits(log: StoredLog, options: commands.Edits) -> None:
     print_line(console, (f"{'entry':>7} {'plan':>7} {'kind':<6} {'saves':>9} {'state':<9} what", "bold"))
     for each in edits:
         state, style = ("live", "") if each.live else ("not live", "dim")
-        saves = f"{each.saves:,}" if each.saves else ""
-        plan = "" if each.plan is None else each.plan
+        saves = f"{each.saves:,}"
+        plan = "by hand" if each.plan is None else each.plan
         print_line(
             console, (f"{each.seq:>7} {plan:>7} {each.kind:<6} {saves:>9} {state:<9} {one_line(each.text)}", style)
         )
 
 
-def _logged_edit(view: View, seq: int, edit: Edit, plan: int | None) -> LoggedEdit:
-    live = isinstance(edit, Undo) or view.is_live(seq)
-    saves = 0
-    if live and isinstance(edit, (Fold, Trim)):
-        without = apply(view, (view.entry(Undo(edit=seq), 0.0),))  # a view is a value: the log is not changed
-        saves = without.total.tokens - view.total.tokens
-    return LoggedEdit(seq=seq, kind=kind_of(edit), live=live, text=text_of(edit), saves=saves, plan=plan)
+def _logged_edit(view: View, cost: EditCost) -> LoggedEdit:
+    edit = view.fetch(cost.entry).body
+    live = isinstance(edit, Undo) or view.is_live(cost.entry)
+    return LoggedEdit(
+        seq=cost.entry, kind=kind_of(edit), live=live, text=text_of(edit), saves=cost.saved_tokens, plan=cost.plan
+    )
 
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:

@@ -10,12 +10,14 @@ from rich.console import Console
 
 from transom.cli.commands import Explain
 from transom.cli.locate import command, current_view, open_log
-from transom.cli.streams import one_line
+from transom.cli.log import kind_of
+from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
 from transom.core.unit import Folded
+from transom.core.view import View
 from transom.core.window import Break, assemble
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
@@ -32,13 +34,21 @@ OPENING = 80
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
+class PlanEdits(Struct, frozen=True, kw_only=True):
+    """The edits in a window that one plan decided, by kind; `plan` is None for those made by hand."""
+
+    plan: int | None
+    edits: dict[str, list[int]]
+
+
 class Explained(Struct, frozen=True, kw_only=True):
     """A window and its rows. `call` counts from 1; None is the window of the log as it is now.
 
     `reply`: the position of the reply in the list that was imported, where the log knows it. `head` and `folds` are the
     tokens of what has no row: the system prompt with the tools, and the text of each fold. `texts` has the beginnings
     of these texts, `losses` the names that are no longer in the window, both by the entry of the fold. `edit_costs`:
-    what each edit since the call before saves and breaks.
+    what each edit since the call before saves and breaks. `plans`: the edits behind this window, by the plan that
+    decided them.
     """
 
     conversation: str
@@ -54,6 +64,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     texts: dict[int, str]
     losses: dict[int, MissingNames]
     edit_costs: list[EditCost]
+    plans: list[PlanEdits]
     rows: list[Explanation]
 
 
@@ -84,6 +95,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
     head = (
         window.head_entry.tokens[0] if window.head_entry is not None and isinstance(window.head_entry.body, Head) else 0
     )
+    rows = explain(view)
     return Explained(
         conversation=log.name,
         call=call,
@@ -98,8 +110,20 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
         edit_costs=edit_costs_since(log, view.counter, view.length),
-        rows=explain(view),
+        plans=_plans(view, rows),
+        rows=rows,
     )
+
+
+def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
+    """The edits that the rows name, by plan, in the order of the plans; those made by hand come last."""
+    found = {edit: plan for row in rows for edit, plan in zip(row.edits, row.plans, strict=True)}
+    plans: dict[int | None, dict[str, list[int]]] = {}
+    for edit, plan in sorted(found.items()):
+        plans.setdefault(plan, {}).setdefault(kind_of(view.fetch(edit).body), []).append(edit)
+    by_hand = plans.pop(None, None)
+    listed = [*sorted(plans.items()), *([(None, by_hand)] if by_hand else [])]
+    return [PlanEdits(plan=plan, edits=edits) for plan, edits in listed]
 
 
 def _opening(text: str) -> str:
@@ -137,6 +161,19 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
             print_line(console, (f"{'':{9 if wide else 7}} {_names(result.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
+    elif result.plans:
+        _print_plans(console, result.plans)
+
+
+def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
+    """A line for each plan: how many edits it made of each kind, and where they are in the log."""
+    print_line(console, ("\nthe edits behind this window, by the plan that decided them", "bold"))
+    for each in plans:
+        seqs = sorted(seq for numbers in each.edits.values() for seq in numbers)
+        counts = ", ".join(counted(len(numbers), kind) for kind, numbers in each.edits.items())
+        where = f"entry {seqs[0]}" if len(seqs) == 1 else f"entries {seqs[0]} to {seqs[-1]}"
+        name = "by hand" if each.plan is None else f"plan {each.plan}"
+        print_wrapped(console, f"{name:>9}: {counts} ({where})")
 
 
 def _names(fold: MissingNames) -> str:

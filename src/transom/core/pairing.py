@@ -34,7 +34,7 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
         assert isinstance(turn, Assistant)
         for index in _open_calls(unit, turn.calls, result.call):
             call = turn.calls[index]
-            if call.legacy == result.legacy and _is_answered(call, by=result.call, name=name):
+            if call.legacy == result.legacy and is_answered(call, by=result.call, name=name):
                 return unit, index
     return None
 
@@ -55,7 +55,7 @@ def _is_open(unit: Unit, index: int) -> bool:
     return at < len(unit.open_calls) and unit.open_calls[at] == index
 
 
-def _is_answered(call: Call, *, by: str, name: str | None) -> bool:
+def is_answered(call: Call, *, by: str, name: str | None) -> bool:
     """A call with an id is answered by this id; a call without one by its name, where the result has any."""
     if call.id:
         return by == call.id

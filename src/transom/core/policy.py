@@ -74,12 +74,16 @@ Keeper = Callable[[View, Target], Iterator[KeptUnit]]
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """`arrival` strategies see what was not sent yet: an edit there breaks no cache. `pressure` strategies run when the
-    fullest limit passes `trigger`, until it is down to `target`. `hard` strategies run when the window would not fit.
+    """When strategies run, and which. `name` is for reports and errors.
 
-    `keepers` name units that the folds of `pressure` leave visible; those of `hard` may take them. `own_limits`: limits
-    of the policy itself, which start `pressure` but never refuse a window. `trigger`: a share of the room, or infinity
-    for never. Raises InvalidSetting.
+    `arrival` strategies run on entries that no request has carried yet, so their edits break no cached prefix.
+    `pressure` strategies run when the fullest limit is at `trigger`, one after the other until it is down to `target`.
+    `hard` strategies run when the window is over a limit, until it fits.
+
+    `trigger` and `target` are shares of the room that a limit leaves beside the head and the required messages; a
+    trigger of infinity means never. `keepers` name units that the `pressure` strategies do not fold away; the `hard`
+    ones may. `own_limits` start the `pressure` strategies where they are lower than the budget's limits; no request is
+    refused because of them. Raises InvalidSetting.
     """
 
     name: str

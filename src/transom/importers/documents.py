@@ -63,8 +63,16 @@ def session_format(value: object) -> str:
     return next((name for name, is_line in SESSIONS.items() if is_line(value)), "")
 
 
+def is_window(value: object) -> bool:
+    """Whether a value is a line of `transom replay --out`: one request of a conversation, not the conversation."""
+    fields = as_dict(value)
+    return {"conversation", "at"} <= fields.keys() and ("refused" in fields or {"tokens", "breaks"} <= fields.keys())
+
+
 def seen(value: object) -> str:
     """What a value is, in a few words."""
+    if is_window(value):
+        return "windows that `transom replay --out` wrote"
     if not isinstance(value, dict):
         return kind_of(value)
     keys = [f"{key!r:.40}" for key in cast("Raw", value)]
@@ -105,6 +113,8 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
 
 def conversation(body: Raw, where: str, name: str, settings: Settings) -> Recorded:
     """One conversation of an API, of LangChain or in Transom's own form. Raises InvalidMessage."""
+    if is_window(body):
+        raise UnrecognisedError(where, seen(body))
     if (dumped := langchain.messages_in(body)) is not None:
         body = {"messages": dumped}
     messages = _messages(body, where)

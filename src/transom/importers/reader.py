@@ -155,7 +155,7 @@ def _layout_of(value: object, settings: Settings) -> _Layout | None:
         return _session_by_line
     if documents.is_message(value):
         return _messages_by_line
-    if documents.is_conversation(value) or isinstance(value, list):
+    if documents.is_conversation(value) or documents.is_window(value) or isinstance(value, list):
         return _conversations_by_line
     return None
 

@@ -33,12 +33,17 @@ def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
     """The costs of the edits among these entries, which follow the view; its log need not have them yet."""
     if entries and entries[0].seq >= stored(view.log):
         view = view.with_log(PendingLog(view.log, entries))
+    between: list[Entry] = []
     for entry in entries:
-        before, view = view, apply(view, (entry,))
-        if isinstance(entry.body, (Fold, Trim, Pin, Undo)):
-            saved = before.total.tokens - view.total.tokens
-            broken = shared_prefix_tokens(before, before.shared_slots) - shared_prefix_tokens(view, view.shared_slots)
-            yield EditCost(entry=entry.seq, saved_tokens=saved, broken_tokens=broken, plan=entry.plan)
+        if not isinstance(entry.body, (Fold, Trim, Pin, Undo)):
+            between.append(entry)
+            continue
+        before = apply(view, between)
+        view = apply(before, (entry,))
+        between.clear()
+        saved = before.total.tokens - view.total.tokens
+        broken = shared_prefix_tokens(before, before.shared_slots) - shared_prefix_tokens(view, view.shared_slots)
+        yield EditCost(entry=entry.seq, saved_tokens=saved, broken_tokens=broken, plan=entry.plan)
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:

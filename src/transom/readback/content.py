@@ -16,6 +16,7 @@ from transom.core.edit import Fold
 from transom.core.entry import Body, Entry
 from transom.core.log import Log
 from transom.core.message import Address
+from transom.core.pairing import is_answered
 from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
 from transom.errors import InvalidSetting
 from transom.readback.references import Reference
@@ -116,10 +117,11 @@ def tool_of(log: Log, entry: Entry) -> str:
         return ""
     if entry.meta is not None and entry.meta.tool_name:
         return entry.meta.tool_name
+    name = (result.extra or {}).get("name")
     for seq in range(entry.seq - 1, max(-1, entry.seq - 1 - CALL_SEARCH), -1):
         turn = log[seq].body
         for call in turn.calls if isinstance(turn, m.Assistant) else ():
-            if call.id == result.call:
+            if call.legacy == result.legacy and is_answered(call, by=result.call, name=name):
                 return call.name
     return ""
 

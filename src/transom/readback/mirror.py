@@ -1,14 +1,17 @@
 """Tool results as files, for tools that read files: `<folder>/<call id>.json`.
 
-Call ids come from outside. A result whose id is not a safe file name, or is taken by another result, gets a file that
-is named by its entry, so no id can name a folder or leave this one. A folder is for one conversation, and belongs to
-the caller: no store knows of it, and forgetting the conversation does not remove it.
+Call ids come from outside. A result whose id is not a safe file name, or is taken by another file, gets a file that is
+named by its entry, so no id can name a folder or leave this one. No file
+in the folder is ever changed, whoever wrote it. The folder belongs to the caller: no store knows of it, and forgetting
+the conversation does not remove it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from transom.core.codec import plain
@@ -41,12 +44,21 @@ def _write_result(folder: Path, seq: int, result: ToolResult, tool: str) -> Path
     texts = [part.text for part in result.parts if isinstance(part, Text)]
     content = "".join(texts) if len(texts) == len(result.parts) <= 1 else list(result.parts)
     data = plain({"entry": seq, "tool": tool, "call": result.call, "failed": result.failed, "content": content})
-    by_entry = folder / f"entry-{seq}.json"
-    by_call = folder / f"{result.call}.json" if _SAFE_NAME.fullmatch(result.call) else by_entry
-    path = by_call if _read(by_call) in {None, data} else by_entry
-    if _read(path) != data:
-        _write(path, data)
-    return path
+    for name in _names(seq, result.call):
+        path = folder / f"{name}.json"
+        if (found := _read(path)) is None:
+            _write(path, data)
+        if found in {None, data}:
+            return path
+    raise AssertionError("there is always one more name")
+
+
+def _names(seq: int, call: str) -> Iterator[str]:
+    """The names that a result's file may have, the best one first."""
+    if _SAFE_NAME.fullmatch(call):
+        yield call
+    yield f"entry-{seq}"
+    yield from (f"entry-{seq}-{number}" for number in count(2))
 
 
 def _read(path: Path) -> bytes | None:

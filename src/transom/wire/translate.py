@@ -134,7 +134,7 @@ class DialectCounter(FormatCounter):
         return super().count_tools(self._render_tools(tools))
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
-        """What an image costs beyond the flat 1,000, by its size in pixels."""
+        """What an image of this size in pixels costs. The flat 1,000 counts if that is more."""
         return 0
 
     def count_part(self, part: m.Addressed) -> int:
