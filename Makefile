@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies reference clean
+.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies runs reference clean
 
 setup: .venv/.made
 
@@ -44,12 +44,17 @@ dialects: setup  ## the same in every other dialect
 histories: setup  ## 4,000 generated histories, valid and damaged, at small budgets
 	$(RUN) python tests/campaigns/histories.py
 
+runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everything going wrong
+	$(RUN) python tests/campaigns/runs.py
+
 laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2
 
 bench: setup  ## what a turn costs, and opening a long log
 	$(RUN) python benchmarks/open_log.py
 	$(RUN) python benchmarks/turn_cost.py
+	$(RUN) python benchmarks/many_runs.py
+	$(RUN) python benchmarks/run_cost.py
 	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md

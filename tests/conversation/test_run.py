@@ -19,6 +19,7 @@ from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
 from transom.errors import InvalidMessage, InvalidSetting, ProviderError
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call, calls
+from transom.readback import TOOLS
 from transom.wire.dialects import DIALECTS
 
 EXPECTED = "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
@@ -275,7 +276,7 @@ def test_unavailable_tools_are_refused_and_stay_in_the_request(conv: Conversatio
 def test_the_readback_tools_need_no_function(conv: Conversation) -> None:
     conv.user("The code is 4711.")
     provider = Scripted(call("transom_grep", pattern="4711"))
-    conv.run("Which code?", provider=provider, tools=[*transom.readback.TOOLS])
+    conv.run("Which code?", provider=provider, tools=[*TOOLS])
     ((text, failed),) = results(conv)
     assert "4711" in text
     assert not failed

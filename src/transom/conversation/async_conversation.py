@@ -23,10 +23,9 @@ R = TypeVar("R")
 
 
 async def _in_thread(call: Callable[[], R]) -> R:
-    """Call it in a worker thread. It is never abandoned: what it logs is logged before a cancellation is noticed."""
-    from anyio import to_thread  # noqa: PLC0415 - only where there is an event loop
+    from transom.conversation.threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
 
-    return await to_thread.run_sync(call)
+    return await in_thread(call)
 
 
 def _async(

@@ -14,6 +14,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.events import Event
 from transom.conversation.pump import Cancel, fed, out_of_time, timed
+from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
 from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
@@ -41,19 +42,15 @@ class AsyncSteps:
 
     async def send(self, outcome: object) -> Item:
         """Send an outcome in; what the turn yields next."""
-        return await self._step(partial(_advance, self._steps.send, outcome))
+        return await in_thread(partial(_advance, self._steps.send, outcome))
 
     async def throw(self, reason: BaseException) -> Item:
         """Throw the reason to stop into the turn, which raises it again."""
-        return await self._step(partial(_advance, self._steps.throw, reason))
+        return await in_thread(partial(_advance, self._steps.throw, reason))
 
     async def close(self) -> None:
         """End a turn that is not over."""
-        await self._step(self._steps.close)
-
-    async def _step(self, step: Any) -> Any:
-        with CancelScope(shield=True):
-            return await to_thread.run_sync(step)
+        await in_thread(self._steps.close)
 
     def _check(self) -> None:
         if self._cancel is not None and self._cancel.is_set():

@@ -99,11 +99,13 @@ class Turn:
         try:
             while True:
                 self._check_limits()
-                turn, key, stop = yield from self._model_call()
+                turn, key, replied = yield from self._model_call()
                 if turn.calls:
-                    yield from self._tool_calls(turn, key)
-                elif stop != "pause":
-                    result = self._result(_text(turn), stop)
+                    yield from self._tool_calls(turn, key, replied)
+                    continue
+                yield replied
+                if replied.stop != "pause":
+                    result = self._result(replied.text, replied.stop)
                     yield Finished(result)
                     return result
         except RunStopped as stopped:
@@ -138,16 +140,18 @@ class Turn:
 
     # ---- the model
 
-    def _model_call(self) -> Generator[Want | Event, Any, tuple[Assistant, int, StopReason]]:
+    def _model_call(self) -> Generator[Want | Event, Any, tuple[Assistant, int, Replied]]:
         """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
         attempts = failures.Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
-            request = yield from self._request()
+            request, compacted = self._request()
             want = self._complete(request)
             in_flight = self._conv.view.in_flight
             assert in_flight is not None
             try:
+                if compacted is not None:
+                    yield compacted
                 outcome = yield want
             except BaseException:
                 partial = Partial.of(want, None)
@@ -167,10 +171,10 @@ class Turn:
                 if next_try.wait:
                     yield Sleep(next_try.wait)
                 continue
-            yield self._log_reply(turn, stop)
-            return turn, in_flight.seq, stop
+            return turn, in_flight.seq, self._log_reply(turn, stop)
 
-    def _request(self) -> Generator[Event, None, Request]:
+    def _request(self) -> tuple[Request, Compacted | None]:
+        """Log the next request; and what it compacted, if it did."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider)
         before = conv.view
@@ -178,10 +182,10 @@ class Turn:
         edits = tuple(
             seq for seq in range(before.length, conv.view.length) if isinstance(conv.log[seq].body, (Fold, Trim))
         )
-        if any(isinstance(conv.log[seq].body, Fold) for seq in edits):
-            tokens = round(before.total.tokens * before.calibration)
-            yield Compacted(edits=edits, tokens_before=tokens, tokens_after=request.window.tokens)
-        return request
+        if not any(isinstance(conv.log[seq].body, Fold) for seq in edits):
+            return request, None
+        tokens = round(before.total.tokens * before.calibration)
+        return request, Compacted(edits=edits, tokens_before=tokens, tokens_after=request.window.tokens)
 
     def _complete(self, request: Request) -> Complete:
         arguments: dict[str, Any] = {**request}
@@ -228,11 +232,12 @@ class Turn:
 
     # ---- tools
 
-    def _tool_calls(self, turn: Assistant, key: int) -> Generator[Want | Event, Any, None]:
+    def _tool_calls(self, turn: Assistant, key: int, replied: Replied) -> Generator[Want | Event, Any, None]:
         """Every call of a turn gets a result: the tool's, or one that says why there is none."""
         jobs = [self._job(called) for called in _called(turn, key)]
         answered: set[int] = set()
         try:
+            yield replied
             for job in jobs:
                 yield job.call
                 if job.outcome is None and self._settings.approve is not None:
