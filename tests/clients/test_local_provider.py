@@ -46,7 +46,7 @@ def test_a_request_that_is_too_long_is_an_overflow_with_its_numbers(local):
 def test_it_has_a_name_without_a_model():
     provider = provider_named("local")
     assert repr(provider) == "<provider local:SmolLM2-135M-Instruct.Q4_1>"
-    assert provider.context == 4_096
+    assert provider.context_size == 4_096
 
 
 @pytest.mark.parametrize(

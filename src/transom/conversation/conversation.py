@@ -48,6 +48,7 @@ from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
+from transom.providers.models import context_size
 from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
 from transom.wire.checks import compact
@@ -117,6 +118,7 @@ class Conversation:
         self._budget, self._policy = validate.limits(budget), policy_named(policy)
         self._dialect = dialect_named(dialect)
         self._counter = counter
+        self._known_size: int | None = None  # of its context window
         self._model = ""  # whose learned limit is in force: the one that the last run used
         self._state = validate.state(state)
         self._clock, self._ref = clock, ref
@@ -543,6 +545,9 @@ class Conversation:
         In another dialect the log has other token counts: the view is built anew.
         """
         self._model = model_name(provider)
+        self._known_size = getattr(provider, "context_size", None)
+        if self._known_size is None and self._budget is _ASSUMED:
+            self._known_size = context_size(provider.name, provider.model)
         if provider.dialect == self._dialect.name:
             return
         spoken = dialect_named(provider.dialect)
@@ -616,11 +621,12 @@ class Conversation:
             raise InvalidSetting(f"conversation {quote(self.log.name)} has {n:,} entries already: open and extend it")
 
     def _limits_now(self) -> Budget:
-        """The budget, with the context window that the model has if it refused more."""
+        """The budget, with the context window that the model is known to have, or has because it refused more."""
         budget, learned = self._budget, self.view.learned_limits.get(self._model)
-        if learned is None or learned >= budget.context:
-            return budget
-        return replace(budget, context=learned, reserve=min(budget.reserve, learned // 4))
+        if self._known_size is not None:
+            most = self._known_size if budget is _ASSUMED else min(self._known_size, budget.context)
+            budget = _with_context(budget, most)
+        return budget if learned is None else _with_context(budget, min(learned, budget.context))
 
     def _plan(self, view: View, frame: Frame) -> Plan:
         budget = self._limits_now()
@@ -670,8 +676,18 @@ def _limits(budget: Budget | int | None) -> Budget:
     """The limits of a new conversation; who gives none is warned where they opened it."""
     if budget is None:
         warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
-        return Budget()
+        return _ASSUMED
     return validate.limits(budget)
+
+
+_ASSUMED = Budget()
+"""The budget of who gave none; a run replaces it by what is known of the model. Told by its identity."""
+
+
+def _with_context(budget: Budget, context: int) -> Budget:
+    if context == budget.context:
+        return budget
+    return replace(budget, context=context, reserve=min(budget.reserve, context // 4))
 
 
 def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:

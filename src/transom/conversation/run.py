@@ -16,6 +16,7 @@ from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.providers import Provider, provider_named
+from transom.providers.models import TokenPrices, cost
 
 if TYPE_CHECKING:
     from transom.conversation.conversation import Content, Conversation
@@ -50,6 +51,8 @@ class RunOptions(TypedDict, total=False):
     """Tokens of prompts and answers in this run. It is looked at before each request."""
     max_cost: float
     """US dollars for this run, as far as prices are known. It is looked at before each request."""
+    prices: TokenPrices
+    """What the model's tokens cost. Without them `transom[prices]` knows those of the usual models."""
     timeout: float
     """Seconds without a byte from the provider."""
     tool_timeout: float
@@ -131,7 +134,7 @@ def _settings(options: RunOptions, *, stream: bool) -> RunSettings:
         arguments=_arguments(options.get("settings")),
         retry=retry,
         stream=stream,
-        cost_of=_cost_of(),
+        cost_of=_cost_of(options.get("prices")),
         **limits,
     )
 
@@ -177,5 +180,7 @@ def _names(given: object) -> Callable[[], Collection[str]]:
     return lambda: names
 
 
-def _cost_of() -> CostOf:
-    return lambda _provider, _usage: None
+def _cost_of(prices: object) -> CostOf:
+    if prices is not None and not isinstance(prices, TokenPrices):
+        raise InvalidSetting(f"prices: must be TokenPrices, not {quote(prices)}")
+    return lambda provider, usage: cost(usage, provider.name, provider.model, prices)

@@ -30,6 +30,8 @@ class Provider(Protocol):
     objects or dicts: what `Dialect.accumulator()` takes. Closing the iterator closes the connection. `acomplete` and
     `astream` are the same for an event loop; they run on asyncio and on trio where the SDK does.
 
+    A provider that knows the tokens of its model's context window may say so in an attribute `context_size`.
+
     All four raise ProviderError and nothing else. An error that the API sends inside a stream may stay a chunk: the
     accumulator finds it.
     """

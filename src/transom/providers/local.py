@@ -43,7 +43,7 @@ class Local(OpenAIChat):
         self._path = Path(model) if model else _smollm2()
         if not self._path.is_file():
             raise InvalidSetting(f"provider local: there is no model file {quote(str(self._path))}")
-        self.context = context
+        self.context_size = context
         self._threads = threads
         self._server: Any = None
         super().__init__(self._path.stem, base_url="", timeout=600.0)
@@ -52,7 +52,7 @@ class Local(OpenAIChat):
         if self._server is None:
             parameters = _llama.CommonParams()
             parameters.model.path = str(self._path)
-            parameters.n_ctx = self.context
+            parameters.n_ctx = self.context_size
             parameters.n_parallel = 1
             parameters.port = 0
             parameters.verbosity = -1

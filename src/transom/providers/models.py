@@ -19,6 +19,7 @@ __all__ = ["TokenPrices", "context_size", "cost"]
 
 MILLION = 1_000_000
 
+_UNLISTED = ("scripted", "local")
 _PRICE_LISTS = {"gemini": "google", "responses": "openai"}
 """Providers that the price list has under another name."""
 
@@ -84,6 +85,8 @@ def context_size(provider: str, model: str) -> int | None:
 
 def _listed(provider: str, model: str) -> tuple[Any, Any] | None:
     """The list's own objects for a provider and a model, if it knows them."""
+    if provider in _UNLISTED:
+        return None
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an extra, and half a second
     except ImportError:
