@@ -38,7 +38,7 @@ RESPONSES = {
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "xyz"},
         {"type": "function_call", "call_id": "call_1", "name": "sh", "arguments": "{}"},
         {"output": "a b", "type": "function_call_output", "call_id": "call_1"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
     ],
     "tools": [{"type": "function", "name": "sh", "parameters": {"type": "object"}}],
 }

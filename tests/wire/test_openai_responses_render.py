@@ -52,6 +52,8 @@ SAID = {
     "phase": "commentary",
     "content": [{"type": "output_text", "text": "hello there, this is a text", "annotations": []}],
 }
+EASY = {"type": "message", "role": "assistant", "phase": "commentary", "content": "hello there, this is a text"}
+"""The message without its id, as the SDK's types take it."""
 LEFT_OUT = {"role": "assistant", "content": "[part left out]"}
 
 
@@ -87,7 +89,7 @@ def test_when_reasoning_is_gone_its_products_lose_their_ids():
     conversation = read({"input": items})
     assert request_of(conversation)["input"] == items
     trim = conversation.edit(Trim(entry=1, part=("reasoning", 0)))
-    bare = [USER, without(SAID, "id", "status"), without(CALL, "id"), OUTPUT]
+    bare = [USER, EASY, without(CALL, "id"), OUTPUT]
     assert request_of(conversation)["input"] == bare
     assert RESPONSES.violations({"input": bare}) == []
     conversation.undo(trim)
@@ -97,7 +99,7 @@ def test_when_reasoning_is_gone_its_products_lose_their_ids():
 def test_when_one_of_two_thoughts_is_gone_so_is_the_other():
     conversation = read({"input": [USER, THOUGHT, SAID, {**THOUGHT, "id": "rs_2"}, CALL, OUTPUT]})
     conversation.edit(Trim(entry=1, part=("reasoning", 1)))
-    bare = [USER, without(SAID, "id", "status"), without(CALL, "id"), OUTPUT]
+    bare = [USER, EASY, without(CALL, "id"), OUTPUT]
     assert request_of(conversation)["input"] == bare
 
 
@@ -107,7 +109,7 @@ def test_what_cannot_be_without_its_id_goes_with_its_reasoning_and_that_is_said(
     conversation = read({"input": [USER, THOUGHT, SEARCH, found, compaction, SAID]})
     conversation.edit(Trim(entry=1, part=("reasoning", 0)))
     items = request_of(conversation)["input"]
-    assert items == [USER, LEFT_OUT, without(found, "id"), compaction, without(SAID, "id", "status")]
+    assert items == [USER, LEFT_OUT, without(found, "id"), compaction, EASY]
 
 
 def test_reasoning_that_nothing_follows_is_not_sent():
@@ -124,8 +126,7 @@ def test_reasoning_of_nobodys_making_or_of_another_dialect_is_not_sent():
 def test_an_id_comes_once():
     conversation = read({"input": [USER, THOUGHT, SAID, USER, THOUGHT, SAID, CALL, OUTPUT, SEARCH, SEARCH]})
     items = request_of(conversation)["input"]
-    plain = without(SAID, "id", "status")
-    assert items == [USER, THOUGHT, SAID, USER, plain, without(CALL, "id"), OUTPUT, SEARCH, LEFT_OUT]
+    assert items == [USER, THOUGHT, SAID, USER, EASY, without(CALL, "id"), OUTPUT, SEARCH, LEFT_OUT]
     assert RESPONSES.violations({"input": items}) == []
 
 
@@ -216,18 +217,8 @@ def test_the_words_of_another_dialect():
                 {"type": "input_text", "text": "[file left out]"},
             ],
         },
-        {
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "one"}, {"type": "output_text", "text": "two"}],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "output_text", "text": "one"},
-                {"type": "output_text", "text": "[image left out]"},
-                {"type": "output_text", "text": "no"},
-            ],
-        },
+        {"role": "assistant", "content": "onetwo"},
+        {"role": "assistant", "content": "one[image left out]no"},
         LEFT_OUT,
     ]
 
@@ -243,9 +234,9 @@ def test_a_turn_of_another_dialect_keeps_its_order_and_no_empty_messages():
     )
     answer = ToolResult(call="x", parts=(Text("ok"), Other({"type": "odd"})), shape="parts", dialect="anthropic")
     assert shown(turn, answer) == [
-        {"role": "assistant", "content": [{"type": "output_text", "text": "a"}, {"type": "output_text", "text": ""}]},
+        {"role": "assistant", "content": "a"},
         {"type": "function_call", "call_id": "call_0_0", "name": "sh", "arguments": "{}"},
-        {"role": "assistant", "content": [{"type": "output_text", "text": "b"}]},
+        {"role": "assistant", "content": "b"},
         {
             "type": "function_call_output",
             "call_id": "call_0_0",
@@ -268,8 +259,25 @@ def test_a_turn_of_another_dialect_keeps_its_order_and_no_empty_messages():
     ],
 )
 def test_parts_that_the_api_refuses(role, part, mended):
-    (item,) = request_of(read({"input": [{"role": role, "content": [part, {**part}]}]}))["input"]
-    assert item == {"role": role, "content": [mended, mended]}
+    given = {"role": role, "content": [part, {**part}], "id": "msg_1"}
+    (item,) = request_of(read({"input": [given]}))["input"]
+    assert item == {**given, "content": [mended, mended]}
+
+
+def test_a_message_without_an_id_says_its_parts_as_one_text():
+    parts = [{"type": "output_text", "text": "so ", "annotations": []}, {"type": "refusal", "refusal": "no"}]
+    given = {"role": "assistant", "content": parts, "status": "completed", "phase": "final_answer"}
+    assert request_of(read({"input": [USER, given]}))["input"] == [
+        USER,
+        {"role": "assistant", "content": "so no", "phase": "final_answer"},
+    ]
+
+
+def test_reasoning_without_an_id_is_not_sent_unless_it_is_sealed():
+    thought, said = {"type": "reasoning", "summary": []}, {"role": "assistant", "content": "x"}
+    sealed = {**thought, "encrypted_content": "A1b2"}
+    assert request_of(read({"input": [USER, thought, said]}))["input"] == [USER, said]
+    assert request_of(read({"input": [USER, sealed, said]}))["input"] == [USER, sealed, said]
 
 
 def test_parts_of_outputs_that_the_api_refuses():

@@ -16,7 +16,7 @@ from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
-from transom.wire.responses.repair import distinct, left_out, orphaned, repaired
+from transom.wire.responses.repair import distinct, is_sendable, left_out, orphaned, repaired
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import copied, runs
 
@@ -68,7 +68,8 @@ def _turn(whole: Fact, head: Assistant) -> list[Raw]:
     assert isinstance(whole, Assistant)
     items = list(_items(head))
     if whole.dialect == NAME:
-        lost = len(head.reasoning) < len(whole.reasoning) or any(thought.extra is None for thought in head.reasoning)
+        thoughts = [thought.extra for thought in head.reasoning]
+        lost = len(thoughts) < len(whole.reasoning) or any(not is_sendable(thought or {}) for thought in thoughts)
         items = items if head.parts == whole.parts else orphaned(items)
         items = distinct(items, lost=True) if lost else items
         while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows

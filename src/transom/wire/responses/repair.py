@@ -42,7 +42,24 @@ def _unbound(item: Raw) -> Raw:
         return {**item, "id": f"{_NAMED[kind(item)]}_{item['call_id']}"}
     if kind(item) not in _BLURRED:
         return left_out()
-    return _without(item, "id", "status" if kind(item) == "message" else "id")
+    nameless = _without(item, "id")
+    return _easy_message(nameless) if kind(item) == "message" else nameless
+
+
+def _easy_message(item: Raw) -> Raw:
+    """A message of the model without an id. The SDK's types take its content only as one string, and no status; the
+    texts of its parts are joined as the SDK's `output_text` joins them."""
+    content: str | list[Raw] = item["content"]
+    if not isinstance(content, str):
+        parts = [_part(part, "assistant") for part in content]
+        content = "".join(part[TEXTS[part["type"]]] for part in parts)
+    return {**_without(item, "status"), "content": content}
+
+
+def is_sendable(reasoning: Raw) -> bool:
+    """Whether reasoning may go out. Without an id only what is sealed may: the SDK's types require one, but OpenAI, who
+    sealed it, does not."""
+    return isinstance(reasoning.get("id"), str) or isinstance(reasoning.get("encrypted_content"), str)
 
 
 def _without(item: Raw, *keys: str) -> Raw:
@@ -91,6 +108,8 @@ def repaired(item: Raw) -> Raw:
     answer = kind(item) in ANSWERS
     if answer or kind(item) == "message":
         key, role = ("output", "result") if answer else ("content", item["role"])
+        if role == "assistant" and not isinstance(item.get("id"), str):
+            return _easy_message(item)
         item[key] = [_part(part, role) for part in item[key]] if isinstance(item[key], list) else item[key]
     elif kind(item) == "reasoning" and not isinstance(item.get("summary"), list):
         item["summary"] = []
