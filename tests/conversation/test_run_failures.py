@@ -107,6 +107,32 @@ def test_partial_calls_are_never_sent(conv: Conversation) -> None:
     assert "tool_calls" not in str(provider.requests[-1]["messages"])
 
 
+@pytest.mark.parametrize(("stop", "kind"), [("max_tokens", "length"), ("tool_use", "malformed")])
+def test_a_streamed_reply_that_ended_inside_a_call_is_no_answer(stop: str, kind: str) -> None:
+    """Anthropic ends the block and the message, with half of the arguments."""
+    started = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    cut = [
+        {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "I look."}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": started},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"ci'}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+
+    class Cut(Scripted):
+        def stream(self, request: Any, **limits: Any) -> Iterator[object]:
+            return iter(cut)
+
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        with pytest.raises(ProviderError, match="in a tool call: look") as raised:
+            list(conv.stream("Go", provider=Cut(dialect="anthropic"), tools=[look], retry=Retry(attempts=1)))
+        assert raised.value.kind == kind
+        assert [each.failure for each in failures(conv)] == [kind]
+
+
 def look(city: str) -> str:
     """Look at a city."""
     return city

@@ -49,6 +49,7 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.providers.models import context_size
+from transom.readback import answer, bound
 from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
 from transom.wire.checks import compact
@@ -268,8 +269,6 @@ class Conversation:
     @_locked
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
-        from transom.readback import answer, bound  # noqa: PLC0415 - needed by few; keeps the import fast
-
         self._must_be_open()
         return answer(self.log, name, arguments, bound(self._budget))
 

@@ -197,11 +197,20 @@ def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
         turn = _turn_of(want, outcome)
     except InvalidMessage as unreadable:
         raise ProviderError("malformed", str(unreadable)) from None
-    if stop == "length" and not all(_is_object(call.args) for call in turn.calls):
-        raise ProviderError("length", "the answer was cut in a tool call")
+    if cut := _cut_calls(want, turn, stop):
+        kind = "length" if stop == "length" else "malformed"
+        raise ProviderError(kind, f"the answer was cut in a tool call: {cut[0] or 'unnamed'}")
     if is_empty(turn):
         raise ProviderError("length" if stop == "length" else "empty", "the reply has no text and no calls")
     return turn, stop
+
+
+def _cut_calls(want: Complete, turn: Assistant, stop: StopReason) -> list[str]:
+    """The names of the calls whose arguments are not complete: those that a stream left out of the turn, and those in a
+    turn that ended because it was too long."""
+    left_out: Sequence[str] = () if want.accumulator is None else want.accumulator.open_calls
+    broken = [call.name for call in turn.calls if not _is_object(call.args)] if stop == "length" else []
+    return [*left_out, *broken]
 
 
 def _is_object(arguments: str) -> bool:
