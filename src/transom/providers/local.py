@@ -48,6 +48,12 @@ class Local(OpenAIChat):
         self._server: Any = None
         super().__init__(self._path.stem, base_url="", timeout=600.0)
 
+    @property
+    def url(self) -> str:
+        """The address of the model's server, for other clients in this process. Loads the model."""
+        self._sync_client()
+        return str(self._base_url)
+
     def _make_client(self, *, is_async: bool) -> Any:
         if self._server is None:
             parameters = _llama.CommonParams()
