@@ -122,7 +122,7 @@ def file_in_the_request(number: int) -> dict:
 
 
 def file_by_id(number: int) -> dict:
-    """A document that counts as ten pages, 15,000 tokens."""
+    """A document that counts 4,000 tokens."""
     return {"type": "file", "file": {"file_id": f"f{number}"}}
 
 
@@ -135,8 +135,9 @@ def file_by_id(number: int) -> dict:
         (picture, 4_000),
         (file_in_the_request, 2_000),
         (file_in_the_request, 4_000),
-        (file_by_id, 20_000),
-        (file_by_id, 40_000),
+        (file_by_id, 4_800),
+        (file_by_id, 8_000),
+        (file_by_id, 16_000),
     ],
 )
 def test_the_newest_message_of_media_stays_whole(part, context):

@@ -124,4 +124,4 @@ def test_the_formula_by_hand():
             return len(text)
 
     texts = len("sys" + "go" + "hm" + "ab" + "sh" + '{"a":"é"}' + "sh" + "fine" + "sh" + '{"a":1}' + "abc")
-    assert request_tokens(request, Letters()) == 3 + 5 * 4 + MEDIA + 10 * 560 + texts  # a file elsewhere: ten pages
+    assert request_tokens(request, Letters()) == 3 + 5 * 4 + MEDIA + 4_000 + texts  # 4,000: a file elsewhere

@@ -11,7 +11,7 @@ import pytest
 from transom.core.message import Media
 from transom.testing import WordCounter
 from transom.wire.dialects import dialect_named
-from transom.wire.media_tokens import LOW_DETAIL, UNKNOWN_PAGES, UNKNOWN_SECONDS, pages
+from transom.wire.media_tokens import LOW_DETAIL, NAMED_FILE, pages
 
 
 def pdf(count: int, *, packed: bool = False) -> bytes:
@@ -82,7 +82,6 @@ def test_pages_in_several_compressed_streams_are_added():
 def test_a_pdf_that_cannot_be_read_has_a_margin():
     assert pages(b"%PDF-1.7" + bytes(100_000)) == 5
     assert pages(b"%PDF-1.7 /Type /ObjStm stream\nnot packed at all") == 1
-    assert pages(b"") == UNKNOWN_PAGES
 
 
 @pytest.mark.parametrize(
@@ -109,10 +108,20 @@ def test_film_costs_its_seconds():
     assert cost("gemini", part("gemini", bytes(120_000), "video/webm")) == 2 * 290
 
 
-def test_a_file_that_is_elsewhere_has_a_margin():
-    named = {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://x/y.mp4"}}
-    assert cost("gemini", named) == UNKNOWN_SECONDS * 290
-    assert cost("openai", {"type": "file", "file": {"file_id": "file-1"}}) == UNKNOWN_PAGES * 1_500
+@pytest.mark.parametrize(
+    ("dialect", "raw"),
+    [
+        ("gemini", {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://x/y.mp4"}}),
+        ("gemini", {"fileData": {"mimeType": "audio/mp3", "fileUri": "gs://x/y.mp3"}}),
+        ("openai", {"type": "file", "file": {"file_id": "file-1"}}),
+        ("responses", {"type": "input_file", "file_id": "file-1"}),
+        ("responses", {"type": "input_file", "file_url": "https://x/y.pdf"}),
+        ("anthropic", {"type": "document", "source": {"type": "file", "file_id": "file-1"}}),
+        ("anthropic", {"type": "document", "source": {"type": "url", "url": "https://x/y.pdf"}}),
+    ],
+)
+def test_a_file_that_is_elsewhere_counts_a_flat_figure(dialect, raw):
+    assert cost(dialect, raw) == NAMED_FILE == 4_000
 
 
 @pytest.mark.parametrize(

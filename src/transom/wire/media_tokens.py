@@ -1,8 +1,8 @@
 """What files cost: pages and seconds, read from the data, by each provider's published rate.
 
 A provider's rule needs facts that a request may not show. Where they are missing, a margin stands in: a PDF whose pages
-cannot be counted has one for each 25 KB, a sound or a film without a duration in its header plays at a low bitrate, and
-a file that only its URL or id names has ten pages or plays a minute. Real usage then calibrates what was assumed.
+cannot be counted has one for each 25 KB, and a sound or a film without a duration in its header plays at a low bitrate.
+A file that only its URL or id names counts one flat figure. Real usage then calibrates what was assumed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from transom.core.message import Media
 from transom.wire.media import asset_of
 from transom.wire.validation import as_dict
 
-UNKNOWN_PAGES = 10
-UNKNOWN_SECONDS = 60
-"""Of a file that is not in the request."""
+NAMED_FILE = 4_000
+"""Tokens of a file that is not in the request: its URL or id says nothing of its size. See docs/why/media-tokens.md."""
 
 LOW_DETAIL = 100
 """OpenAI's image with `detail: low`: 85 tokens with most models, 70 with some. Small models that count patches take up
@@ -62,13 +61,14 @@ GEMINI = Rates(page=560, sound=32, film=290)
 def file_tokens(media: Media, rates: Rates) -> int:
     """What a file costs. Linear in its data."""
     asset = asset_of(media)
-    mime = asset.mime if asset is not None else ""
-    data = _decoded(asset.data) if asset is not None else b""
+    if asset is None or not asset.data:
+        return NAMED_FILE
+    data, mime = _decoded(asset.data), asset.mime
     if mime.startswith("audio/"):
         return ceil(_seconds(data, _SOUND_BYTES) * rates.sound)
     if mime.startswith("video/"):
         return ceil(_seconds(data, _FILM_BYTES) * rates.film)
-    if mime.startswith("text/") and data:
+    if mime.startswith("text/"):
         return len(data) // 2  # an encoding of words; few texts have less than two bytes a token
     return pages(data) * rates.page
 
@@ -80,8 +80,6 @@ def is_low_detail(media: Media) -> bool:
 
 def pages(data: bytes) -> int:
     """Pages of a PDF: its page objects, or what its page tree states if that is more. Other documents: the margin."""
-    if not data:
-        return UNKNOWN_PAGES
     if not data.startswith(b"%PDF"):
         return max(1, ceil(len(data) / _PAGE_BYTES))
     objects, stated = _pages_in(data)
@@ -116,8 +114,6 @@ def _pages_in(data: bytes) -> tuple[int, int]:
 
 def _seconds(data: bytes, least: int) -> float:
     """How long a sound or a film plays. `least`: bytes of a second where nothing says."""
-    if not data:
-        return UNKNOWN_SECONDS
     if data.startswith(b"RIFF") and len(data) >= 44 and (rate := struct.unpack_from("<I", data, 28)[0]):
         return len(data) / rate
     at = data.find(b"mvhd")  # MP4, M4A, MOV
