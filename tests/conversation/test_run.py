@@ -18,6 +18,7 @@ from transom.conversation import events
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
 from transom.errors import InvalidMessage, InvalidSetting, ProviderError
+from transom.providers.models import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call, calls
 from transom.readback import TOOLS
 from transom.wire.dialects import DIALECTS
@@ -376,6 +377,18 @@ def test_a_run_stops_at_its_limits_and_goes_on(conv: Conversation) -> None:
         conv.run(provider=provider, tools=[weather], max_total_tokens=500)
     assert stopped.value.result.usage.total >= 500
     assert conv.run(provider=Scripted("Done."), tools=[weather]).text == "Done."
+
+
+def test_a_run_counts_what_it_costs(conv: Conversation) -> None:
+    prices = TokenPrices(input=2.0, output=10.0)
+    provider = Scripted(then=call("weather", city="Rome"))
+    with pytest.raises(RunStopped, match=r"limit \$0.001") as stopped:
+        conv.run("Go", provider=provider, tools=[weather], prices=prices, max_cost=0.001)
+    result = stopped.value.result
+    tokens = result.usage.tokens
+    assert result.cost == pytest.approx((2 * tokens.prompt + 10 * tokens.output) / 1e6)
+    assert 0.001 <= result.cost < 0.003
+    assert conv.run("Go", provider=Scripted("Yes.")).cost is None
 
 
 @pytest.mark.parametrize("run", [run_sync, run_asyncio, run_trio])

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-FILES = 11
+FILES = 12
 PAGES = sorted((ROOT / "docs").glob("agent-loop-*.md"))
 
 CALL = """

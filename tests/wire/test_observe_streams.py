@@ -11,7 +11,6 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from chunks import chat_chunks
 from google import genai
 from google.genai import types as google
 from msgspec.structs import replace
@@ -29,6 +28,7 @@ from test_streams import (
 )
 
 import transom
+from chunks import chat_chunks
 from transom.core.message import Assistant
 from transom.errors import InvalidMessage
 from transom.wire.dialects import dialect_named

@@ -11,7 +11,6 @@ import httpx2
 import openai
 import pytest
 from anthropic.types import RawMessageStreamEvent
-from chunks import chat_chunks, gemini_chunks, message_events, response_events
 from google import genai
 from google.genai import types as google
 from hypothesis import given
@@ -23,6 +22,7 @@ from pydantic import TypeAdapter
 from windows import fitted
 
 import transom
+from chunks import chat_chunks, gemini_chunks, message_events, response_events
 from transom.core.message import Usage
 from transom.errors import InvalidMessage
 from transom.wire.anthropic.stream import AnthropicAccumulator

@@ -1,0 +1,43 @@
+"""The examples run offline and print what they should; the page about running an agent runs too."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PRINTED = {
+    "agent.py": "The sky over Lisbon is clear.\n",
+    "agent_async.py": "[weather: {'city': 'Lisbon', 'sky': 'clear'}]\nThe sky over Lisbon is clear.\n[2 requests, ",
+}
+
+
+def output_of(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} >= set(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_prints_what_it_should(name: str) -> None:
+    assert output_of(str(ROOT / "examples" / name)).startswith(PRINTED[name])
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_takes_a_model(name: str) -> None:
+    assert "How is the weather in Lisbon?" in output_of(str(ROOT / "examples" / name), "scripted:anthropic")
+
+
+def test_the_page_about_running_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "run.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "page.py").write_text("\n".join(blocks), "utf-8")
+    assert output_of(str(tmp_path / "page.py")) == "One two three."
