@@ -34,6 +34,7 @@ MODULES = {
     "transom.readback": "Reading back what windows leave out.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
+    "transom.telemetry": "OpenTelemetry spans of a run.",
     "transom.testing": "Builders, fakes and test suites for code of your own.",
 }
 """The modules whose `__all__` is public, and what each is for."""
