@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from transom import Budget, Conversation
 from transom.conversation.request import render
-from transom.readback import TOOLS, answer, bound, list_entries
+from transom.readback import TOOLS, answer_call, answer_limit, list_entries
 from transom.testing.builders import call, hidden, result, says, talk
 from transom.testing.fakes import Entries, FakeClock, WordCounter
 from transom.texts import READ_BACK
@@ -39,20 +39,20 @@ def test_each_tool_is_described_once():
 
 
 def test_each_tool_answers():
-    assert answer(LOG, "transom_read", '{"ref": "entry 2"}') == (
+    assert answer_call(LOG, "transom_read", '{"ref": "entry 2"}') == (
         "[entry 2, tool sh: lines 1 to 2 of 2]\nsrc\ntests [entry 0] \x1b[2J"
     )
-    assert answer(LOG, "transom_grep", '{"pattern": "te.ts", "ref": null}') == (
+    assert answer_call(LOG, "transom_grep", '{"pattern": "te.ts", "ref": null}') == (
         "[1 matching line in entries 0-4]\nentry 2:2: tests [entry 0] \\x1b[2J"
     )
-    assert answer(LOG, "transom_list", "") == (
+    assert answer_call(LOG, "transom_list", "") == (
         "[4 of 5 entries]\n"
         "entry 0, user, 6 tokens: fix it\n"
         'entry 1, assistant, 13 tokens: I look. → sh({"cmd": "ls"})\n'
         "entry 2, tool sh, 12 tokens: src tests [entry 0] \\x1b[2J\n"
         "entry 4, assistant, 5 tokens: done"
     )
-    assert answer(LOG, "transom_list", {"first": "1", "limit": 1}) == (
+    assert answer_call(LOG, "transom_list", {"first": "1", "limit": 1}) == (
         '[1 of 5 entries; more: first 2]\nentry 1, assistant, 13 tokens: I look. → sh({"cmd": "ls"})'
     )
 
@@ -85,7 +85,7 @@ def test_each_tool_answers():
     ],
 )
 def test_an_error_is_returned_as_one_line(name, arguments, error):
-    text = answer(LOG, name, arguments)
+    text = answer_call(LOG, name, arguments)
     assert text.startswith("[error: ")
     assert error in text
     assert text.isprintable()
@@ -106,7 +106,7 @@ FIELDS = st.dictionaries(
 
 @given(st.sampled_from([*sorted(READ_BACK), "sh"]), FIELDS | JSON | st.text(), st.booleans())
 def test_nothing_a_model_sends_raises(name, arguments, as_text):
-    text = answer(LOG, name, json.dumps(arguments) if as_text else arguments)
+    text = answer_call(LOG, name, json.dumps(arguments) if as_text else arguments)
     assert text.startswith("[")
     assert len(text.encode()) <= 20_000
 
@@ -126,7 +126,7 @@ def test_answers_are_bounded_and_take_linear_time(text, max_bytes):
             ("transom_grep", '{"pattern": "$", "limit": 500, "context": 10}'),
             ("transom_list", "{}"),
         ):
-            assert len(answer(log, name, arguments, max_bytes).encode()) <= max_bytes
+            assert len(answer_call(log, name, arguments, max_bytes).encode()) <= max_bytes
         return time.process_time() - begin
 
     once, twice = map(
@@ -139,15 +139,15 @@ def test_answers_are_bounded_and_take_linear_time(text, max_bytes):
 @pytest.mark.parametrize("arguments", [{"ref": "汉" * 3_000}, {"ref": ["\u202e" * 3_000]}, {"\u202e" * 3_000: 1}])
 @pytest.mark.parametrize("name", ["transom_read", "\u202e" * 3_000])
 def test_errors_are_bounded_too(name, arguments):
-    text = answer(LOG, name, arguments, 1_000)
+    text = answer_call(LOG, name, arguments, 1_000)
     assert text.startswith("[error: ")
     assert text.endswith("]")
     assert len(text.encode()) <= 1_000
 
 
 def test_the_bound_of_an_answer_follows_the_budget():
-    assert bound(Budget(context=128_000)) == 20_000
-    assert bound(Budget(context=8_000)) == 4_000
+    assert answer_limit(Budget(context=128_000)) == 20_000
+    assert answer_limit(Budget(context=8_000)) == 4_000
 
 
 def test_a_list_continues_where_it_stopped():
@@ -176,7 +176,7 @@ def test_a_model_that_follows_a_marker_gets_the_whole():
     arguments, texts = {"ref": f"entry {entry}", "lines": 10_000}, []
     for turn in range(50):
         conv.observe(assistant_call(f"c{turn}", "transom_read", arguments))
-        page = answer(conv.log, "transom_read", json.dumps(arguments), bound(budget))
+        page = answer_call(conv.log, "transom_read", json.dumps(arguments), answer_limit(budget))
         conv.tool_result(f"c{turn}", page)
         assert render(conv.plan_request())["messages"][-1]["content"] == page
         head, _, text = page.partition("\n")

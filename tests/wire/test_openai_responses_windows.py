@@ -24,7 +24,7 @@ from transom.errors import BudgetImpossible, InvalidEdit
 from transom.policies import policy_named
 from transom.testing import WordCounter
 from transom.testing.random_logs import logs
-from transom.wire.checks import compact
+from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.rendering import render_messages
 from transom.wire.responses import DEEPSEEK_RESPONSES, RESPONSES
@@ -274,13 +274,13 @@ def test_what_is_joined_of_a_prefix_is_a_prefix(items, chat, at):
     messages = request_of(told(mixed(items, chat, at)))["input"]
     slots = assemble(told(mixed(items, chat, at)).view, 10**7).slots
     plain = [item for slot in slots for item in RESPONSES.render_slot(slot)]
-    before = compact(plain)
+    before = compact_json(plain)
     joined = RESPONSES.join(plain)
     assert same(joined, messages)
     for end in range(len(plain)):
         part = RESPONSES.join(plain[:end])
         assert same(part, joined[: len(part)])
-    assert compact(plain) == before
+    assert compact_json(plain) == before
 
 
 @given(ITEMS)

@@ -27,7 +27,7 @@ from transom.measure.explain import explain
 from transom.policies import policy_named
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
-from transom.wire.dialects import DIALECTS, dialect_named, measure_of
+from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
 
 class LoggedEdit(Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
 def _open_conversation(log: StoredLog, budget: Budget, policy: str, dialect: str | None) -> Conversation:
     """The conversation of a log. Default dialect: the one for which its entries were counted."""
     if dialect is None:
-        name = measure_of(log, o200k()).name.rpartition("/")[2]
+        name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         dialect = name if name in DIALECTS else "openai"
     return Conversation(
         log, budget=budget, policy=policy_named(policy), counter=o200k(), dialect=dialect_named(dialect)

@@ -25,7 +25,7 @@ from transom.measure.explain import Explanation, explain
 from transom.measure.missing_names import MissingNames, missing_names
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
-from transom.wire.dialects import measure_of
+from transom.wire.dialects import counter_of_log
 
 WIDE = 70
 """Columns that a terminal needs for the reason and the text beside the rest."""
@@ -88,7 +88,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
     else:
         call = call_number(at, len(calls), log.name)
         seq, last = calls[call - 1].seq, calls[call - 1].body
-        view = build_view(log, measure_of(log, o200k()), seq)
+        view = build_view(log, counter_of_log(log, o200k()), seq)
     limit = last.limit if isinstance(last, Sent) else 0
     window = assemble(view, limit)
     folds = [slot for slot in view.slots if isinstance(slot, Folded)]

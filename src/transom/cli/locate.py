@@ -19,7 +19,7 @@ from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.urls import parse_location
 from transom.tokenizer import o200k
-from transom.wire.dialects import measure_of
+from transom.wire.dialects import counter_of_log
 
 LAST_STORE = FOLDER / "last"
 """The file with the URL of the last replay's store."""
@@ -70,7 +70,7 @@ def existing_store(url: str, *, writing: bool = False) -> Generator[Store]:
 
 def current_view(log: StoredLog) -> View:
     """The view of a whole log, counted as the log was counted before."""
-    return open_view(log, measure_of(log, o200k()))
+    return open_view(log, counter_of_log(log, o200k()))
 
 
 def store_url(store: str | None) -> str:

@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
-from transom.conversation import validate
+from transom.conversation import argument_checks as check
+from transom.conversation.argument_checks import State
 from transom.conversation.events import Event, RunResult
 from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
@@ -25,7 +26,6 @@ from transom.conversation.request import Request, render_body
 from transom.conversation.results import knows_call, open_call_ids, stray_line
 from transom.conversation.run import RunOptions, start
 from transom.conversation.turn import Steps
-from transom.conversation.validate import State
 from transom.core.budget import Budget, pressure
 from transom.core.compactor import is_due, soft_limit
 from transom.core.derived import Derived
@@ -49,12 +49,12 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.providers.models import context_size
-from transom.readback import answer, bound
+from transom.readback import answer_call, answer_limit
 from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
-from transom.wire.checks import compact
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.rendering import render_messages
 
@@ -116,12 +116,12 @@ class Conversation:
         ref: Ref = entry_ref,
     ) -> None:
         self._lock = threading.RLock()
-        self._budget, self._policy = validate.limits(budget), policy_named(policy)
+        self._budget, self._policy = check.limits(budget), policy_named(policy)
         self._dialect = dialect_named(dialect)
         self._counter = counter
         self._known_size: int | None = None  # of its context window
         self._model = ""  # whose learned limit is in force: the one that the last run used
-        self._state = validate.state(state)
+        self._state = check.state(state)
         self._clock, self._ref = clock, ref
         self._derived = Derived()
         self._writer = LogWriter(log, self._dialect.format_counter(counter), clock)
@@ -159,18 +159,18 @@ class Conversation:
         when it has changed.
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
-        validate.names(store, id)
+        check.names(store, id)
         limits, chosen = _limits(budget), policy_named(policy)
         spoken = with_digest_role(dialect_named(dialect), digest_role)
-        announced = validate.state(state)
-        head = None if system is None else spoken.parse_system(validate.system(system))
+        announced = check.state(state)
+        head = None if system is None else spoken.parse_system(check.system(system))
         opened = open_store(store)
         try:
             conversation = cls(
                 opened.open(id),
                 budget=limits,
                 policy=chosen,
-                counter=o200k() if counter is None else validate.token_counter(counter),
+                counter=o200k() if counter is None else check.token_counter(counter),
                 system=head,
                 dialect=spoken,
                 state=announced,
@@ -212,7 +212,7 @@ class Conversation:
         )
         try:
             conversation._must_be_new()
-            head = [*([] if system is None else spoken.parse_system(validate.system(system))), *instructions]
+            head = [*([] if system is None else spoken.parse_system(check.system(system))), *instructions]
             conversation._frame = replace(conversation._frame, head=Head(messages=tuple(head)))
             conversation._append_facts([fact for _, fact in facts])
         except BaseException:
@@ -225,7 +225,7 @@ class Conversation:
     @_locked
     def user(self, content: Content) -> int:
         """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self._append_facts([self._dialect.parse_user(validate.content("user", content))])[0]
+        return self._append_facts([self._dialect.parse_user(check.content("user", content))])[0]
 
     @_locked
     def observe(self, reply: object) -> int:
@@ -245,7 +245,7 @@ class Conversation:
         request, or answered before) is stored with a warning in the log of `logging`: the model reads it as a late
         result, or not at all.
         """
-        fact = self._parse_result(validate.call_id(call_id), validate.tool_content(content))
+        fact = self._parse_result(check.call_id(call_id), check.tool_content(content))
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
     @_locked
@@ -255,7 +255,7 @@ class Conversation:
         A tool result without an open call is stored with a warning in the log of `logging`. It is shown as a late
         result if its call was given up, otherwise not at all.
         """
-        return self._append_facts([validate.fact(fact, meta)], meta)[0]
+        return self._append_facts([check.fact(fact, meta)], meta)[0]
 
     @_locked
     def extend(self, messages: Sequence[object]) -> list[int]:
@@ -270,14 +270,14 @@ class Conversation:
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
         self._must_be_open()
-        return answer(self.log, name, arguments, bound(self._budget))
+        return answer_call(self.log, name, arguments, answer_limit(self._budget))
 
     # ---- what is shown
 
     @_locked
     def pin(self, entry: int, why: str = "") -> int:
         """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
-        return self.edit(Pin(entry=validate.number("pin", entry), why=validate.reason("pin", why)))
+        return self.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
@@ -287,9 +287,9 @@ class Conversation:
         compaction as a whole.
         """
         self._must_be_open()
-        reason = validate.reason("undo", why)
+        reason = check.reason("undo", why)
         if edit is not None:
-            return [self.edit(Undo(edit=validate.number("undo", edit), why=reason))]
+            return [self.edit(Undo(edit=check.number("undo", edit), why=reason))]
         self.last_edit()  # raises if there is none
         return [entry.seq for entry in self._writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
 
@@ -297,7 +297,7 @@ class Conversation:
     def edit(self, edit: Edit) -> int:
         """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
         self._must_be_open()
-        wanted = validate.edit(edit)
+        wanted = check.edit(edit)
         (entry,) = self._writer.append_new(lambda view, at: (self._edit_entry(view, wanted, at),))
         return entry.seq
 
@@ -305,7 +305,7 @@ class Conversation:
     def preview_edit(self, edit: Edit) -> View:
         """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
         self._must_be_open()
-        entries = (self._edit_entry(self.view, validate.edit(edit), self._clock()),)
+        entries = (self._edit_entry(self.view, check.edit(edit), self._clock()),)
         return apply(self.view, entries).with_log(PendingLog(self.log, entries))
 
     @_locked
@@ -455,7 +455,7 @@ class Conversation:
 
     @budget.setter
     def budget(self, budget: Budget | int) -> None:
-        self._budget = validate.limits(budget, self._budget)
+        self._budget = check.limits(budget, self._budget)
 
     @property
     def policy(self) -> Policy:
@@ -473,7 +473,7 @@ class Conversation:
 
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
-        self._state = validate.state(state)
+        self._state = check.state(state)
 
     @property
     def head(self) -> Head:
@@ -572,7 +572,7 @@ class Conversation:
         if isinstance(content, dict):
             with suppress(InvalidMessage):
                 return self._dialect.parse_tool_result(call_id, content)
-            content = compact(content)
+            content = compact_json(content)
         return self._dialect.parse_tool_result(call_id, content)
 
     def _append_facts(
@@ -656,10 +656,10 @@ class Conversation:
         if tools is None and state is None and not self._state and not self._frame.state:
             return self._frame
         head = self._frame.head
-        if tools is not None and (wanted := validate.schemas(tools, head.tools)) is not head.tools:
+        if tools is not None and (wanted := check.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))
-        announced = {**self._state, **validate.state(state)}
-        return replace(self._frame, head=head, state=validate.current_texts(announced))
+        announced = {**self._state, **check.state(state)}
+        return replace(self._frame, head=head, state=check.current_texts(announced))
 
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
@@ -676,7 +676,7 @@ def _limits(budget: Budget | int | None) -> Budget:
     if budget is None:
         warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
         return _ASSUMED
-    return validate.limits(budget)
+    return check.limits(budget)
 
 
 _ASSUMED = Budget()

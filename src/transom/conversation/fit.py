@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transom.conversation import validate
+from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay, split
 from transom.core.budget import Budget
@@ -50,18 +50,18 @@ def fit(
     their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """
     spoken = with_digest_role(dialect_named(dialect), digest_role)
-    limits = Budget() if budget is None else validate.limits(budget)
+    limits = Budget() if budget is None else check.limits(budget)
     chosen = policy_named(policy)
     head, facts = split(messages, dialect=spoken)
     if system is not None:
-        head = [*spoken.parse_system(validate.system(system)), *head]
+        head = [*spoken.parse_system(check.system(system)), *head]
     log = MemoryStore().open("fit")
 
     conversation = Conversation(
         log,
         budget=limits,
         policy=chosen,
-        counter=o200k() if counter is None else validate.token_counter(counter),
+        counter=o200k() if counter is None else check.token_counter(counter),
         system=head,
         dialect=spoken,
         clock=lambda: 0.0,

@@ -112,9 +112,9 @@ class _Past:
         while self._next is not None and not _is_source(self._next):
             if isinstance(self._next.body, Sent):
                 window = assemble(self._view, self._next.body.limit)
-                self._fold()
+                self._advance()
                 return Step(at=at, window=window)
-            self._fold()
+            self._advance()
         try:
             if self._next is None:
                 return Step(at=at, window=self._conversation.plan_request(tools=tools))
@@ -129,7 +129,7 @@ class _Past:
             self._conversation.append(fact, Meta(source=at, extra=extra))
         else:
             self._check(self._next.meta)
-            self._fold()
+            self._advance()
         self._first = False
 
     def _check(self, meta: Meta | None) -> None:
@@ -140,7 +140,7 @@ class _Past:
             name = quote(self._conversation.log.name)
             raise InvalidSetting(f"conversation {name} is in the store already and cannot be continued: {what}")
 
-    def _fold(self) -> None:
+    def _advance(self) -> None:
         assert self._next is not None
         self._view = apply(self._view, (self._next,))
         self._next = next(self._stored, None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
-from transom.conversation import validate
+from transom.conversation import argument_checks as check
 from transom.core.budget import UNLIMITED
 from transom.core.codec import plain
 from transom.core.message import Raw
@@ -40,7 +40,7 @@ def replay_settings(
         "dialect": conversation.dialect.name,
         "policy": conversation.policy.name,
         "policy_settings": _policy_settings(conversation.policy),
-        "tools": _hash(map(plain, validate.schemas(tools or (), ()))),
+        "tools": _hash(map(plain, check.schemas(tools or (), ()))),
         "messages": _hash([plain(conversation.head.messages), *(plain(fact) for _, fact in facts)]),
     }
 

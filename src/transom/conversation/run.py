@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from transom.conversation.argument_checks import State
 from transom.conversation.failures import Retry
 from transom.conversation.pump import Cancel
 from transom.conversation.tools import tools_by_name
 from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn
-from transom.conversation.validate import State
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote

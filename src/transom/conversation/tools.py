@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation import validate
+from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
@@ -110,7 +110,7 @@ def result_content(value: object) -> object:
         return texts.NO_OUTPUT
     dump = getattr(value, "model_dump", None)
     try:
-        return validate.tool_content(dump(mode="json") if callable(dump) else msgspec.to_builtins(value)) or (
+        return check.tool_content(dump(mode="json") if callable(dump) else msgspec.to_builtins(value)) or (
             texts.NO_OUTPUT
         )
     except (InvalidMessage, TypeError, ValueError, RecursionError):

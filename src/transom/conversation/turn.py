@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.conversation import failures, validate
+from transom.conversation import argument_checks as check
+from transom.conversation import failures
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -114,7 +115,7 @@ class Turn:
 
     def user(self, content: Any) -> None:
         """Log what the user says. Raises InvalidMessage."""
-        self._log(self._conv.dialect.parse_user(validate.content("user", content)))
+        self._log(self._conv.dialect.parse_user(check.content("user", content)))
 
     # ---- limits
 

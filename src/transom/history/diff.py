@@ -25,9 +25,9 @@ from transom.errors import InvalidMessage
 from transom.strategies.omission import omission
 from transom.strategies.text.references import range_reference
 from transom.wire.arguments import as_object
-from transom.wire.checks import compact
+from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT, parse
-from transom.wire.validation import as_dict
+from transom.wire.violations import as_dict
 
 HEAD_SLOT = -1
 
@@ -259,7 +259,7 @@ def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> t
     if isinstance(part, m.Reasoning):
         return (), ""
     if isinstance(new, m.Call):
-        return (), compact({**as_object(new.args), "whole_in": reference})
+        return (), compact_json({**as_object(new.args), "whole_in": reference})
     text, keep = new.text if isinstance(new, m.Text) else "", ()
     if isinstance(part, m.Text) and len(text) < (size := len(part.text)):
         start = _common_prefix(part.text, text)

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from transom.core.codec import plain
 from transom.core.message import Assistant, Raw, ToolResult
-from transom.wire.checks import owned
+from transom.wire.fields import json_copy
 from transom.wire.openai import parse
 from transom.wire.openai.reply import as_message
 from transom.wire.turns import copied
-from transom.wire.validation import as_dict
+from transom.wire.violations import as_dict
 
 
 class MessageRole(StrEnum):
@@ -80,7 +80,7 @@ def provider_message_to_entry(
     """
     message = as_message(msg)
     fact = parse(message)  # the rules for messages are in one place
-    fields = owned(as_dict(message), "message")
+    fields = json_copy(as_dict(message), "message")
     calls = fact.calls if isinstance(fact, Assistant) else ()
     is_result = isinstance(fact, ToolResult)
     entry = ConversationEntry(

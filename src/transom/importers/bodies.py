@@ -18,7 +18,7 @@ from typing import Any
 from transom.core.message import Raw
 from transom.importers import langchain
 from transom.importers.values import objects_in
-from transom.wire.validation import as_dict, text
+from transom.wire.violations import as_dict, text
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
 """Where a body has its messages, and the API that has them there."""

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.importers.values import objects_in
-from transom.wire.validation import as_dict, text
+from transom.wire.violations import as_dict, text
 
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""

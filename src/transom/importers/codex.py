@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.importers.values import objects_in
-from transom.wire.validation import as_dict, text
+from transom.wire.violations import as_dict, text
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 

@@ -12,8 +12,8 @@ from transom.errors import InvalidMessage
 from transom.importers import bodies, claude_code, codex, langchain
 from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
-from transom.wire.checks import kind_of
-from transom.wire.validation import as_dict
+from transom.wire.fields import kind_of
+from transom.wire.violations import as_dict
 
 OnSkip = Callable[[str], None]
 """Takes one line that says what was left out, and where."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.importers.values import objects_in
-from transom.wire.validation import as_dict, text
+from transom.wire.violations import as_dict, text
 
 _ROLES = {
     "human": "user",

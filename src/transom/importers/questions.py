@@ -8,7 +8,7 @@ from typing import cast
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.importers.recorded import LabelledQuestion
-from transom.wire.checks import kind_of
+from transom.wire.fields import kind_of
 
 
 def questions_in(body: Raw, where: str, most: int) -> tuple[LabelledQuestion, ...]:

@@ -9,7 +9,7 @@ from transom.readback.matches import GrepResult, grep
 from transom.readback.mirror import mirror
 from transom.readback.pages import Page, read
 from transom.readback.references import Reference, parse_reference
-from transom.readback.tools import TOOLS, answer, bound
+from transom.readback.tools import TOOLS, answer_call, answer_limit
 
 __all__ = [
     "TOOLS",
@@ -17,8 +17,8 @@ __all__ = [
     "GrepResult",
     "Page",
     "Reference",
-    "answer",
-    "bound",
+    "answer_call",
+    "answer_limit",
     "grep",
     "list_entries",
     "mirror",

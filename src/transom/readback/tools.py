@@ -92,12 +92,12 @@ TOOLS: tuple[Tool, ...] = tuple(_tool(name, kind) for name, kind in ARGUMENTS.it
 """The tools. Give them to a request together with your own."""
 
 
-def bound(budget: Budget) -> int:
+def answer_limit(budget: Budget) -> int:
     """The most bytes of one answer: 20,000, or less in a small window. A text never has more tokens than bytes."""
     return budget.share(MAX_BYTES, BYTES_PER_TOKEN)
 
 
-def answer(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES) -> str:
+def answer_call(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
     `arguments`: a JSON text, or the object itself where the provider gives one. Nothing that a model sends raises.

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.wire.checks import compact, owned
+from transom.wire.fields import compact_json, json_copy
 
 WRAPPED = "arguments"
 """Under this key stand arguments that are no JSON object: cut off, free text, a list."""
@@ -17,7 +17,7 @@ WRAPPED = "arguments"
 def _parsed(text: str) -> Raw | None:
     try:
         value: object = json.loads(text)
-        return owned({WRAPPED: value}, "")[WRAPPED] if isinstance(value, dict) else None
+        return json_copy({WRAPPED: value}, "")[WRAPPED] if isinstance(value, dict) else None
     except (ValueError, RecursionError, InvalidMessage):  # no JSON; too deep; a number that is not JSON
         return None
 
@@ -35,4 +35,4 @@ def as_object(text: str) -> Raw:
 
 def object_text(text: str) -> str:
     """The compact JSON of `as_object`: what is counted."""
-    return compact(as_object(text))
+    return compact_json(as_object(text))

@@ -18,7 +18,7 @@ from transom.core.unit import Folded, Slot, Unit
 from transom.wire.stream import Accumulator
 from transom.wire.tools import CHAT, rendered_tools
 from transom.wire.turns import Rendered, without_surrogates
-from transom.wire.validation import Violation
+from transom.wire.violations import Violation
 
 __all__ = ["Dialect", "Placed", "Rendered", "Violation"]
 

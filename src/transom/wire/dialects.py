@@ -43,7 +43,7 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
     return replace(dialect, digest_role=role)
 
 
-def measure_of(log: Log, counter: TokenCounter) -> FormatCounter:
+def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
     """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Media, MediaKind, Raw
-from transom.wire.validation import as_dict, text
+from transom.wire.violations import as_dict, text
 
 _HEADER = 128 * 1024
 """Letters of base64 within which the size of an image stands, behind whatever a camera put before it."""

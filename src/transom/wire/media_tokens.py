@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from transom.core.message import Media
 from transom.wire.media import asset_of
-from transom.wire.validation import as_dict
+from transom.wire.violations import as_dict
 
 NAMED_FILE = 4_000
 """Tokens of a file that is not in the request: its URL or id says nothing of its size. See docs/why/media-tokens.md."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from transom.core.message import Media, MediaKind, Other, Raw, Text
 from transom.errors import InvalidMessage
-from transom.wire.checks import kind_of
+from transom.wire.fields import kind_of
 
 MediaTypes = Mapping[str, MediaKind]
 """A dialect's types of parts that hold an image or a file."""

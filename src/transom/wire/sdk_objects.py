@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from transom.core.message import Assistant, Fact, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.validation import as_dict
+from transom.wire.violations import as_dict
 
 
 def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
@@ -42,7 +42,7 @@ def without_nulls(value: Any, keep: Collection[str]) -> Any:
     return {key: x if key in keep else without_nulls(x, keep) for key, x in fields if x is not None or key in keep}
 
 
-def an_answer(value: object, needed: str) -> Raw:
+def require_reply(value: object, needed: str) -> Raw:
     """It as an object. Raises InvalidMessage if it is none, or an error."""
     if not isinstance(value, dict):
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
@@ -52,7 +52,7 @@ def an_answer(value: object, needed: str) -> Raw:
     return fields
 
 
-def by_the_model(fact: Fact, message: Raw) -> Assistant:
+def as_assistant(fact: Fact, message: Raw) -> Assistant:
     """The fact that a message is. Raises InvalidMessage if somebody else said it."""
     if isinstance(fact, Assistant):
         return fact

@@ -17,7 +17,7 @@ from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
 from transom.wire.sdk_objects import dumped
 from transom.wire.stop_reason import StopReason
-from transom.wire.validation import as_dict
+from transom.wire.violations import as_dict
 
 _OPEN = (
     "the reply is an open stream: read it to its end, then observe the list of its chunks, or what the helper's "

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
-from transom.wire.validation import as_dict, dicts, text
+from transom.wire.violations import as_dict, dicts, text
 
 
 class ToolFormat(NamedTuple):

@@ -22,8 +22,8 @@ from transom.wire.anthropic.render import EMPTY, by_user, is_blank, is_label, se
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.anthropic.rules import violations
 from transom.wire.anthropic.stream import AnthropicAccumulator
-from transom.wire.checks import kind_of
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.fields import kind_of
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.stream import from_stream
 from transom.wire.tools import rendered_tools

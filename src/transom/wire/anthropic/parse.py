@@ -15,8 +15,17 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, ToolResult
 from transom.errors import InvalidMessage
-from transom.wire.checks import a_text, an_object, as_text, content_in, kind_of, listed, owned, role_in
 from transom.wire.dialect import Placed
+from transom.wire.fields import (
+    as_text,
+    json_copy,
+    kind_of,
+    message_list,
+    require_object,
+    take_content,
+    take_role,
+    take_text,
+)
 from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.sdk_objects import dumped
 from transom.wire.turns import continued, turn_of
@@ -40,7 +49,7 @@ def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]
     """
     out: list[Placed] = []
     before: Raw = {}
-    for at, item in enumerate(listed(messages, where or "messages")):
+    for at, item in enumerate(message_list(messages, where or "messages")):
         message = as_message(item)
         facts = parse(message, f"{where}, message {at}" if where else f"message {at}", bound=bound)
         fields = cast("Raw", message)
@@ -75,15 +84,15 @@ def as_message(value: object) -> object:
 def parse(message: object, where: str = "message", *, bound: bool = False) -> list[Fact]:
     """The facts in a message, at least one. Raises InvalidMessage, naming `where` and the field, if it can be read in
     no way."""
-    fields = owned(an_object(message, where, "a message"), where)
-    role = role_in(fields, where, NAME, ("assistant", "user", "system"))
+    fields = json_copy(require_object(message, where, "a message"), where)
+    role = take_role(fields, where, NAME, ("assistant", "user", "system"))
     if role == "assistant":
-        items, shape = content_in(fields, "content", where, _CONTENT, partial(_item, bound=bound))
+        items, shape = take_content(fields, "content", where, _CONTENT, partial(_item, bound=bound))
         return [turn_of(items, shape=shape, extra=fields or None, dialect=NAME)]
     if role == "system":
-        parts, shape = content_in(fields, "content", where, _CONTENT, _part)
+        parts, shape = take_content(fields, "content", where, _CONTENT, _part)
         return [m.Instruction(parts=parts, shape=shape, extra=fields or None, dialect=NAME)]
-    blocks, shape = content_in(fields, "content", where, _CONTENT, _user_block)
+    blocks, shape = take_content(fields, "content", where, _CONTENT, _user_block)
     facts: list[Fact] = [each for each in blocks if isinstance(each, ToolResult)]
     parts = tuple(each for each in blocks if not isinstance(each, ToolResult))
     if parts or not facts:
@@ -132,16 +141,16 @@ def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
 
 def _call(block: Raw, where: str, path: str) -> Call:
     del block["type"]
-    label, name = a_text(block, "id", where, path), a_text(block, "name", where, path)
+    label, name = take_text(block, "id", where, path), take_text(block, "name", where, path)
     args = as_text(block.pop("input", None))  # a client that gathered a stream may have left it as a text
     return Call(label, name, args, block or None)
 
 
 def _result(block: Raw, where: str, path: str) -> ToolResult:
     del block["type"]
-    call = a_text(block, "tool_use_id", where, f"{path}.")
+    call = take_text(block, "tool_use_id", where, f"{path}.")
     failed = block.get("is_error") is True
     if failed:
         del block["is_error"]
-    parts, shape = content_in(block, "content", where, _CONTENT, _part, f"{path}.")
+    parts, shape = take_content(block, "content", where, _CONTENT, _part, f"{path}.")
     return ToolResult(parts=parts, shape=shape, call=call, failed=failed, extra=block or None, dialect=NAME)

@@ -17,8 +17,8 @@ from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.anthropic.parse import NAME, SIGNED
 from transom.wire.arguments import as_object
-from transom.wire.checks import is_text
 from transom.wire.dialect import Rendered
+from transom.wire.fields import is_text
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied, runs
 

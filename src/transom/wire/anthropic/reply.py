@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.parse import as_message, parse
-from transom.wire.sdk_objects import UsageFields, an_answer, by_the_model, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_reply, with_usage
 
 _RESPONSE = ("usage", "stop_reason", "type")
 """What a response has and a message of a request has not."""
@@ -21,8 +21,8 @@ _USAGE = UsageFields(
 
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
     """The turn a reply holds, with its usage if that came. `bound`: see the dialect. Raises InvalidMessage."""
-    turn = fields = an_answer(as_message(reply), "a response or an assistant message")
+    turn = fields = require_reply(as_message(reply), "a response or an assistant message")
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}
-    fact = by_the_model(parse(turn, "reply", bound=bound)[0], turn)
+    fact = as_assistant(parse(turn, "reply", bound=bound)[0], turn)
     return with_usage(fact, dumped(fields.get("usage")), _USAGE)

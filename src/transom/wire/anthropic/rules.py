@@ -20,14 +20,27 @@ from itertools import dropwhile
 from types import NoneType
 from typing import NamedTuple
 
-from transom.wire import validation
 from transom.wire.dialect import Violation
-from transom.wire.validation import Finding, Json, Must, as_dict, as_list, dicts, judged, shape, shown, text, unsayable
+from transom.wire.violations import (
+    TEXT,
+    TYPED,
+    Finding,
+    Json,
+    Must,
+    as_dict,
+    as_list,
+    collect_violations,
+    dicts,
+    lone_surrogates,
+    short_repr,
+    text,
+    wrong_fields,
+)
 
 _ID = Must("A6", re.compile(r"[a-zA-Z0-9_-]+"))  # A6 (K: `String should match pattern '^[a-zA-Z0-9_-]+$'`)
 _NAME = Must("name", re.compile(r"[a-zA-Z0-9_-]{1,128}"))  # K
 _BLOCKS = {
-    "text": validation.TEXT,
+    "text": TEXT,
     "tool_use": {"id": _ID, "name": _NAME, "input": Must("call", dict)},
     "tool_result": {"tool_use_id": _ID, "content": Must("content", (str, list, NoneType))},
     "thinking": {"thinking": Must("thinking", str), "signature": Must("thinking", str)},
@@ -57,12 +70,12 @@ def violations(request: object, *, user_first: bool = False) -> list[Violation]:
     if user_first and as_dict(messages[0]).get("role") != "user":
         # E: "A conversation must start with a user message. Try again with a conversation that starts with a user …"
         each[0].append(("first", "the first message is not the user's"))
-    return judged(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
+    return collect_violations(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
 
 
 def _of_request(fields: Json) -> Iterator[Finding]:
     system, tools, messages = fields.get("system"), dicts(fields.get("tools")), dicts(fields["messages"])
-    yield from shape("", fields, _SYSTEM)
+    yield from wrong_fields("", fields, _SYSTEM)
     if _is_blank(system):
         yield "A10", "system is blank"
     for at, block in enumerate(dicts(system)):
@@ -72,14 +85,14 @@ def _of_request(fields: Json) -> Iterator[Finding]:
             yield "system", f"system[{at}] is no text block"
     for at, tool in enumerate(tools):
         if tool.get("name") is not None:  # an MCP toolset has no name
-            yield from shape(f"tools[{at}]", tool, {"name": _NAME})
+            yield from wrong_fields(f"tools[{at}]", tool, {"name": _NAME})
     blocks = [block for message in messages for block in _blocks_in(message)]
     if (images := sum(block.get("type") == "image" for block in blocks)) > _MOST_IMAGES:  # A17 (E: frontman#1094)
         yield "A17", f"{images} images"
     marks = sum(block.get("cache_control") is not None for block in [*dicts(system), *tools, *blocks])
     if marks > _MOST_MARKS:  # A19 (P: promptcachelint CL007)
         yield "A19", f"{marks} blocks with cache_control"
-    yield from unsayable([system, fields["messages"]])
+    yield from lone_surrogates([system, fields["messages"]])
 
 
 def _blocks_in(message: Json) -> Iterator[Json]:
@@ -96,11 +109,11 @@ def _of_message(index: int, message: object) -> Iterator[Finding]:
     if not isinstance(message, dict):
         yield "message", "not an object"
     elif role not in ("user", "assistant", "system"):  # D
-        yield "role", f"no such role: {shown(role)}"
+        yield "role", f"no such role: {short_repr(role)}"
     else:
         if role == "system" and index == 0:  # A9 (D: `Unexpected role "system"`)
             yield "A9", "a system message first"
-        yield from shape("", fields, _CONTENT)
+        yield from wrong_fields("", fields, _CONTENT)
         if content == [] and role != "assistant":  # A10 (E: `user messages must have non-empty content`)
             yield "A10", "content is empty"
         # A10 (E: home-assistant#175637, `text content blocks must be non-empty`; D: the model's may be empty)
@@ -115,13 +128,13 @@ def _of_block(role: str, where: str, block: Json) -> Iterator[Finding]:
     if _BY.get(kind, role) != role:
         yield "content", f"{where} is {kind!r}"
     else:
-        yield from shape(where, block, _BLOCKS.get(kind, validation.TYPED))
+        yield from wrong_fields(where, block, _BLOCKS.get(kind, TYPED))
     if kind == "text" and _is_blank(block.get("text")):  # A10 (E: claude-code#59812, `must contain non-whitespace …`)
         yield "A10", f"{where} is blank"
     if kind == "tool_result" and role == "user":
         inner = [(each, each.get("type") == "text") for each in dicts(block.get("content"))]
         for at, (each, is_text) in enumerate(inner):
-            yield from shape(f"{where}.content[{at}]", each, validation.TEXT if is_text else validation.TYPED)
+            yield from wrong_fields(f"{where}.content[{at}]", each, TEXT if is_text else TYPED)
         said = [text(block, "content"), *(text(each, "text") if is_text else "x" for each, is_text in inner)]
         if block.get("is_error") is True and not any(words.strip() for words in said):  # A18 (E: Bedrock's wording)
             yield "A18", f"{where} is an error without content"

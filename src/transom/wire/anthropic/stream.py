@@ -9,7 +9,7 @@ from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
-from transom.wire.validation import as_dict, dicts, text
+from transom.wire.violations import as_dict, dicts, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """Which field of a block a delta adds to."""

@@ -12,8 +12,8 @@ from transom.core.tokens import MESSAGE_TOKENS, REQUEST_TOKENS, FormatCounter, T
 from transom.core.unit import Unit
 from transom.wire import tools as tool_formats
 from transom.wire import translate
-from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.fields import message_list
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.keys import NAME, SIGNATURE
 from transom.wire.gemini.reply import parse_response, plain
@@ -52,7 +52,7 @@ class Gemini(Dialect, frozen=True):
         return render.joined(messages)
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
-        items = listed(messages, where or "contents")
+        items = message_list(messages, where or "contents")
         return parse.parse([plain(item) for item in items], f"{where}, " if where else "")
 
     def parse_system(self, value: object) -> list[Instruction]:

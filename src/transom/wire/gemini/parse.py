@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
-from transom.wire.checks import a_text, an_object, compact, kind_of, of_this, owned
 from transom.wire.dialect import Placed
+from transom.wire.fields import compact_json, json_copy, kind_of, require_dialect, require_object, take_text
 from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
 from transom.wire.turns import continued, turn_of
 
@@ -62,7 +62,7 @@ def instruction(value: object, where: str) -> m.Instruction:
         return m.Instruction(parts=(Text(value),), dialect=NAME)
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"must be a text or an object with parts, not {kind_of(value)}")
-    fields = owned(cast("dict[object, object]", value), where)
+    fields = json_copy(cast("dict[object, object]", value), where)
     return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=NAME)
 
 
@@ -70,7 +70,7 @@ def content(value: object, where: str) -> tuple[Part, ...]:
     """What the user says or a tool answers: a text, or a list of parts. Raises InvalidMessage."""
     if isinstance(value, str):
         return (Text(value),)
-    listed = list(_single(owned({"parts": value}, where)["parts"], where, "content"))
+    listed = list(_single(json_copy({"parts": value}, where)["parts"], where, "content"))
     for raw, path in listed:
         if spelt(raw, (*CALL, *RESPONSE)):
             raise InvalidMessage(where, f"{path} is a part of its own kind: hand over what it holds")
@@ -81,7 +81,7 @@ def responded(value: object, where: str) -> tuple[Part, ...]:
     """A tool's answer: the object that it is, or as `content`. Raises InvalidMessage."""
     if not isinstance(value, dict):
         return content(value, where)
-    return _answer(owned(cast("dict[object, object]", value), where), where, "response")
+    return _answer(json_copy(cast("dict[object, object]", value), where), where, "response")
 
 
 # ---- contents
@@ -89,7 +89,7 @@ def responded(value: object, where: str) -> tuple[Part, ...]:
 
 def _opened(value: object, where: str) -> tuple[Raw, str]:
     """A content's fields, and who speaks: the user, if it does not say. `function` was once the role of responses."""
-    fields = of_this(owned(an_object(value, where, "a content"), where), where, NAME)
+    fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, NAME)
     role = fields.get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
@@ -130,7 +130,7 @@ def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
     if not isinstance(items, list):
         raise InvalidMessage(where, f"{path} must be a list of parts, not {kind_of(items)}")
     for at, item in enumerate(cast("list[object]", items)):
-        raw, here = an_object(item, where, f"{path}[{at}]"), f"{path}[{at}]"
+        raw, here = require_object(item, where, f"{path}[{at}]"), f"{path}[{at}]"
         if any(value is not None for value in raw.values()):
             others = kinds_of(raw)[1:]
             yield ({key: value for key, value in raw.items() if key not in others} if others else raw), here
@@ -144,12 +144,12 @@ def _part(raw: Raw, where: str, path: str) -> Part:
         if not isinstance(raw.get("text"), (str, type(None))):
             raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw['text'])}")
         return Text(raw.get("text") or "", {key: value for key, value in raw.items() if key != "text"} or None)
-    body = an_object(raw[kind], where, f"{path}.{kind}")
+    body = require_object(raw[kind], where, f"{path}.{kind}")
     if kind in FILES:
         mime = body.get("mimeType") or body.get("mime_type")
         return m.Media("image" if isinstance(mime, str) and mime.startswith("image/") else "file", raw)
     # a call by the user, a response by the model: words about one
-    return Text(compact(raw)) if kind in (*CALL, *RESPONSE) else m.Other(raw)
+    return Text(compact_json(raw)) if kind in (*CALL, *RESPONSE) else m.Other(raw)
 
 
 def _item(raw: Raw, where: str, path: str) -> m.Addressed:
@@ -161,14 +161,16 @@ def _item(raw: Raw, where: str, path: str) -> m.Addressed:
     if key is None:
         return _part(raw, where, path)
     body, label, name = _named(raw, key, where, path)
-    args = "" if body.get("args") is None else compact(an_object(body.pop("args"), where, f"{path}.{key}.args"))
+    args = (
+        "" if body.get("args") is None else compact_json(require_object(body.pop("args"), where, f"{path}.{key}.args"))
+    )
     return Call(label, name, args, None if raw == {CALL[0]: {}} else raw)
 
 
 def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
     """A call or a response, and its id and name, taken out of it."""
-    body, path = an_object(raw[key], where, f"{path}.{key}"), f"{path}.{key}."
-    return body, a_text(body, "id", where, path), a_text(body, "name", where, path)
+    body, path = require_object(raw[key], where, f"{path}.{key}"), f"{path}.{key}."
+    return body, take_text(body, "id", where, path), take_text(body, "name", where, path)
 
 
 def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
@@ -198,8 +200,8 @@ def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
     """What a tool responded, as a text: the text under its only key, or all of it as JSON."""
     if value is None:
         return ()
-    held = an_object(value, where, path)
+    held = require_object(value, where, path)
     key, text = next(iter(held.items())) if len(held) == 1 else (None, None)
     if isinstance(text, str):
         return (Text(text, None if key == "output" else {UNDER: key}),)
-    return (Text(compact(held), {UNDER: None}),)
+    return (Text(compact_json(held), {UNDER: None}),)

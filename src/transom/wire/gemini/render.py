@@ -16,8 +16,8 @@ from transom.core.message import Assistant, Call, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
-from transom.wire.checks import compact
 from transom.wire.dialect import Rendered
+from transom.wire.fields import compact_json
 from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied
@@ -161,6 +161,6 @@ def _answer(fact: ToolResult) -> Raw:
         lines = [each.text for each in found]
         if under is None and len(lines) == 1:
             held = as_object(lines[0])
-            if held.get(WRAPPED) != lines[0] and compact(held) == lines[0]:  # not trimmed since
+            if held.get(WRAPPED) != lines[0] and compact_json(held) == lines[0]:  # not trimmed since
                 return copied(held)
     return {heading if under is None else under: lines if len(lines) > 1 else "".join(lines)}

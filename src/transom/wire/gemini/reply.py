@@ -5,8 +5,8 @@ from __future__ import annotations
 from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
 from transom.wire.gemini import parse
-from transom.wire.sdk_objects import UsageFields, an_answer, dumped, with_usage
-from transom.wire.validation import as_dict, as_list
+from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
+from transom.wire.violations import as_dict, as_list
 
 _NEEDED = "a response or a content"
 _THOUGHTS = "thoughtsTokenCount|thoughts_token_count"
@@ -20,18 +20,18 @@ _USAGE = UsageFields(
 
 def parse_response(reply: object) -> Assistant:
     """The turn a reply holds, with its usage if that came. Raises InvalidMessage."""
-    response = an_answer(plain(reply), _NEEDED)
+    response = require_reply(plain(reply), _NEEDED)
     found = as_list(response.get("candidates"))
     if not found and "parts" in response:
         return parse.turn(response, "reply")
     if not found:
         raise InvalidMessage("reply", _why_none(response))
-    candidate = an_answer(found[0], _NEEDED)
+    candidate = require_reply(found[0], _NEEDED)
     if (content := candidate.get("content")) is None:
         reason = candidate.get("finishReason") or candidate.get("finish_reason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
     usage = response.get("usageMetadata") or response.get("usage_metadata")
-    return with_usage(parse.turn(an_answer(content, _NEEDED), "reply"), usage, _USAGE)
+    return with_usage(parse.turn(require_reply(content, _NEEDED), "reply"), usage, _USAGE)
 
 
 def plain(value: object) -> object:

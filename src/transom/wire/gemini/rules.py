@@ -27,7 +27,19 @@ from types import NoneType
 from typing import NamedTuple
 
 from transom.wire.dialect import Violation
-from transom.wire.validation import SOME, Finding, Json, Must, as_dict, as_list, dicts, judged, shape, shown, unsayable
+from transom.wire.violations import (
+    NON_EMPTY,
+    Finding,
+    Json,
+    Must,
+    as_dict,
+    as_list,
+    collect_violations,
+    dicts,
+    lone_surrogates,
+    short_repr,
+    wrong_fields,
+)
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
 _WORDS = ("text", "inlineData", "fileData", _CALL)
@@ -37,8 +49,8 @@ _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "partMetada
 """D: what a part has beside its data."""
 _TEXT = (str, NoneType)
 _BODIES = {
-    _CALL: {"name": Must("call", SOME), "id": Must("call", _TEXT), "args": Must("call", (dict, NoneType))},
-    _RESPONSE: {"name": Must("response", SOME), "id": Must("response", _TEXT), "response": Must("response", dict)},
+    _CALL: {"name": Must("call", NON_EMPTY), "id": Must("call", _TEXT), "args": Must("call", (dict, NoneType))},
+    _RESPONSE: {"name": Must("response", NON_EMPTY), "id": Must("response", _TEXT), "response": Must("response", dict)},
 }
 
 
@@ -60,7 +72,9 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     models = groupby(enumerate(contents), lambda each: as_dict(each[1]).get("role") == "model")
     turns = [_Turn(model, [(at, _parts(content)) for at, content in group]) for model, group in models]
     order = _of_order(turns, cached=bool(fields.get("cachedContent")))
-    return judged(_of_request(fields), map(_of_content, contents), order, _of_signatures(turns) if strict else ())
+    return collect_violations(
+        _of_request(fields), map(_of_content, contents), order, _of_signatures(turns) if strict else ()
+    )
 
 
 def _camel(value: object) -> Json:
@@ -78,7 +92,7 @@ def _of_request(fields: Json) -> Iterator[Finding]:
     parts = _parts(system)
     if system is not None and not (parts and all(isinstance(part.get("text"), str) for part in parts)):  # D: text only
         yield "system", "the system instruction is not an object with text parts"
-    yield from unsayable(system)
+    yield from lone_surrogates(system)
     if not as_list(fields.get("contents")):
         yield "G7", "no contents"
 
@@ -89,9 +103,9 @@ def _of_request(fields: Json) -> Iterator[Finding]:
 def _of_content(content: object) -> Iterator[Finding]:
     fields, parts = as_dict(content), _parts(content)
     role = fields.get("role")
-    yield from unsayable(content)
+    yield from lone_surrogates(content)
     if role not in ("user", "model", None):  # D: user or model
-        yield "role", f"no such role: {shown(role)}"
+        yield "role", f"no such role: {short_repr(role)}"
     if not isinstance(content, dict):
         yield "content", "not an object"
     elif not parts:
@@ -114,12 +128,12 @@ def _of_part(where: str, part: Json, *, model: bool) -> Iterator[Finding]:
         yield "part", f"{where} is {len(data)} things at once"
         return
     kind = data[0]
-    yield from shape(where, part, {kind: Must("part", str if kind == "text" else dict)})
+    yield from wrong_fields(where, part, {kind: Must("part", str if kind == "text" else dict)})
     if kind == _CALL and not model:
         yield "call", f"{where} is a call by the user"
     if kind == _RESPONSE and model:
         yield "response", f"{where} is a response by the model"
-    yield from shape(f"{where}.{kind}", part[kind], _BODIES.get(kind, {}))
+    yield from wrong_fields(f"{where}.{kind}", part[kind], _BODIES.get(kind, {}))
 
 
 # ---- contents together

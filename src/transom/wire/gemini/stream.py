@@ -9,7 +9,7 @@ from transom.wire.gemini.keys import CALL, kinds_of, spelt
 from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
-from transom.wire.validation import as_dict, dicts, text
+from transom.wire.violations import as_dict, dicts, text
 
 
 class GeminiAccumulator(Accumulator):

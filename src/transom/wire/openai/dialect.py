@@ -9,8 +9,8 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, 
 from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
-from transom.wire.checks import listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.fields import message_list
 from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
 from transom.wire.openai.repair import repaired
@@ -40,7 +40,7 @@ class OpenAIChat(Dialect, frozen=True):
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         prefix = f"{where}, " if where else ""
-        items = listed(messages, where or "messages")
+        items = message_list(messages, where or "messages")
         return [(at, parse(as_message(item), f"{prefix}message {at}")) for at, item in enumerate(items)]
 
     def parse_system(self, value: object) -> list[Instruction]:

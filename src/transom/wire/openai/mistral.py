@@ -22,7 +22,7 @@ from transom.wire.dialect import Rendered, Violation
 from transom.wire.openai.dialect import OpenAIChat
 from transom.wire.openai.parse import NAME
 from transom.wire.translate import DialectCounter
-from transom.wire.validation import Finding, Must, dicts, judged, shape, shown
+from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
 
 _LETTERS = string.digits + string.ascii_letters
 _LABEL = re.compile(r"[a-zA-Z0-9]{9}")
@@ -79,8 +79,8 @@ class Mistral(OpenAIChat, frozen=True):
         said = [message for message in messages if message.get("role") != "system"]
         last = messages[-1] if said else {"role": "user"}  # of a system prompt alone nothing is known
         if last.get("role") not in ("user", "tool") and not last.get("prefix"):
-            each[-1].append(("M3", f"the last message is of {shown(last.get('role'))}"))
-        return judged((), each, super().violations(body))
+            each[-1].append(("M3", f"the last message is of {short_repr(last.get('role'))}"))
+        return collect_violations((), each, super().violations(body))
 
 
 class _FormatCounter(DialectCounter):
@@ -125,15 +125,15 @@ def _strict(message: Raw) -> Raw:
 def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
     role = message.get("role")
     if role not in ("system", "user", "assistant", "tool"):
-        yield "M4", f"role {shown(role)}"
+        yield "M4", f"role {short_repr(role)}"
     else:
-        yield from (("M5", f"key {shown(key)}") for key in message if key not in _KEYS[role])
+        yield from (("M5", f"key {short_repr(key)}") for key in message if key not in _KEYS[role])
     if role == "user" and before.get("role") == "tool":
         yield "M2", "a user message right after a tool's answer"
     for call in dicts(message.get("tool_calls")) if role == "assistant" else ():
-        yield from shape("tool_calls", call, {"id": Must("M1", _LABEL)})
+        yield from wrong_fields("tool_calls", call, {"id": Must("M1", _LABEL)})
     if role == "tool":
-        yield from shape("", message, {"tool_call_id": Must("M1", _LABEL)})
+        yield from wrong_fields("", message, {"tool_call_id": Must("M1", _LABEL)})
 
 
 MISTRAL = Mistral()

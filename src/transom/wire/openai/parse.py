@@ -11,7 +11,16 @@ from typing import cast
 from transom.core import message as m
 from transom.core.message import Call, Fact, Raw
 from transom.errors import InvalidMessage
-from transom.wire.checks import a_text, an_object, compact, content_in, is_text, kind_of, owned, role_in
+from transom.wire.fields import (
+    compact_json,
+    is_text,
+    json_copy,
+    kind_of,
+    require_object,
+    take_content,
+    take_role,
+    take_text,
+)
 from transom.wire.parts import MediaTypes, other_part, text_part
 
 NAME = "openai"
@@ -46,11 +55,11 @@ _KINDS: dict[str, type[Fact]] = {
 
 def parse(message: object, where: str = "message") -> Fact:
     """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
-    fields = owned(an_object(message, where, "a message"), where)
-    role = role_in(fields, where, NAME, _KINDS)
+    fields = json_copy(require_object(message, where, "a message"), where)
+    role = take_role(fields, where, NAME, _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
         raise InvalidMessage(where, f"name must be a string, not {kind_of(fields['name'])}")
-    parts, shape = content_in(fields, "content", where, "a string, a list of parts or null", _part)
+    parts, shape = take_content(fields, "content", where, "a string, a list of parts or null", _part)
     beside = _beside(role, fields, where)
     return _KINDS[role](parts=parts, shape=shape, extra=fields or None, **beside)
 
@@ -66,7 +75,7 @@ def _beside(role: str, fields: Raw, where: str) -> Raw:
         thoughts = tuple(m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
         return {"reasoning": thoughts, "calls": _calls(fields, where)}
     if role == "tool":
-        return {"call": a_text(fields, "tool_call_id", where, "")}
+        return {"call": take_text(fields, "tool_call_id", where, "")}
     # a default that is written out would change what is stored: no role for "system"
     return {"legacy": True} if role == "function" else {"role": role} if role == "developer" else {}
 
@@ -90,8 +99,8 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
         return tuple(_call(item, where, f"tool_calls[{i}]") for i, item in enumerate(items))
     if legacy is None:
         return ()
-    rest = an_object(legacy, where, "function_call")
-    name = a_text(rest, "name", where, "function_call.")
+    rest = require_object(legacy, where, "function_call")
+    name = take_text(rest, "name", where, "function_call.")
     if not name:  # responses of some compatibles carry an empty one: no call was made
         return ()
     del fields["function_call"]
@@ -99,13 +108,13 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
 
 
 def _call(item: object, where: str, path: str) -> Call:
-    rest = an_object(item, where, path)
+    rest = require_object(item, where, path)
     kind, field = body_keys(rest)
     if kind not in rest:
         raise InvalidMessage(where, f"{path} has no {kind}")
-    body = an_object(rest[kind], where, f"{path}.{kind}")
-    label = a_text(rest, "id", where, f"{path}.")
-    name = a_text(body, "name", where, f"{path}.{kind}.")
+    body = require_object(rest[kind], where, f"{path}.{kind}")
+    label = take_text(rest, "id", where, f"{path}.")
+    name = take_text(body, "name", where, f"{path}.{kind}.")
     args = _arguments(body, field)
     regular = rest == REGULAR_CALL and label and name and args
     return Call(label, name, args, None if regular else rest)
@@ -115,4 +124,4 @@ def _arguments(body: Raw, field: str) -> str:
     value = body.get(field)
     if value is None or value == "":
         return ""
-    return body.pop(field) if isinstance(value, str) else compact(value)
+    return body.pop(field) if isinstance(value, str) else compact_json(value)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
-from transom.wire.checks import compact
+from transom.wire.fields import compact_json
 from transom.wire.openai.parse import NAME, body_keys
 from transom.wire.openai.repair import repaired
 from transom.wire.translate import translate_fact, unique_calls
@@ -112,6 +112,6 @@ def _filled(rest: Raw, call: Call, field: str) -> Raw:
     there in `rest`, and come out so unless a trim has changed them."""
     if call.name:
         rest["name"] = call.name
-    if call.args and (rest.get(field) is None or compact(rest[field]) != call.args):
+    if call.args and (rest.get(field) is None or compact_json(rest[field]) != call.args):
         rest[field] = call.args
     return rest

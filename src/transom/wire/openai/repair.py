@@ -10,7 +10,7 @@ from typing import cast
 
 from transom import texts
 from transom.core.message import Raw
-from transom.wire.checks import as_text
+from transom.wire.fields import as_text
 from transom.wire.openai.input_fields import drop_response_only
 from transom.wire.openai.parse import MEDIA_TYPES, body_keys
 from transom.wire.translate import safe_name

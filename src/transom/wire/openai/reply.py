@@ -6,8 +6,8 @@ from transom.core.message import Assistant
 from transom.errors import InvalidMessage
 from transom.wire.openai.input_fields import taken
 from transom.wire.openai.parse import parse
-from transom.wire.sdk_objects import UsageFields, an_answer, by_the_model, dumped, with_usage
-from transom.wire.validation import as_dict, as_list
+from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_reply, with_usage
+from transom.wire.violations import as_dict, as_list
 
 _NEEDED = "a response or an assistant message"
 _KEPT = frozenset({"choices", "content", "reasoning_details"})
@@ -24,14 +24,14 @@ _USAGE = UsageFields(
 
 def parse_reply(reply: object) -> Assistant:
     """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
-    message = response = an_answer(as_message(reply), _NEEDED)
+    message = response = require_reply(as_message(reply), _NEEDED)
     if choices := as_list(response.get("choices")):
-        choice = an_answer(dumped(choices[0], _KEPT), _NEEDED)
-        message = an_answer(dumped(choice.get("message"), _KEPT), _NEEDED)
+        choice = require_reply(dumped(choices[0], _KEPT), _NEEDED)
+        message = require_reply(dumped(choice.get("message"), _KEPT), _NEEDED)
         message = {key: value for key, value in taken(message).items() if value is not None or key == "content"}
     elif "choices" in response and "role" not in response:
         raise InvalidMessage("reply", "the reply has no choices")
-    turn = by_the_model(parse(message, "reply"), message)
+    turn = as_assistant(parse(message, "reply"), message)
     return with_chat_usage(turn, dumped(response.get("usage")) if choices else None)
 
 

@@ -16,19 +16,19 @@ from collections.abc import Iterator, Sequence
 from types import NoneType
 
 from transom.wire.dialect import Violation
-from transom.wire.validation import (
-    SOME,
+from transom.wire.violations import (
+    NON_EMPTY,
     TEXT,
     TYPED,
     Finding,
     Json,
     Must,
     as_dict,
+    collect_violations,
     dicts,
-    judged,
-    shape,
-    shown,
-    unsayable,
+    lone_surrogates,
+    short_repr,
+    wrong_fields,
 )
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -37,7 +37,7 @@ _NAMED = {"name": Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
 """C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`; mcp-use#90 for calls and tools)."""
 _FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string; it need not be JSON)
 _CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": Must("call", str)}}
-_LABELLED = {"id": Must("call", SOME)}
+_LABELLED = {"id": Must("call", NON_EMPTY)}
 _CALLS = {"tool_calls": Must("call", (list, NoneType))}
 _NO_CONTENT = "content is neither a string nor a list of parts"
 _CONTENT = {"content": Must("content", (str, list), _NO_CONTENT)}
@@ -48,13 +48,15 @@ def violations(messages: Sequence[object], tools: Sequence[object] | None = None
     """Everything in a request that the API would refuse, in the order of its messages; none for a valid one."""
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
-    return judged(_of_tools(tools), map(_of_message, messages), _of_pairs([as_dict(each) for each in messages]))
+    return collect_violations(
+        _of_tools(tools), map(_of_message, messages), _of_pairs([as_dict(each) for each in messages])
+    )
 
 
 def _of_tools(tools: object) -> Iterator[Finding]:
     for at, tool in enumerate(dicts(tools)):
         if tool.get("function") is not None:  # R: a provider's own tools have none; Mistral's have no type
-            yield from shape(f"tools[{at}].function", tool["function"], _NAMED)
+            yield from wrong_fields(f"tools[{at}].function", tool["function"], _NAMED)
 
 
 def _of_message(message: object) -> Iterator[Finding]:
@@ -63,11 +65,11 @@ def _of_message(message: object) -> Iterator[Finding]:
     if not isinstance(message, dict):
         yield "message", "not an object"
     elif role not in _ROLES:
-        yield "role", f"no such role: {shown(role)}"
+        yield "role", f"no such role: {short_repr(role)}"
     else:
-        yield from unsayable(fields)
+        yield from lone_surrogates(fields)
         if role == "function" or fields.get("name") is not None:  # R: null is accepted
-            yield from shape("", fields, _NAMED)
+            yield from wrong_fields("", fields, _NAMED)
         yield from _of_content(role, fields)
         if role == "assistant":
             yield from _of_calls(fields)
@@ -84,26 +86,26 @@ def _of_content(role: str, fields: Json) -> Iterator[Finding]:
         elif role != "function" or content == []:
             yield "content", "no content"
     else:
-        yield from shape("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
+        yield from wrong_fields("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
     for at, part in enumerate(dicts(content) if role != "function" else ()):
         kind, where = part.get("type"), f"content[{at}]"
-        yield from shape(where, part, TEXT if kind == "text" else TYPED)
+        yield from wrong_fields(where, part, TEXT if kind == "text" else TYPED)
         # C11 (D for tool messages; the text `Content blocks are expected to be either text or image_url type` is R)
         if role == "tool" and isinstance(kind, str) and kind not in {"text", "image_url"}:
-            yield "C11", f"{where} is {shown(kind)}"
+            yield "C11", f"{where} is {short_repr(kind)}"
 
 
 def _of_calls(fields: Json) -> Iterator[Finding]:
-    yield from shape("", fields, _CALLS)
+    yield from wrong_fields("", fields, _CALLS)
     for at, call in enumerate(dicts(fields.get("tool_calls"))):
         kind, where = call.get("type"), f"tool_calls[{at}]"
-        yield from shape(where, call, _LABELLED)
+        yield from wrong_fields(where, call, _LABELLED)
         if kind in ("function", "custom"):  # D
-            yield from shape(f"{where}.{kind}", call.get(kind), _CALLED[kind])
+            yield from wrong_fields(f"{where}.{kind}", call.get(kind), _CALLED[kind])
         else:
-            yield "call", f"{where}.type is {shown(kind)}"
+            yield "call", f"{where}.type is {short_repr(kind)}"
     if fields.get("function_call") is not None:
-        yield from shape("function_call", fields["function_call"], _FUNCTION)
+        yield from wrong_fields("function_call", fields["function_call"], _FUNCTION)
 
 
 def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
@@ -128,11 +130,11 @@ def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
             yield Violation("C2", index, "a tool message without calls before it")
         # C3 (D: "'tool_call_id' of '…' not found in 'tool_calls' of previous message")
         elif not isinstance(label, str) or label not in called:
-            yield Violation("C3", index, f"no call {shown(label)} in the assistant message before it")
+            yield Violation("C3", index, f"no call {short_repr(label)} in the assistant message before it")
         elif label in waiting:
             waiting.discard(label)
         else:  # C4 (D: "Duplicate value for 'tool_call_id' of '…'")
-            yield Violation("C4", index, f"a second answer to {shown(label)}")
+            yield Violation("C4", index, f"a second answer to {short_repr(label)}")
         if role == "function" and not legacy:  # D: the answer to the `function_call` before it
             yield Violation("legacy", index, "a function message without a function_call before it")
         legacy = role == "assistant" and isinstance(fields.get("function_call"), dict)

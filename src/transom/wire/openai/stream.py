@@ -8,10 +8,10 @@ from transom.core.message import Assistant, Raw
 from transom.wire.openai.input_fields import taken
 from transom.wire.openai.parse import parse
 from transom.wire.openai.reply import with_chat_usage
-from transom.wire.sdk_objects import by_the_model
+from transom.wire.sdk_objects import as_assistant
 from transom.wire.stop_reason import stop_reason
 from transom.wire.stream import Accumulator, chunk_fields, whole_object
-from transom.wire.validation import as_dict, dicts, text
+from transom.wire.violations import as_dict, dicts, text
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
 """Fields of a list's entries whose text comes in pieces."""
@@ -57,7 +57,7 @@ class ChatAccumulator(Accumulator):
             message.pop("function_call")
         if not message.get("content") and (calls or message.get("refusal") or "content" not in message):
             message["content"] = None  # as a reply that is not streamed has it
-        return with_chat_usage(by_the_model(parse(message, "reply"), message), self._usage)
+        return with_chat_usage(as_assistant(parse(message, "reply"), message), self._usage)
 
     @property
     def open_calls(self) -> list[str]:

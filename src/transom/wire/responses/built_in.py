@@ -14,7 +14,7 @@ from typing import Any, cast
 from transom import texts
 from transom.core import message as m
 from transom.core.message import Call, Part, Raw, Text
-from transom.wire.checks import compact
+from transom.wire.fields import compact_json
 from transom.wire.turns import copied
 
 OUTPUTS = {
@@ -99,7 +99,7 @@ def _payload_key(item: Raw) -> str:
 
 
 def _arguments(item: Raw) -> str:
-    return compact(item.get(_payload_key(item)))
+    return compact_json(item.get(_payload_key(item)))
 
 
 def read_output(item: Raw, call: str, dialect: str) -> m.ToolResult:

@@ -21,8 +21,8 @@ from transom.core.tokens import FormatCounter, TokenCounter, replace_surrogates
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire import tools as tool_formats
-from transom.wire.checks import kind_of, listed
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.fields import kind_of, message_list
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
 from transom.wire.responses.parse import INSTRUCTIONS, NAME, read
 from transom.wire.responses.render import item, takes, unit_items
@@ -67,7 +67,7 @@ class OpenAIResponses(Dialect, frozen=True):
         """Facts from a request's `input`. A text is what the user says."""
         if isinstance(messages, str):
             return [(0, self.parse_user(messages))]
-        items = [as_item(each) for each in listed(messages, where or "input")]
+        items = [as_item(each) for each in message_list(messages, where or "input")]
         return read(items, f"{where}, " if where else "")
 
     def parse_system(self, value: object) -> list[Instruction]:

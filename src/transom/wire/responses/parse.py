@@ -16,8 +16,18 @@ from msgspec.structs import replace
 from transom.core import message as m
 from transom.core.message import Part, Raw
 from transom.errors import InvalidMessage
-from transom.wire.checks import a_text, an_object, as_text, content_in, is_text, kind_of, of_this, one_of, owned
 from transom.wire.dialect import Placed
+from transom.wire.fields import (
+    as_text,
+    is_text,
+    json_copy,
+    kind_of,
+    require_dialect,
+    require_object,
+    require_role,
+    take_content,
+    take_text,
+)
 from transom.wire.parts import MediaTypes, other_part, text_part
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.turns import turn_of
@@ -101,13 +111,13 @@ def _is_of_turn(item: Raw) -> bool:
 
 def _fields_of(item: object, where: str) -> Raw:
     """A copy of an item's fields, sure to have a type or the role of a message."""
-    fields = of_this(owned(an_object(item, where, "an item"), where), where, "responses")
+    fields = require_dialect(json_copy(require_object(item, where, "an item"), where), where, "responses")
     type_ = fields.get("type")
     if not is_text(type_) and (type_ is not None or "role" not in fields):
         what = f"the item has no role, and its type must be a string, not {kind_of(type_ or None)}"
         raise InvalidMessage(where, what)
     if kind(fields) == "message":
-        one_of(_ROLES, fields.get("role"), where)
+        require_role(_ROLES, fields.get("role"), where)
     _drop_response_only(fields)
     return fields
 
@@ -130,7 +140,7 @@ def _others(fields: Raw, where: str) -> m.Fact:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
     if kind(fields) in ANSWERS:
         del fields["type"]  # its call says it
-        return m.ToolResult(call=a_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
+        return m.ToolResult(call=take_text(fields, "call_id", where, ""), **_user_fields(fields, "output", where))
     role = fields.pop("role")
     heard = _user_fields(fields, "content", where)
     return m.User(**heard) if role == "user" else m.Instruction(role=role, **heard)
@@ -172,7 +182,7 @@ def _message(fields: Raw, where: str) -> tuple[Part, ...]:
 
 def _call(fields: Raw, where: str) -> m.Call:
     """A call; one of a custom tool keeps its type in `extra`. Arguments that are no text become one."""
-    label, name = (a_text(fields, key, where, "") for key in ("call_id", "name"))
+    label, name = (take_text(fields, key, where, "") for key in ("call_id", "name"))
     args = as_text(fields.pop(CALLS[kind(fields)], None))
     if kind(fields) == "function_call":
         del fields["type"]
@@ -186,7 +196,7 @@ def _thought(fields: Raw, where: str) -> m.Reasoning:
         listed: Any = fields.get(key) or []
         if not isinstance(listed, list):
             raise InvalidMessage(where, f"{key} must be a list, not {kind_of(listed)}")
-        parts = [an_object(part, where, f"{key}[{at}]") for at, part in enumerate(cast("list[object]", listed))]
+        parts = [require_object(part, where, f"{key}[{at}]") for at, part in enumerate(cast("list[object]", listed))]
         words += [part["text"] for part in parts if isinstance(part.get("text"), str)]
     return m.Reasoning("\n".join(words), "reasoning", extra=fields)
 
@@ -194,7 +204,7 @@ def _thought(fields: Raw, where: str) -> m.Reasoning:
 def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part, ...], m.Shape]:
     """Content taken out of an item. `plain`: what a text part is called here when that need not be remembered."""
     fields.setdefault(key, None)
-    return content_in(fields, key, where, "a string or a list of parts", partial(_part, plain=plain))
+    return take_content(fields, key, where, "a string or a list of parts", partial(_part, plain=plain))
 
 
 def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:

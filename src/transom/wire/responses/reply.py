@@ -6,9 +6,9 @@ from typing import cast
 
 from transom.core.message import Assistant, Raw
 from transom.errors import InvalidMessage
-from transom.wire.checks import kind_of
+from transom.wire.fields import kind_of
 from transom.wire.responses.parse import NAME, read
-from transom.wire.sdk_objects import UsageFields, an_answer, dumped, with_usage
+from transom.wire.sdk_objects import UsageFields, dumped, require_reply, with_usage
 
 _USAGE = UsageFields(
     prompt="input_tokens",
@@ -29,7 +29,7 @@ def parse_response(reply: object) -> Assistant:
     response = cast("Raw", plain)
     if "role" in response or response.get("type", "error") != "error":
         return _turn([response])
-    an_answer(response, "a response")
+    require_reply(response, "a response")
     if not isinstance(response.get("output"), list):
         raise InvalidMessage("reply", f"the reply's output must be a list, not {kind_of(response.get('output'))}")
     return with_usage(_turn(response["output"]), as_item(response.get("usage")), _USAGE)

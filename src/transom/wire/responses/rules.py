@@ -16,12 +16,25 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from types import NoneType
 
-from transom.wire import validation
 from transom.wire.dialect import Violation
-from transom.wire.validation import Finding, Json, Must, as_dict, dicts, judged, shape, shown, text, unsayable
+from transom.wire.violations import (
+    NON_EMPTY,
+    TEXT,
+    TYPED,
+    Finding,
+    Json,
+    Must,
+    as_dict,
+    collect_violations,
+    dicts,
+    lone_surrogates,
+    short_repr,
+    text,
+    wrong_fields,
+)
 
 _NAME = {"name": Must("name", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}  # E, as C7 of the chat API
-_LABEL = {"call_id": Must("call", validation.SOME)}
+_LABEL = {"call_id": Must("call", NON_EMPTY)}
 _OUTPUT = {**_LABEL, "output": Must("content", (str, list))}
 _ITEMS = {
     "message": {"content": Must("content", (str, list))},
@@ -36,7 +49,7 @@ _ITEMS = {
     "compaction": {"encrypted_content": Must("R9", str)},  # R9 (R: accepted with it)
 }
 """D: what items of these kinds must hold."""
-_PARTS = {"input_text": validation.TEXT, "output_text": validation.TEXT, "refusal": {"refusal": Must("content", str)}}
+_PARTS = {"input_text": TEXT, "output_text": TEXT, "refusal": {"refusal": Must("content", str)}}
 _KINDS = {
     # E: rust-genai#119, "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."
     "assistant": ("output_text", "refusal"),
@@ -68,9 +81,9 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     items = dicts(given)
     elsewhere = any(fields.get(key) for key in ("previous_response_id", "conversation", "prompt"))
     unseen = elsewhere or any(_kind(item) == "item_reference" for item in items)
-    each = map(_of_item, items) if items else [unsayable(given)]
+    each = map(_of_item, items) if items else [lone_surrogates(given)]
     pairs = _of_pairs(items, unseen=unseen, strict=strict)
-    return judged(_of_request(fields, elsewhere=elsewhere), each, pairs, _of_neighbours(items))
+    return collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, _of_neighbours(items))
 
 
 def _kind(item: Json) -> str:
@@ -80,10 +93,10 @@ def _kind(item: Json) -> str:
 def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
     for at, tool in enumerate(dicts(fields.get("tools"))):
         if tool.get("type") in ("function", "custom"):
-            yield from shape(f"tools[{at}]", tool, _NAME)  # E: as for calls
-    yield from shape("", fields, {"instructions": Must("content", (str, list, NoneType))})  # D
-    yield from unsayable(fields.get("instructions"))
-    yield from shape("", fields, {"input": Must("item", (str, list, NoneType))})
+            yield from wrong_fields(f"tools[{at}]", tool, _NAME)  # E: as for calls
+    yield from wrong_fields("", fields, {"instructions": Must("content", (str, list, NoneType))})  # D
+    yield from lone_surrogates(fields.get("instructions"))
+    yield from wrong_fields("", fields, {"input": Must("item", (str, list, NoneType))})
     if not fields.get("input") and not elsewhere:  # D: something must be asked
         yield "empty", "no input"
 
@@ -96,10 +109,10 @@ def _of_item(fields: Json) -> Iterator[Finding]:
     if not kind:
         yield "item", "neither a message nor an item with a type"
     elif kind == "message" and role not in ("user", "assistant", "system", "developer"):  # D
-        yield "role", f"no such role: {shown(role)}"
+        yield "role", f"no such role: {short_repr(role)}"
     else:
-        yield from shape("", fields, _ITEMS.get(kind, {}))
-    yield from unsayable(fields)
+        yield from wrong_fields("", fields, _ITEMS.get(kind, {}))
+    yield from lone_surrogates(fields)
     # R7 (E: ungate#26, "Invalid 'input[149].call_id': string too long"; R: 64 is accepted)
     if kind in _PAIRED and (length := len(text(fields, "call_id"))) > 64:
         yield "R7", f"a call_id of {length} characters"
@@ -112,7 +125,7 @@ def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[
     kind = part.get("type")
     if isinstance(kind, str) and (kind in _OF_CHAT if kinds is None else kind not in kinds):
         yield "content", f"{where} is {kind!r}"
-    yield from shape(where, part, _PARTS.get(text(part, "type"), validation.TYPED))
+    yield from wrong_fields(where, part, _PARTS.get(text(part, "type"), TYPED))
 
 
 # ---- items together

@@ -10,7 +10,7 @@ from transom.wire.responses.parse import CALLS
 from transom.wire.responses.reply import as_item, parse_response
 from transom.wire.stop_reason import stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
-from transom.wire.validation import as_dict, as_list, text
+from transom.wire.violations import as_dict, as_list, text
 
 _TEXTS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 Finding = tuple[str, str]
 """A rule, and how it is broken."""
 
-SOME = re.compile(r"(?s).+")
+NON_EMPTY = re.compile(r"(?s).+")
 """Any text but the empty one."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -49,7 +49,7 @@ TEXT = {"text": Must("content", str, "has no text")}
 """What a content part of any kind must hold, and one that is words."""
 
 
-def judged(
+def collect_violations(
     whole: Iterable[Finding], each: Iterable[Iterable[Finding]], *together: Iterable[Violation]
 ) -> list[Violation]:
     """What was found in a request as a whole, in each of its messages and between them, in their order."""
@@ -58,20 +58,20 @@ def judged(
     return sorted([*found, *chain(*together)], key=lambda violation: violation.index)
 
 
-def shape(where: str, value: object, musts: Mapping[str, Must]) -> Iterator[Finding]:
+def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterator[Finding]:
     """Which fields of an object are not what they must be; one that is missing is null."""
     fields = as_dict(value)
     for key, (rule, be, else_) in musts.items():
         held, path = fields.get(key), f"{where}.{key}" if where else key
         if isinstance(be, re.Pattern):
             if not (isinstance(held, str) and be.fullmatch(held)):
-                yield rule, f"{path} {shown(held)}"
+                yield rule, f"{path} {short_repr(held)}"
         elif not isinstance(held, be):
             names = " or ".join(_NAMES[kind] for kind in (be if isinstance(be, tuple) else (be,)) if kind in _NAMES)
             yield rule, f"{where} {else_}".lstrip() if else_ else f"{path} is not {names}"
 
 
-def unsayable(value: object) -> Iterator[Finding]:
+def lone_surrogates(value: object) -> Iterator[Finding]:
     """A request is UTF-8, which has no lone surrogates. Whatever the depth."""
     stack: list[object] = [value]
     while stack:
@@ -110,6 +110,6 @@ _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value in a few words, however long or deep it is."""
     return _SHORT.repr(value)

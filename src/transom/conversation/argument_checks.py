@@ -15,7 +15,7 @@ from transom.core.message import Fact, Raw
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
-from transom.wire.checks import compact, owned
+from transom.wire.fields import compact_json, json_copy
 from transom.wire.tools import tool_names
 
 State = str | Callable[[], str | None]
@@ -155,12 +155,12 @@ def tool_content(value: object) -> str | list[Any] | Raw:
     if isinstance(value, str):
         return str.__str__(value)
     given = list(cast("Sequence[Any]", value)) if isinstance(value, tuple) else value
-    plain = owned({"content": given}, "tool_result")["content"]
+    plain = json_copy({"content": given}, "tool_result")["content"]
     if isinstance(plain, dict):
         return cast("Raw", plain)
     if isinstance(plain, list) and plain and all(map(_is_part, cast("list[object]", plain))):
         return cast("list[Any]", plain)
-    return compact(cast("object", plain))
+    return compact_json(cast("object", plain))
 
 
 def _is_part(item: object) -> bool:
@@ -182,7 +182,7 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
             raise InvalidMessage("request", f"tools[{at}] must be a Tool or an object, not {_kind(tool)}")
     if wanted == list(known):
         return known
-    copies: tuple[Raw, ...] = tuple(owned({"tools": wanted}, "request")["tools"])
+    copies: tuple[Raw, ...] = tuple(json_copy({"tools": wanted}, "request")["tools"])
     _must_have_own_names(copies)
     return copies
 

@@ -22,14 +22,14 @@ DEPTH = 100
 """How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """The value as JSON text without blanks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_text(arguments: object) -> str:
     """Arguments as a text, also where they came as JSON; none are an empty one."""
-    return arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
+    return arguments if isinstance(arguments, str) else "" if arguments is None else compact_json(arguments)
 
 
 _CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
@@ -41,7 +41,7 @@ _PARTS_OF_OPENAI = frozenset(
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 
 
-def of_this(fields: Raw, where: str, dialect: str) -> Raw:
+def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
     """The fields of a message, if they are not plainly another dialect's: what it says would be lost."""
     found = ["openai"] if dialect != "openai" and any(key in fields for key in _CHAT) else []
     if dialect != "gemini" and fields.get("parts"):
@@ -60,28 +60,28 @@ def of_this(fields: Raw, where: str, dialect: str) -> Raw:
     return fields
 
 
-def listed(messages: object, where: str) -> list[object]:
+def message_list(messages: object, where: str) -> list[object]:
     """The messages of a request, as a list."""
     if not isinstance(messages, (list, tuple)):
         raise InvalidMessage(where, f"must be a list of messages, not {type(messages).__name__}")
     return list(cast("list[object]", messages))
 
 
-def role_in(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
+def take_role(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
     """The role taken out of a message that is this dialect's: one of these."""
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
-    return one_of(roles, of_this(fields, where, dialect).pop("role"), where)
+    return require_role(roles, require_dialect(fields, where, dialect).pop("role"), where)
 
 
-def one_of(roles: Collection[str], role: object, where: str) -> str:
+def require_role(roles: Collection[str], role: object, where: str) -> str:
     if isinstance(role, str) and role in roles:
         return role
     shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
     raise InvalidMessage(where, f"role must be one of {', '.join(roles)}, not {shown}")
 
 
-def content_in(
+def take_content(
     fields: Raw, key: str, where: str, be: str, read: Callable[[Raw, str, str], T], path: str = ""
 ) -> tuple[tuple[T | Text, ...], Shape]:
     """The content taken out of a message or a result, and how it stood there. `be`: what it must be; `read` takes each
@@ -96,10 +96,10 @@ def content_in(
     if not isinstance(content, list):
         raise InvalidMessage(where, f"{path}{key} must be {be}, not {kind_of(content)}")
     paths = ((f"{path}{key}[{i}]", item) for i, item in enumerate(cast("list[object]", content)))
-    return tuple(read(an_object(item, where, at), where, at) for at, item in paths), "parts"
+    return tuple(read(require_object(item, where, at), where, at) for at, item in paths), "parts"
 
 
-def a_text(fields: Raw, key: str, where: str, path: str) -> str:
+def take_text(fields: Raw, key: str, where: str, path: str) -> str:
     """A text taken out of `fields`; an empty, null or missing one is left as it is."""
     value = fields.get(key)
     if value is None or value == "":
@@ -113,13 +113,13 @@ def is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def an_object(value: object, where: str, path: str) -> Raw:
+def require_object(value: object, where: str, path: str) -> Raw:
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
     return cast("Raw", value)
 
 
-def owned(message: dict[Any, Any], where: str) -> Raw:
+def json_copy(message: dict[Any, Any], where: str) -> Raw:
     """A deep copy, sure to be JSON."""
     fields: Raw = {}
     for key, value in message.items():
