@@ -227,6 +227,30 @@ def test_a_learned_limit_is_in_the_log(tmp_path: Any) -> None:
         assert conv.window().limit == 20_000
 
 
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("tokens", [0.7, 1.5, 3.0])
+def test_a_model_that_counts_otherwise_recovers_too(told: bool, tokens: float) -> None:
+    """`told`: the error says how many tokens the request had. `tokens`: of the model, for one of ours."""
+    with long_conversation() as conv:
+
+        def count(body: Any) -> int:
+            return int(tokens * conv.view.sent_tokens)
+
+        class Curt(Scripted):
+            def complete(self, request: Any, **limits: Any) -> object:
+                try:
+                    return super().complete(request, **limits)
+                except ProviderError as error:
+                    body = error.body if told else "This model's maximum context length is 4000 tokens."
+                    raise ProviderError("bad_request", status=400, body=body) from None
+
+        provider = Curt("Yes.", "Again.", context=4_000, count=count)
+        assert conv.run("Go", provider=provider).text == "Yes."
+        assert len(provider.requests) <= 3
+        sizes = [len(str(request)) for request in provider.requests]
+        assert sizes == sorted(set(sizes), reverse=True)
+
+
 def test_three_refusals_end_the_run_with_the_bill() -> None:
     with long_conversation() as conv:
         body = "This model's maximum context length was exceeded. Please reduce the length of the messages."

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.conversation.wants import Complete
+from transom.core.calibration import CEILING
 from transom.core.message import Assistant, Failure, Text, is_empty
 from transom.core.window import Window
 from transom.errors import InvalidMessage, InvalidSetting, ProviderError, quote, shorten
@@ -19,8 +20,9 @@ from transom.wire.dialects import dialect_named
 from transom.wire.stop_reason import StopReason, stop_reason_of
 
 OVERFLOW_ATTEMPTS = 3
-SHRINK = 0.8
-"""The next request after an overflow has at most this share of the tokens, if the provider did not say its limit."""
+SHRINK = (0.8, 0.5)
+"""The request after the first overflow, and after the second, has at most this share of the tokens of the one before,
+if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95
 ERROR_CHARACTERS = 2_000
 
@@ -100,18 +102,32 @@ class Attempts:
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
         self._overflows += 1
         used = said.used or 0
-        ours = round(window.size.tokens * max(window.view.calibration, used / max(1, window.size.tokens)))
         limit, smaller = 0, self.max_tokens
         if said.fix == "shrink_max_tokens":
             smaller = _smaller_answer(said, self.max_tokens)
         else:
-            limit = min(said.limit or int(SHRINK * ours), int(STRICTLY_LESS * ours))
+            limit = _smaller_request(said, window, self._overflows)
         if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
             self.max_tokens = smaller
-            return NextTry(kind="overflow", text=text, limit=max(1, limit) if limit else 0, used=used)
+            return NextTry(kind="overflow", text=text, limit=limit, used=used)
         if len(self._providers) > 1:
             return self._fall_back("overflow", text, limit=limit, used=used)
         return NextTry(kind="overflow", text=text, error=_given_up(error, window, said), limit=limit, used=used)
+
+
+def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
+    """The tokens that the next request may have, as the planner will count them; less than this one had.
+
+    The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `CEILING`: what is beyond that
+    is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
+    nothing about the ratio, so the request shrinks by a share too, and by more each time.
+    """
+    raw = max(1, window.size.tokens)
+    seen = (said.used or 0) / raw
+    ratio = max(window.view.calibration, min(CEILING, seen))
+    share = STRICTLY_LESS if said.used else SHRINK[min(attempt, len(SHRINK)) - 1]
+    smaller = int(share * raw * ratio)
+    return max(1, smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen))))
 
 
 def _smaller_answer(said: Overflow, wanted: int | None) -> int:
