@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
@@ -99,9 +100,19 @@ class AsyncConversation:
         done."""
         return self._events(input, settings, stream=True)
 
-    def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002
-        steps = self.conversation._start(input, settings, stream=stream)  # pyright: ignore[reportPrivateUsage] - the twin
-        return pump_async(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
+    async def _events(
+        self,
+        input: Content | None,  # noqa: A002 - as in `run`
+        settings: RunOptions,
+        *,
+        stream: bool,
+    ) -> AsyncGenerator[Event, None]:
+        begin = self.conversation._start  # pyright: ignore[reportPrivateUsage] - the twin
+        steps = await _in_thread(partial(begin, input, settings, stream=stream))
+        events = pump_async(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
+        async with aclosing(events):
+            async for event in events:
+                yield event
 
     async def __aenter__(self) -> Self:
         return self
