@@ -48,12 +48,12 @@ def reply_interrupted(partial: str, kind: str) -> str:
 UNNAMED = "unnamed"
 
 
-def left_out(kind: str) -> str:
+def left_out_marker(kind: str) -> str:
     """In place of a part that the API does not take here."""
     return f"[{kind} left out]"
 
 
-def instruction(role: str, text: str) -> str:
+def instruction_text(role: str, text: str) -> str:
     """A system or developer message in the middle of a conversation, where the API knows no such role there."""
     return f"[{role} message] {text}"
 
@@ -72,7 +72,7 @@ def clip_marker(ref: str, gone: int, lines: int = 0) -> str:
     return f"\n[…{gone:,} tokens truncated{total}; whole in {ref}]\n"
 
 
-def excerpt(ref: str, gone: int) -> str:
+def excerpt_marker(ref: str, gone: int) -> str:
     """In the gap of an excerpted message."""
     return f" […{gone:,} tokens left out; whole in {ref}] "
 
@@ -83,7 +83,7 @@ def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "")
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
 
-def bare(ref: str) -> str:
+def bare_marker(ref: str) -> str:
     """The shortest marker there is."""
     return f"[{ref}]"
 
@@ -98,7 +98,7 @@ def bare_arguments(ref: str) -> str:
     return json.dumps({"in": ref}, ensure_ascii=False, separators=(",", ":"))
 
 
-def media(ref: str, kind: str) -> str:
+def media_marker(ref: str, kind: str) -> str:
     """In place of an image or a file."""
     return f"[{kind} left out; whole in {ref}]"
 
@@ -199,17 +199,17 @@ def superseded_note(ref: str) -> str:
     return f"[{ref}: said again later]"
 
 
-def duplicate(ref: str, newest: str) -> str:
+def duplicate_marker(ref: str, newest: str) -> str:
     """In place of a tool result whose exact text comes again later."""
     return f"[same text as in {newest}; whole in {ref}]"
 
 
-def outdated(ref: str, newest: str) -> str:
+def outdated_marker(ref: str, newest: str) -> str:
     """In place of a result that was read again later."""
     return f"[read again later, in {newest}; this one whole in {ref}]"
 
 
-def masked(ref: str, tool: str, lines: int, outcome: str = "") -> str:
+def masked_marker(ref: str, tool: str, lines: int, outcome: str = "") -> str:
     """In place of an old tool result."""
     name, ended = f"{tool} " if tool else "", f"{outcome}, " if outcome else ""
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"

@@ -31,6 +31,14 @@ RENAMED = {
     "key_line": "key_point",
     "state": "state_note",
     "NUDGE": "CONTINUE",
+    "left_out": "left_out_marker",
+    "instruction": "instruction_text",
+    "excerpt": "excerpt_marker",
+    "bare": "bare_marker",
+    "media": "media_marker",
+    "duplicate": "duplicate_marker",
+    "outdated": "outdated_marker",
+    "masked": "masked_marker",
 }
 """Functions that the file names by an older name: it never changes."""
 

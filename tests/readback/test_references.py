@@ -32,8 +32,8 @@ def test_a_range_and_its_text_are_the_same(a, b):
 
 def test_the_text_of_a_marker_is_a_reference():
     assert parse_reference(entry_ref(412)) == Reference(412, 412)
-    assert parse_reference(texts.bare(entry_ref(412))) == Reference(412, 412)
-    assert parse_reference(texts.bare(f"{entry_ref(3)} to {entry_ref(9)}")) == Reference(3, 9)
+    assert parse_reference(texts.bare_marker(entry_ref(412))) == Reference(412, 412)
+    assert parse_reference(texts.bare_marker(f"{entry_ref(3)} to {entry_ref(9)}")) == Reference(3, 9)
     assert parse_reference("Entries 3–9") == parse_reference("entry 3 - 9") == Reference(3, 9)
     assert parse_reference("entry 5 text[2]") == Reference(5, 5, ("text", 2))
 

@@ -128,7 +128,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         assert isinstance(turn, Assistant)
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
         if len(text) > most:
-            text = text[: most // 2] + texts.bare(ref(seq)) + text[-most // 2 :]
+            text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
         draft.add(Note(key="", text=texts.late_result_note(ref(seq), turn.calls[index].name, text), refs=(seq,)))
 
 

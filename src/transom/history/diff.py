@@ -179,7 +179,7 @@ class Difference:
             new_texts = [text for fact in written if (text := _text_of(fact))]
             without_place -= len(new_texts)
             fold = replace(omission(self.view, self.target, run), why=self.why)
-            with_text = replace(fold, text="\n".join([*new_texts, texts.bare(reference)]))
+            with_text = replace(fold, text="\n".join([*new_texts, texts.bare_marker(reference)]))
             if new_texts and self.view.refusal(with_text) is None:
                 fold = with_text
             elif new_texts:
@@ -266,7 +266,7 @@ def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> t
         end = _common_prefix(part.text[start:][::-1], text[start:][::-1])
         keep = tuple(span for span in ((0, start), (size - end, size)) if span[0] < span[1])
         text = text[start : len(text) - end]
-    marker = texts.media(reference, part.media) if isinstance(part, m.Media) else texts.bare(reference)
+    marker = texts.media_marker(reference, part.media) if isinstance(part, m.Media) else texts.bare_marker(reference)
     if marker in text:
         return keep, text
     return keep, f"{text} {marker}" if text.strip() or keep else marker

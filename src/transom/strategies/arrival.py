@@ -85,7 +85,7 @@ class Clip(Struct, frozen=True, kw_only=True):
             most,
             _BYTES if self.unit == "bytes" else target.counter,
             lambda removed: texts.clip_marker(reference, removed * part.tokens // size, named_lines),
-            texts.bare(reference),
+            texts.bare_marker(reference),
         )
         return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
 

@@ -41,7 +41,11 @@ class Dedupe(Struct, frozen=True, kw_only=True):
                 copy = newest.setdefault(part.text, part)
                 shown = copy.shown_tokens >= part.shown_tokens
                 if one.free and copy.entry != one.entry and part.tokens >= self.tokens and shown:
-                    yield one.unit, part, texts.duplicate(target.reference(part.entry), target.reference(copy.entry))
+                    yield (
+                        one.unit,
+                        part,
+                        texts.duplicate_marker(target.reference(part.entry), target.reference(copy.entry)),
+                    )
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
@@ -81,7 +85,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
                 if later is None or 2 * size < tokens:  # the later answer was something like "unchanged"
                     newest[call], later = (one.entry, tokens), read[path] if path in rewritten else None
                 if one.free and later is not None:
-                    note = texts.outdated(target.reference(one.entry), target.reference(later))
+                    note = texts.outdated_marker(target.reference(one.entry), target.reference(later))
                     yield from ((one.unit, part, note) for part in one.parts)
                 read.setdefault(path, one.entry)
             elif path:

@@ -67,7 +67,7 @@ class DropMedia(Struct, frozen=True):
             if not self.old or may_trim(view, target, unit):
                 for seq, address, part, _ in _parts(view, (unit,)):
                     if isinstance(part, Media):
-                        note = texts.media(target.reference(seq), part.media)
+                        note = texts.media_marker(target.reference(seq), part.media)
                         yield Trim(entry=seq, part=address, note=note, why="media")
 
 

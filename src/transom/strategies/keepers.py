@@ -69,7 +69,11 @@ def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None
         return None
     reference = target.reference(part.entry)
     keep, note = shorten(
-        part, most, target.counter, lambda removed: texts.excerpt(reference, removed), texts.bare(reference)
+        part,
+        most,
+        target.counter,
+        lambda removed: texts.excerpt_marker(reference, removed),
+        texts.bare_marker(reference),
     )
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=WHY)
 

@@ -94,5 +94,5 @@ def _outline(target: Target, part: TextPart) -> Trim:
             keep.append((start, at + len(line)))
         at += len(line)
     removed = part.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
-    note = texts.excerpt(target.reference(part.entry), removed)
+    note = texts.excerpt_marker(target.reference(part.entry), removed)
     return Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note, why="outline")

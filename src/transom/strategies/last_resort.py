@@ -27,7 +27,9 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
     """Replaces the notes that give late results by references to these."""
     for slot in view.slots:
         if isinstance(slot, Unit) and isinstance(slot.head, Note) and slot.head.refs:
-            yield Fold(first=slot.key, last=slot.key, text=texts.bare(target.reference(slot.head.refs[0])), why="elide")
+            yield Fold(
+                first=slot.key, last=slot.key, text=texts.bare_marker(target.reference(slot.head.refs[0])), why="elide"
+            )
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
@@ -49,7 +51,7 @@ def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
     """Shortens the texts of folds to their references."""
     for slot in view.slots:
         if isinstance(slot, Folded) and not slot.carries:
-            text = texts.bare(range_reference(view, target, (slot,)))
+            text = texts.bare_marker(range_reference(view, target, (slot,)))
             yield Fold(first=slot.first, last=slot.last, text=text, why="over the limit")
 
 
@@ -71,7 +73,7 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
     """
     if not slots:
         return
-    title, carries = texts.bare(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))
+    title, carries = texts.bare_marker(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))
     required = [key for key in carries if key in target.required]
     rest = view.total
     for slot in slots:
@@ -100,7 +102,7 @@ def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
         elif isinstance(part, Call):
             pieces.append(f"{part.name}({part.args})")
         elif not isinstance(part, Reasoning):
-            pieces.append(texts.left_out(part.media if isinstance(part, Media) else "part"))
+            pieces.append(texts.left_out_marker(part.media if isinstance(part, Media) else "part"))
     text = "\n".join(piece for piece in pieces if piece.strip())
     tokens = target.counter.count(text)
     if tokens <= most:

@@ -68,4 +68,4 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)
     fold = Fold(first=slots[0].first, last=slots[-1].last, text=texts.omission(where, units, tokens), why="compaction")
-    return fold if view.refusal(fold) is None else replace(fold, text=texts.bare(where))
+    return fold if view.refusal(fold) is None else replace(fold, text=texts.bare_marker(where))

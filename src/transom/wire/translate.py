@@ -95,8 +95,8 @@ def _part(part: m.Part, source: str, target: str) -> m.Part:
         return Text(part.text)
     if isinstance(part, m.Media):
         raw = translate_media(part, source, target)
-        return Text(texts.left_out(part.media)) if raw is None else m.Media(part.media, raw)
-    return Text(texts.left_out("part"))
+        return Text(texts.left_out_marker(part.media)) if raw is None else m.Media(part.media, raw)
+    return Text(texts.left_out_marker("part"))
 
 
 _OPENAI = frozenset({"openai", "responses"})
@@ -123,7 +123,7 @@ class DialectCounter(FormatCounter):
         super().__init__(counter, dialect, name)
         self._render_tools = tools
         self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
-        self.left_out = self.count(texts.left_out("image"))
+        self.left_out = self.count(texts.left_out_marker("image"))
         """No placeholder for a part costs more."""
 
     rates = OPENAI

@@ -78,7 +78,7 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
     most = preview + target.counter.count(marker)
     ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])
-    keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare(reference), lines)
+    keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare_marker(reference), lines)
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)
 
 

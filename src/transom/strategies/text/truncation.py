@@ -87,7 +87,7 @@ def shrink(
                 part,
                 tokens,
                 target.counter,
-                lambda removed, reference=reference: texts.excerpt(reference, removed),
-                texts.bare(reference),
+                lambda removed, reference=reference: texts.excerpt_marker(reference, removed),
+                texts.bare_marker(reference),
             )
             yield Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)

@@ -142,7 +142,7 @@ class _FormatCounter(translate.DialectCounter):
         tokens = super().count_envelope(fact)
         if isinstance(fact, Instruction):
             # a word of it may begin with the mark's last blank and then need one token more
-            tokens += self.count(texts.instruction(fact.role, "")) + 1
+            tokens += self.count(texts.instruction_text(fact.role, "")) + 1
         elif isinstance(fact, Assistant) and fact.dialect == NAME:
             tokens += sum(max(0, self.count(sent_name(call.name)) - self.count(call.name)) for call in fact.calls)
             tokens += MESSAGE_TOKENS * fact.order.count("|")

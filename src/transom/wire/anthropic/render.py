@@ -22,7 +22,7 @@ from transom.wire.fields import is_text
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied, runs
 
-EMPTY = texts.left_out("text")
+EMPTY = texts.left_out_marker("text")
 """Where the API wants words and there are none (A10)."""
 
 is_label = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
@@ -79,9 +79,9 @@ def by_user(role: str, rendered: Rendered) -> Rendered:
     blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in _listed(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
     if at is None:
-        blocks.insert(0, _text(texts.instruction(role, "").rstrip()))
+        blocks.insert(0, _text(texts.instruction_text(role, "").rstrip()))
     else:
-        blocks[at] = {**blocks[at], "text": texts.instruction(role, blocks[at]["text"])}
+        blocks[at] = {**blocks[at], "text": texts.instruction_text(role, blocks[at]["text"])}
     return rendered._replace(message={**message, "role": "user", "content": blocks})
 
 
@@ -168,7 +168,7 @@ def _text(text: str) -> Raw:
 
 
 def _left_out(kind: str) -> Raw:
-    return _text(texts.left_out(kind))
+    return _text(texts.left_out_marker(kind))
 
 
 def _filled(block: Raw, extra: Raw | None) -> Raw:

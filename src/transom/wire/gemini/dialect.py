@@ -122,7 +122,7 @@ class _FormatCounter(translate.DialectCounter):
         """With what is said of calls in their responses, and of roles that this API does not know."""
         tokens, own = super().count_envelope(fact), fact.dialect == NAME
         if isinstance(fact, Instruction):
-            tokens += self.count(texts.instruction(fact.role, "")) + (0 if fact.parts else self.left_out)
+            tokens += self.count(texts.instruction_text(fact.role, "")) + (0 if fact.parts else self.left_out)
         elif isinstance(fact, Assistant):
             names = [call.name or texts.UNNAMED if own else translate.safe_name(call.name) for call in fact.calls]
             tokens += sum(map(self.count, names)) + MESSAGE_TOKENS * (fact.order.count("|") if own else 0)

@@ -75,7 +75,7 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
     if all(part == {"text": ""} for part in parts):
         return None
     beside = instructions[0].extra if [each.dialect for each in instructions] == [NAME] else None
-    parts = [part if "text" in part else {"text": texts.left_out("part")} for part in parts]
+    parts = [part if "text" in part else {"text": texts.left_out_marker("part")} for part in parts]
     out: Raw = cleaned({**(beside or {}), "parts": parts})
     return out
 
@@ -87,7 +87,7 @@ def _said(fact: m.Fact) -> Rendered:
     if own := m.own_text(fact):
         return by_user({"text": own})
     if isinstance(fact, m.Instruction):  # the API knows none in the middle
-        return by_user({"text": texts.instruction(fact.role, "")}, *_kept(_parts(fact)))
+        return by_user({"text": texts.instruction_text(fact.role, "")}, *_kept(_parts(fact)))
     return by_user(*_parts(fact), beside=fact.extra if fact.dialect == NAME else None)
 
 
@@ -116,7 +116,7 @@ def _parts(fact: m.Fact) -> list[Raw]:
 
 def _kept(parts: list[Raw]) -> list[Raw]:
     """The parts of a content, which has some, and says something (G7)."""
-    return parts if any(each != {"text": ""} for each in parts) else [{"text": texts.left_out("part")}]
+    return parts if any(each != {"text": ""} for each in parts) else [{"text": texts.left_out_marker("part")}]
 
 
 def _part(item: m.Addressed) -> Raw:
@@ -154,7 +154,9 @@ def _answer(fact: ToolResult) -> Raw:
     heading = "error" if fact.failed else "output"
     if fact.dialect != NAME:
         parts, under = translate_fact(fact, NAME).parts, heading
-        lines = [texts.left_out(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts]
+        lines = [
+            texts.left_out_marker(each.media) if isinstance(each, m.Media) else _part(each)["text"] for each in parts
+        ]
     else:
         found = [each for each in fact.parts if isinstance(each, Text)]
         under = (found[0].extra or {}).get(UNDER, heading) if found else heading

@@ -90,7 +90,7 @@ class _FormatCounter(DialectCounter):
         if isinstance(fact, Assistant):
             return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
         if isinstance(fact, Instruction):
-            return tokens + self.count(texts.instruction("system", "")) + len(fact.parts)
+            return tokens + self.count(texts.instruction_text("system", "")) + len(fact.parts)
         if isinstance(fact, ToolResult):
             return tokens + 9 + MESSAGE_TOKENS + self.count(texts.ACKNOWLEDGED)
         return tokens
@@ -101,7 +101,7 @@ def _said(message: Raw) -> Raw:
     if message["role"] == "system":
         content = message["content"]
         words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-        message.update(role="user", content=texts.instruction("system", words))
+        message.update(role="user", content=texts.instruction_text("system", words))
     return message
 
 

@@ -66,7 +66,7 @@ def _words(part: Raw) -> str:
 
 def _left_out(part: Raw) -> str:
     kind = part.get("type")
-    return texts.left_out(MEDIA_TYPES.get(kind, "part") if isinstance(kind, str) else "part")
+    return texts.left_out_marker(MEDIA_TYPES.get(kind, "part") if isinstance(kind, str) else "part")
 
 
 def _repair_calls(out: Raw) -> None:

@@ -214,4 +214,4 @@ def _screenshot(part: Part) -> Raw | None:
 def _words(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
-    return texts.left_out(part.media if isinstance(part, m.Media) else "part")
+    return texts.left_out_marker(part.media if isinstance(part, m.Media) else "part")

@@ -28,7 +28,7 @@ _CHATS = frozenset({"text", "image_url", "file"})
 
 
 def left_out() -> Raw:
-    return {"role": "assistant", "content": texts.left_out("part")}
+    return {"role": "assistant", "content": texts.left_out_marker("part")}
 
 
 # ---- reasoning and what it produced
@@ -126,4 +126,4 @@ def _part(part: Raw, role: str) -> Raw:
         return part
     words = part.get(TEXTS.get(type_ or plain, ""))
     medium = next((medium for medium in ("image", "file") if medium in type_), "part")
-    return {"type": plain, "text": words if isinstance(words, str) else texts.left_out(medium)}
+    return {"type": plain, "text": words if isinstance(words, str) else texts.left_out_marker(medium)}
