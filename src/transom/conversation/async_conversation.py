@@ -74,6 +74,7 @@ class AsyncConversation:
     readback = _async(Conversation.readback)
     pin = _async(Conversation.pin)
     undo = _async(Conversation.undo)
+    compact = _async(Conversation.compact)
     edit = _async(Conversation.edit)
     preview_edit = _async(Conversation.preview_edit)
     last_edit = _async(Conversation.last_edit)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
-from transom.conversation.events import Event, RunResult
+from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.pump import drained, pump
@@ -29,12 +29,12 @@ from transom.conversation.turn import Steps
 from transom.core.budget import Budget, pressure
 from transom.core.compactor import is_due, soft_limit
 from transom.core.derived import Derived
-from transom.core.edit import Edit, Pin, Undo
+from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import PendingLog
 from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
-from transom.core.plan import Plan, Ref, entry_ref, needs_nothing, plan
+from transom.core.plan import Plan, Ref, compaction, entry_ref, needs_nothing, plan
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import ZERO, TokenCounter
@@ -292,6 +292,30 @@ class Conversation:
             return [self.edit(Undo(edit=check.number("undo", edit), why=reason))]
         self.last_edit()  # raises if there is none
         return [entry.seq for entry in self._writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
+
+    @_locked
+    def compact(self) -> Compacted:
+        """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
+
+        The edits are one plan, so `undo` without a number takes all of them back. There are none if the policy never
+        compacts, or finds nothing to take away. Nothing is sent. Raises InvalidSetting while a run is at work,
+        BudgetImpossible.
+        """
+        self._must_be_open()
+        if self._is_running:
+            raise InvalidSetting("compact: a run of this conversation is at work")
+        before = self.view
+
+        def entries_for(view: View, at: float) -> tuple[Entry, ...]:
+            budget = self._limits_now()
+            return compaction(view, self._frame, budget, self._policy, at=at, ref=self._ref, derived=self._derived)
+
+        entries = self._writer.append_new(entries_for)
+        return Compacted(
+            edits=tuple(entry.seq for entry in entries if isinstance(entry.body, (Fold, Trim))),
+            tokens_before=round(before.total.tokens * before.calibration),
+            tokens_after=round(self.view.total.tokens * self.view.calibration),
+        )
 
     @_locked
     def edit(self, edit: Edit) -> int:

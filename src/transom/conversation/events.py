@@ -41,7 +41,7 @@ class ReasoningDelta(Struct, frozen=True, tag=True):
 
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
-    """The window was made smaller before a request. `edits`: the entries that did it; `undo` takes them back."""
+    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back."""
 
     edits: tuple[int, ...]
     tokens_before: int

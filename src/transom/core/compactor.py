@@ -74,8 +74,8 @@ class Compactor:
         self._kept_units: dict[int, KeptUnit] = {}
         """What keepers name, by key."""
 
-    def run(self) -> None:
-        """Raises BudgetImpossible, with the bill, if nothing makes the window fit."""
+    def run(self, *, now: bool = False) -> None:
+        """`now`: the window counts as full. Raises BudgetImpossible, with the bill, if nothing makes it fit."""
         if not fits(self._head_size(), self.limit):
             raise self._impossible(self._head_size())  # first, since all else depends on the length of the log
         self._pin_required()
@@ -84,6 +84,8 @@ class Compactor:
             self._take_edits(self.policy.arrival, self._no_pressure(), only_as_needed=False)
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
+        if now:
+            self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self._used().tokens))
         if self._is_surely_quiet():
             return
         for _ in range(PASSES):

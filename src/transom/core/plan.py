@@ -25,7 +25,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
 
-__all__ = ["Plan", "Ref", "entry_ref", "needs_nothing", "plan"]
+__all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
 
 LATE_CHARACTERS = 20_000
 """At most so many characters of a late result are given; in a small window fewer, about a quarter of it. The log has
@@ -70,6 +70,25 @@ def plan(
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
     return _finish(draft, budget)
+
+
+def compaction(
+    view: View,
+    frame: Frame,
+    budget: Budget,
+    policy: Policy,
+    *,
+    at: float,
+    ref: Ref = entry_ref,
+    derived: Derived | None = None,
+) -> tuple[Entry, ...]:
+    """The edits that compact a window now, as if it were full; empty if the policy finds nothing to take away.
+
+    They have one plan, so that they are taken back together. Nothing is sent. Raises BudgetImpossible.
+    """
+    draft = Draft(view, at)
+    Compactor(draft, frame, budget, policy, ref, derived or Derived()).run(now=True)
+    return tuple(draft.entries)
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
