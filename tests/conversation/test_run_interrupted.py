@@ -1,0 +1,100 @@
+"""A run is interrupted at every place where it waits or tells something: the log is valid, and it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from transom import Conversation, Retry
+from transom.conversation import events
+from transom.conversation.pump import drained, pump
+from transom.conversation.turn import Steps
+from transom.core.edit import Fold, Trim
+from transom.core.message import Assistant, Failure, ToolResult
+from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, calls
+from transom.testing.fakes import WordCounter
+
+
+class Interrupt(BaseException):
+    """Stands for Ctrl-C and for a cancelled task."""
+
+
+def interrupted(steps: Steps, at: int) -> Steps:
+    """The same steps; an exception comes in at item number `at`."""
+    item, number = next(steps), 0
+    try:
+        while True:
+            if number == at:
+                steps.throw(Interrupt())
+            number += 1
+            try:
+                outcome = yield item
+            except BaseException as reason:  # noqa: BLE001 - a pump passes everything on
+                item = steps.throw(reason)
+            else:
+                item = steps.send(outcome)
+    except StopIteration as done:
+        return done.value
+
+
+def read(n: int) -> str:
+    """Read a line."""
+    return f"line {n} " * 40
+
+
+def script(dialect: str) -> Scripted:
+    asked = calls(("read", {"n": 1}), ("read", {"n": 2}), ("nothing", {}), text="I read.")
+    return Scripted(
+        Reply(reasoning="Hm.", calls=(ScriptedCall("read", '{"n": 3}'),)),
+        asked,
+        Fault(kind="connection", after=3),
+        asked,
+        asked,
+        "It is done.",
+        dialect=dialect,
+    )
+
+
+def begin(dialect: str, at: int) -> tuple[Conversation, Any]:
+    conv = Conversation.open("memory:", "c", budget=600, counter=WordCounter(), dialect=dialect)
+    settings: Any = {"provider": script(dialect), "tools": [read], "retry": Retry(wait=0), "approve": lambda _: True}
+    steps = conv._start("Read all lines. " * 20, settings, stream=True)
+    return conv, pump(interrupted(steps, at), approve=settings["approve"])
+
+
+@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini"])
+def test_at_every_place(dialect: str) -> None:
+    finished = kinds = 0
+    for at in range(200):
+        conv, running = begin(dialect, at)
+        try:
+            drained(running)
+            finished = at
+        except Interrupt:
+            pass
+        assert conv.view.in_flight is None, at
+        assert conv.view.open_units == (), at
+        called = sum(len(entry.body.calls) for entry in conv.log if isinstance(entry.body, Assistant))
+        assert called == sum(isinstance(entry.body, ToolResult) for entry in conv.log), at
+        kinds += sum(isinstance(entry.body, Failure) and entry.body.failure == "interrupted" for entry in conv.log)
+        provider = Scripted("All is well.", dialect=dialect)
+        assert conv.run("Go on.", provider=provider).text == "All is well.", at
+        assert provider.violations == [], at
+        conv.close()
+        if finished:
+            break
+    assert finished > 30
+    assert kinds > 5
+
+
+def test_a_compaction_is_told() -> None:
+    conv, running = begin("openai", -1)
+    told = [event for event in running if isinstance(event, events.Compacted)]
+    assert told
+    for event in told:
+        assert event.tokens_after < event.tokens_before
+        edits = [conv.log[seq].body for seq in event.edits]
+        assert any(isinstance(edit, Fold) for edit in edits)
+        assert all(isinstance(edit, (Fold, Trim)) for edit in edits)
+    conv.close()
