@@ -181,6 +181,14 @@ def test_one_run_at_a_time(conv: Conversation) -> None:
     assert conv.run("Go", provider=Scripted("Yes.")).text == "Yes."
 
 
+def test_the_role_of_digests_is_kept_where_the_dialect_has_it() -> None:
+    with Conversation.open("memory:", "c", budget=10_000, digest_role="developer") as conv:
+        conv.run("Go", provider=Scripted(dialect="responses"))
+        assert conv.dialect.digest_role == "developer"
+        conv.run("Go", provider=Scripted(dialect="anthropic"))
+        assert conv.dialect.digest_role == "user"
+
+
 # ---- tools
 
 

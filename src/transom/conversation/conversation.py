@@ -574,6 +574,8 @@ class Conversation:
         if provider.dialect == self._dialect.name:
             return
         spoken = dialect_named(provider.dialect)
+        if self._dialect.digest_role in spoken.digest_roles:
+            spoken = with_digest_role(spoken, self._dialect.digest_role)
         self._writer = LogWriter(self.log, spoken.format_counter(self._counter), self._clock)
         self._dialect, self._sent_window, self._derived = spoken, None, Derived()
         self._frame = replace(self._frame, required_user_turn=spoken.required_user_turn)
