@@ -130,7 +130,9 @@ def cases() -> list[Any]:
         parameters = inspect.signature(getattr(Conversation, name)).parameters
         found += [(name, each) for each in parameters if each not in {"self", "settings", *TRUSTED}]
     found += [
-        ("run", each) for each in transom.RunOptions.__annotations__ if each not in {"approve", "cancel", "unavailable"}
+        ("run", each)
+        for each in transom.RunOptions.__annotations__
+        if each not in {"approve", "cancel", "unavailable", "settings"}
     ]
     found += [(name, None) for name in SETTERS]
     for name in FUNCTIONS:
