@@ -35,6 +35,7 @@ MODULES = {
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
     "transom.telemetry": "OpenTelemetry spans of a run.",
+    "transom.token_fit": "How another model counts tokens, learned from its usage.",
     "transom.testing": "Builders, fakes and test suites for code of your own.",
 }
 """The modules whose `__all__` is public, and what each is for."""

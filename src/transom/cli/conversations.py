@@ -57,6 +57,8 @@ def run(options: Conversations) -> int:
 def conversations_in(store: Store) -> Iterator[StoredConversation]:
     """Every conversation, in the order in which they were created."""
     for name in store.names():
+        if name == ".token-fits":  # no conversation
+            continue
         try:
             yield _described(store.open(name))
         except StoreDamaged as problem:

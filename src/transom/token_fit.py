@@ -1,0 +1,265 @@
+"""How another model counts tokens, learned from the usage that it reports.
+
+No tokenizer of theirs is needed. What a request adds to the one before is described by a few sums over its texts:
+tokens of o200k, words, digits, CJK characters and the like. The weights of these sums are fitted, call by call, to the
+tokens that the provider reports more. A fit belongs to one model of one provider. It is a value: store it, and go on
+with it later.
+
+    fit = load_fit(store, "anthropic:claude-sonnet-4-5")
+    with Conversation.open(store, "trip", budget=200_000, counter=fit.counter()) as conv:
+        result = conv.run("Find me a flight", provider="anthropic:claude-sonnet-4-5")
+        save_fit(store, "anthropic:claude-sonnet-4-5", fit.learn_from(conv.log, start=result.entries[0]))
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import sqrt
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from transom.clock import system_clock
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Body, Entry, Sent
+from transom.core.message import Assistant, Fact, Failure, Head, Media, Note, Text, Usage, own_text, strings_in
+from transom.stores import Store, StoredLog
+from transom.tokenizer import o200k
+
+__all__ = ["Estimate", "Features", "FittedCounter", "TokenFit", "load_fit", "save_fit", "text_features"]
+
+LOG = ".token-fits"
+"""The name of the log that holds the fits in a store."""
+
+Features = tuple[float, ...]
+"""Sums over texts: tokens of o200k, words, letters/4, digits/2, runs of white space, punctuation, CJK, other; and the
+number of messages."""
+
+ZERO: Features = (0.0,) * 9
+PRIOR: Features = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0)
+"""The weights before anything was learned: o200k's count, and 4 for each message."""
+TRUST = 3.0
+"""How much the prior weighs."""
+DEVIATIONS = 4.0
+"""So many standard deviations are the margin."""
+LEAST_MARGIN, LEAST_SHARE = 64.0, 0.03
+"""In tokens, and as a share: what names, ids, and one odd text may differ by, however good the fit is."""
+MOST_SHARE = 0.5
+"""As a share: no two tokenizers in use differ by more on real conversations (o200k and cl100k: 36% in Chinese)."""
+
+_WORDS = re.compile(r"[A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]")
+_BLANKS = re.compile(r"\s+")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+def text_features(text: str) -> Features:
+    """The sums of one text; a text is no message."""
+    words = _WORDS.findall(text)
+    cjk = other = 0
+    if not text.isascii():
+        cjk = len(_CJK.findall(text))
+        other = len(_NOT_ASCII.findall(text)) - cjk
+    return (
+        float(o200k().count(text)),
+        float(len(words)),
+        sum(map(len, words)) / 4,
+        len(_DIGITS.findall(text)) / 2,
+        float(len(_BLANKS.findall(text))),
+        float(len(_PUNCTUATION.findall(text))),
+        float(cjk),
+        float(other),
+        0.0,
+    )
+
+
+class Estimate(NamedTuple):
+    """The model counts about `tokens`, and hardly more than `tokens + margin`."""
+
+    tokens: float
+    margin: float
+
+
+class TokenFit(Struct, frozen=True):
+    """A ridge regression, one call at a time. `calls`: how many it has learned from.
+
+    `products` and `answers`: the sums of the regression, each call weighted by its size. `noise`: the variance of a
+    token that the fit does not explain. `drift`: the squared relative error of its newest predictions; texts of a kind
+    that it has not seen are off by that much in one direction.
+    """
+
+    calls: int = 0
+    weights: Features = PRIOR
+    products: tuple[Features, ...] = tuple(tuple(TRUST * (i == j) for j in range(9)) for i in range(9))
+    answers: Features = tuple(TRUST * weight for weight in PRIOR)
+    noise: float = 4.0
+    drift: float = 0.01
+
+    def learn(self, features: Features, tokens: int) -> TokenFit:
+        """With one more call, in which texts with these sums were reported as so many tokens."""
+        expected = max(1.0, _dot(self.weights, features))
+        unsure = self._unsure(features)
+        squared = (expected - tokens) ** 2
+        noise = self.noise + (squared / (expected + unsure) - self.noise) / min(self.calls + 5, 100)
+        off = squared / max(expected, tokens, 300.0) ** 2
+        products = tuple(
+            tuple(old + a * b / expected for old, b in zip(row, features, strict=True))
+            for row, a in zip(self.products, features, strict=True)
+        )
+        answers = tuple(old + a * tokens / expected for old, a in zip(self.answers, features, strict=True))
+        return TokenFit(
+            calls=self.calls + 1,
+            weights=_solve(products, answers),
+            products=products,
+            answers=answers,
+            noise=noise,
+            drift=self.drift + (off - self.drift) / min(self.calls + 5, 60),
+        )
+
+    def learn_from(self, log: StoredLog, start: int = 0) -> TokenFit:
+        """With every call that the log reports from entry `start` on. A call must be learned once only."""
+        fit = self
+        for features, tokens in differences(log.read(start), whole=start == 0):
+            fit = fit.learn(features, tokens)
+        return fit
+
+    def estimate(self, features: Features) -> Estimate:
+        """What the model would count for texts with these sums."""
+        tokens = max(0.0, _dot(self.weights, features))
+        unexplained = sqrt(self.noise * (tokens + self._unsure(features))) + sqrt(self.drift) * tokens
+        share = min(DEVIATIONS * unexplained / tokens + LEAST_SHARE, MOST_SHARE) if tokens else 0.0
+        return Estimate(tokens, LEAST_MARGIN + share * tokens)
+
+    def counter(self) -> FittedCounter:
+        """A counter for `Conversation.open` that counts as this fit does now."""
+        return FittedCounter(self.weights)
+
+    def _unsure(self, features: Features) -> float:
+        """The variance, in tokens, that comes from texts unlike those that were learned from."""
+        return max(0.0, _dot(_solve(self.products, features), features))
+
+
+class FittedCounter:
+    """A TokenCounter with the weights of a fit. Its name tells it from others, so that stored counts stay right."""
+
+    def __init__(self, weights: Features) -> None:
+        self._weights = tuple(round(weight, 4) for weight in weights)
+        self.name = f"o200k_base+fit{zlib.crc32(repr(self._weights).encode()):08x}"
+        self._short = lru_cache(maxsize=4096)(self._count)
+
+    def count(self, text: str) -> int:
+        """The tokens of one text; 0 for the empty one only."""
+        return self._short(text) if len(text) <= 64 else self._count(text)
+
+    def _count(self, text: str) -> int:
+        return max(1, round(_dot(self._weights, text_features(text)))) if text else 0
+
+
+# ---- what a log teaches
+
+
+def differences(entries: Iterator[Entry], *, whole: bool) -> Iterator[tuple[Features, int]]:
+    """What each request added to the one before, and how many tokens more the provider reported.
+
+    Only where both are known: what a request shows is what was appended, without an edit, media, reasoning or another
+    head between. `whole`: the entries begin with the log, so that the first request adds to nothing.
+    """
+    added, known, before = ZERO, whole, 0 if whole else None
+    asked: tuple[Features, bool] | None = None
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, Sent):
+            asked = (added, known and body.breaks is None)
+            added, known = ZERO, True
+            continue
+        if isinstance(body, Assistant) and body.usage is not None and asked is not None:
+            prompt = _prompt(body.usage)
+            if asked[1] and before is not None and prompt > before:
+                yield asked[0], prompt - before
+            before, asked = prompt or None, None
+        found = _shown(body, is_first=before == 0)
+        known = known and found is not None
+        added = _plus(added, found or ZERO)
+
+
+def _prompt(usage: Usage) -> int:
+    """The whole prompt: some gateways report the part alone that was not cached."""
+    return usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
+
+
+def _shown(body: Body, *, is_first: bool) -> Features | None:
+    """The sums of what an entry adds to a request; None if that is not known."""
+    if isinstance(body, Head):
+        return _sum(map(_of_fact, body.messages)) if is_first and not body.tools else None
+    if isinstance(body, (Fold, Trim, Pin, Undo)) or not isinstance(body, Fact):
+        return None
+    if isinstance(body, Failure) and not body.shown:
+        return ZERO
+    return _of_fact(body)
+
+
+def _of_fact(fact: Fact) -> Features | None:
+    """The sums of a message; None if it holds media, or reasoning, which may be left out of the next request."""
+    texts = [own_text(fact)]
+    for part in fact.parts:
+        if isinstance(part, Media):
+            return None
+        texts += [part.text] if isinstance(part, Text) else strings_in(part.raw)
+    if isinstance(fact, Assistant):
+        if fact.reasoning:
+            return None
+        texts += [text for call in fact.calls for text in (call.name, call.args)]
+    return _plus(_sum(map(text_features, filter(None, texts))) or ZERO, (*ZERO[:-1], 1.0))
+
+
+def _sum(each: Iterator[Features | None] | Iterator[Features]) -> Features | None:
+    total = ZERO
+    for found in each:
+        if found is None:
+            return None
+        total = _plus(total, found)
+    return total
+
+
+def _plus(a: Features, b: Features) -> Features:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def _solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> Features:
+    """Gauss' elimination. The matrix is symmetric and positive, so that no pivot is 0."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for at, pivot in enumerate(rows):
+        for other, row in enumerate(rows):
+            if other != at and row[at]:
+                factor = row[at] / pivot[at]
+                rows[other] = [a - factor * b for a, b in zip(row, pivot, strict=True)]
+    return tuple(row[-1] / row[at] for at, row in enumerate(rows))
+
+
+# ---- in a store
+
+
+def load_fit(store: Store, model: str) -> TokenFit:
+    """The fit of a model ("anthropic:claude-sonnet-4-5") that was saved last; a new one if there is none."""
+    found = TokenFit()
+    for entry in store.open(LOG).read():
+        if isinstance(entry.body, Note) and entry.body.key == model:
+            found = msgspec.json.decode(entry.body.text, type=TokenFit)
+    return found
+
+
+def save_fit(store: Store, model: str, fit: TokenFit) -> None:
+    """Save the fit of a model, for every conversation of this store. Raises Conflict if another process saves too."""
+    log = store.open(LOG)
+    note = Note(key=model, text=msgspec.json.encode(fit).decode())
+    log.append([Entry(seq=len(log), at=system_clock(), body=note)], len(log))
