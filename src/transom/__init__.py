@@ -11,13 +11,14 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
 """
 
 from transom.conversation.async_conversation import AsyncConversation
-from transom.conversation.conversation import Conversation, WindowUsage
+from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
 from transom.conversation.failures import Retry
 from transom.conversation.fit import fit
 from transom.conversation.request import Request, render
 from transom.conversation.run import RunOptions
 from transom.conversation.tools import FunctionTool
+from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Fold, Pin, Trim, Undo

@@ -8,10 +8,11 @@ from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation.argument_checks import State
-from transom.conversation.conversation import Content, Conversation, WindowUsage
+from transom.conversation.conversation import Content, Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.pump import pump_async
 from transom.conversation.run import RunOptions
+from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.message import Head
 from transom.core.policy import Policy

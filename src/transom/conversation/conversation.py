@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted, Event, RunResult
+from transom.conversation.facts import append_facts, parse_result
 from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
+from transom.conversation.message_limit import plan_rendered
 from transom.conversation.pump import drained, pump
 from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
-from transom.conversation.results import knows_call, open_call_ids, stray_line
 from transom.conversation.run import RunOptions, start
 from transom.conversation.turn import Steps
-from transom.core.budget import Budget, pressure
-from transom.core.compactor import is_due, soft_limit
+from transom.conversation.usage import WindowUsage, window_usage
+from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta
+from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
-from transom.core.plan import Plan, Ref, compaction, entry_ref, needs_nothing, plan
+from transom.core.message import Fact, Head, Instruction, Raw
+from transom.core.plan import Plan, Ref, compaction, entry_ref, needs_nothing
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
-from transom.core.tokens import ZERO, TokenCounter
+from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.undo import last_edit, undo_last
-from transom.core.view import STRAY, View
+from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage, InvalidSetting, quote
+from transom.errors import InvalidEdit, InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
@@ -54,34 +53,13 @@ from transom.stores import Store, StoredLog, open_store
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
-from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT
-from transom.wire.rendering import render_messages
 
 Content = str | Sequence[Raw]
 """A text, or a list of content parts in the form of the dialect."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-WARNING_SHARE = 0.6
-"""How full the fullest limit is when `usage.status` becomes "warning"."""
-
-_logger = logging.getLogger(__name__)
-
-
-class WindowUsage(Struct, frozen=True, kw_only=True):
-    """How full the window is before the next plan, in tokens. `percent` of the budget.
-
-    `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
-    "warning": it is 60% full.
-    """
-
-    used: int
-    budget: int
-    percent: float
-    remaining: int
-    status: Literal["normal", "warning", "compacting"]
 
 
 def _locked(method: Callable[Concatenate[Conversation, P], R]) -> Callable[Concatenate[Conversation, P], R]:
@@ -245,7 +223,7 @@ class Conversation:
         request, or answered before) is stored with a warning in the log of `logging`: the model reads it as a late
         result, or not at all.
         """
-        fact = self._parse_result(check.call_id(call_id), check.tool_content(content))
+        fact = parse_result(self._dialect, check.call_id(call_id), check.tool_content(content))
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
     @_locked
@@ -517,21 +495,7 @@ class Conversation:
     @property
     def usage(self) -> WindowUsage:
         """How full the window is before the next plan."""
-        view, limits = self.view, self._limits_now()
-        budget = limits.usable
-        used = round(view.total.tokens * view.calibration)
-        if is_due(view, limits, self._policy):
-            status = "compacting"
-        else:
-            fullest = pressure(view.total, ZERO, soft_limit(limits, self._policy, view.calibration))
-            status = "warning" if fullest >= WARNING_SHARE else "normal"
-        return WindowUsage(
-            used=used,
-            budget=budget,
-            percent=round(100 * used / budget, 1),
-            remaining=max(0, budget - used),
-            status=status,
-        )
+        return window_usage(self.view, self._limits_now(), self._policy)
 
     @_locked
     def close(self) -> None:
@@ -593,45 +557,6 @@ class Conversation:
         finally:
             self._is_running = False
 
-    def _parse_result(self, call_id: str, content: str | list[Any] | Raw) -> Fact:
-        """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text."""
-        if isinstance(content, dict):
-            with suppress(InvalidMessage):
-                return self._dialect.parse_tool_result(call_id, content)
-            content = compact_json(content)
-        return self._dialect.parse_tool_result(call_id, content)
-
-    def _append_facts(
-        self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
-    ) -> list[int]:
-        """Facts in one append. A result without an open call is reported, unless the importer does (`meta.source`)."""
-        self._must_be_open()
-        strays: list[ToolResult] = []
-        waiting: list[str] = []
-
-        def entries_of(view: View, at: float) -> list[Entry]:
-            bodies = _at_its_request(facts, view.in_flight)
-            return [
-                replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
-                for number, body in enumerate(bodies)
-            ]
-
-        def check(before: View, after: View, entries: Sequence[Entry]) -> None:
-            bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY]
-            strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
-            if strays:
-                waiting[:] = open_call_ids(before)
-            if strays and known_calls_only and not knows_call(before, strays[0].call):
-                raise InvalidMessage("tool_result", stray_line(strays[0].call, waiting))
-
-        entries = self._writer.append_new(entries_of, check)
-        if strays and (meta is None or meta.source is None):
-            more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
-            _logger.warning(
-                "tool result: %s; shown only if its call was given up%s", stray_line(strays[0].call, waiting), more
-            )
-        return [entry.seq for entry in entries]
-
     def _edit_entry(self, view: View, edit: Edit, at: float) -> Entry:
         if (why := view.refusal(edit)) is not None:
             raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
@@ -653,21 +578,23 @@ class Conversation:
             budget = _with_context(budget, most)
         return budget if learned is None else _with_context(budget, min(learned, budget.context))
 
-    def _plan(self, view: View, frame: Frame) -> Plan:
-        budget = self._limits_now()
-        while True:
-            done = plan(view, frame, budget, self._policy, at=self._clock(), ref=self._ref, derived=self._derived)
-            if budget.max_messages is None or (over := self._messages_over(done.window)) <= 0:
-                return done
-            if budget.max_messages == 1:
-                most = self._budget.max_messages or 0
-                raise BudgetImpossible({"need": most + over, "limit": most}, "messages")
-            budget = replace(budget, max_messages=max(1, budget.max_messages - over))
+    def _append_facts(
+        self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
+    ) -> list[int]:
+        self._must_be_open()
+        return append_facts(self._writer, facts, meta, known_calls_only=known_calls_only)
 
-    def _messages_over(self, window: Window) -> int:
-        """By how much a window exceeds `max_messages` once it is rendered: a dialect may split a turn into several
-        messages, or add some that its API insists on."""
-        return len(render_messages(window.view, self._dialect, self._derived)) - (self._budget.max_messages or 0)
+    def _plan(self, view: View, frame: Frame) -> Plan:
+        return plan_rendered(
+            view,
+            frame,
+            self._limits_now(),
+            self._policy,
+            self._dialect,
+            at=self._clock(),
+            ref=self._ref,
+            derived=self._derived,
+        )
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
         logged = self.view.head
@@ -713,13 +640,3 @@ def _with_context(budget: Budget, context: int) -> Budget:
     if context == budget.context:
         return budget
     return replace(budget, context=context, reserve=min(budget.reserve, context // 4))
-
-
-def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
-    """The facts; the first reply among them knows which request it answers."""
-    for fact in facts:
-        if isinstance(fact, Assistant) and in_flight is not None:
-            yield replace(fact, answers=in_flight.seq)
-            in_flight = None
-        else:
-            yield fact

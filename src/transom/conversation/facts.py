@@ -1,0 +1,72 @@
+"""How facts enter the log: in one append, a reply at its request, a result that answers no call with a warning."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from transom.conversation.log_writer import LogWriter
+from transom.conversation.results import knows_call, open_call_ids, stray_line
+from transom.core.entry import Body, Entry, Meta
+from transom.core.message import Assistant, Fact, Raw, ToolResult
+from transom.core.view import STRAY, View
+from transom.errors import InvalidMessage
+from transom.wire.dialect import Dialect
+from transom.wire.fields import compact_json
+
+_logger = logging.getLogger(__name__)
+
+
+def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:
+    """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text."""
+    if isinstance(content, dict):
+        with suppress(InvalidMessage):
+            return dialect.parse_tool_result(call_id, content)
+        content = compact_json(content)
+    return dialect.parse_tool_result(call_id, content)
+
+
+def append_facts(
+    writer: LogWriter, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
+) -> list[int]:
+    """The numbers of the new entries. A result without an open call is reported, unless the importer does
+    (`meta.source`)."""
+    strays: list[ToolResult] = []
+    waiting: list[str] = []
+
+    def entries_of(view: View, at: float) -> list[Entry]:
+        bodies = _at_its_request(facts, view.in_flight)
+        return [
+            replace(view.entry(cast("Body", body), at, meta), seq=view.length + number)
+            for number, body in enumerate(bodies)
+        ]
+
+    def check(before: View, after: View, entries: Sequence[Entry]) -> None:
+        bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY]
+        strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
+        if strays:
+            waiting[:] = open_call_ids(before)
+        if strays and known_calls_only and not knows_call(before, strays[0].call):
+            raise InvalidMessage("tool_result", stray_line(strays[0].call, waiting))
+
+    entries = writer.append_new(entries_of, check)
+    if strays and (meta is None or meta.source is None):
+        more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
+        _logger.warning(
+            "tool result: %s; shown only if its call was given up%s", stray_line(strays[0].call, waiting), more
+        )
+    return [entry.seq for entry in entries]
+
+
+def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
+    """The facts; the first reply among them knows which request it answers."""
+    for fact in facts:
+        if isinstance(fact, Assistant) and in_flight is not None:
+            yield replace(fact, answers=in_flight.seq)
+            in_flight = None
+        else:
+            yield fact

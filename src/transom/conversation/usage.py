@@ -1,0 +1,47 @@
+"""How full the window of a conversation is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from transom.core.budget import Budget, pressure
+from transom.core.compactor import is_due, soft_limit
+from transom.core.policy import Policy
+from transom.core.tokens import ZERO
+from transom.core.view import View
+
+WARNING_SHARE = 0.6
+"""How full the fullest limit is when `usage.status` becomes "warning"."""
+
+
+class WindowUsage(Struct, frozen=True, kw_only=True):
+    """How full the window is before the next plan, in tokens. `percent` of the budget.
+
+    `status` is about the fullest limit, messages, bytes and images included. "compacting": the next request compacts.
+    "warning": it is 60% full.
+    """
+
+    used: int
+    budget: int
+    percent: float
+    remaining: int
+    status: Literal["normal", "warning", "compacting"]
+
+
+def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
+    """How full the window of a view is before the next plan."""
+    used = round(view.total.tokens * view.calibration)
+    if is_due(view, limits, policy):
+        status = "compacting"
+    else:
+        fullest = pressure(view.total, ZERO, soft_limit(limits, policy, view.calibration))
+        status = "warning" if fullest >= WARNING_SHARE else "normal"
+    return WindowUsage(
+        used=used,
+        budget=limits.usable,
+        percent=round(100 * used / limits.usable, 1),
+        remaining=max(0, limits.usable - used),
+        status=status,
+    )
