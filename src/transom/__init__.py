@@ -15,6 +15,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
 from transom.conversation.failures import Retry
 from transom.conversation.fit import fit
+from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.run import RunOptions
 from transom.conversation.tools import FunctionTool
@@ -56,6 +57,7 @@ __all__ = [
     "Conversation",
     "Derived",
     "Dialect",
+    "Directive",
     "EditCost",
     "Entry",
     "Explanation",
@@ -67,9 +69,11 @@ __all__ = [
     "InvalidMessage",
     "InvalidSetting",
     "Meta",
+    "ModeChange",
     "Pin",
     "Policy",
     "Prices",
+    "Profile",
     "ProviderError",
     "Request",
     "Retry",

@@ -25,6 +25,19 @@ NOT_STARTED = "[not started: the run was cancelled before this tool ran]"
 DENIED = "[denied: the user did not allow this call]"
 
 
+TOOL_POLICY = (
+    "Use a tool for facts that you do not know and for work that you cannot do by yourself. Read its result before you "
+    "go on; a result that failed says why."
+)
+CHAT_BANNER = "Chat: answer the user. Begin no work of your own."
+AGENT_BANNER = "Agent: work on what the user asks with your tools until it is done, then report."
+RUN_BANNER = "Run: follow the directive and its active step. Ask nothing; report when the step is done."
+POST_RUN = "This run is completed. Answer questions about it; begin no further step of it."
+PERSONA_OFF = "The persona in your instructions does not apply in this mode."
+SYSTEM_APPLIES = "Your instructions apply as they are."
+"""The defaults of a profile; the notes that the persona is off, and that what a note took back is in force again."""
+
+
 def tool_failed(why: str) -> str:
     """The result of a call that failed; `why` says how."""
     return f"[failed] {why}"

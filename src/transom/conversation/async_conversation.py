@@ -82,6 +82,7 @@ class AsyncConversation:
     request = _async(Conversation.request)
     plan_request = _async(Conversation.plan_request)
     window = _async(Conversation.window)
+    set_mode = _async(Conversation.set_mode)
     prepare = _async(Conversation.prepare)
     explain = _async(Conversation.explain)
     edit_costs = _async(Conversation.edit_costs)
@@ -133,6 +134,11 @@ class AsyncConversation:
     def view(self) -> View:
         """What the log shows now."""
         return self.conversation.view
+
+    @property
+    def mode(self) -> str:
+        """The mode that `set_mode` has set; empty if none."""
+        return self.conversation.mode
 
     @property
     def head(self) -> Head:

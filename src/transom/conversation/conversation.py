@@ -20,6 +20,18 @@ from transom.conversation.facts import append_facts, parse_result
 from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.message_limit import plan_rendered
+from transom.conversation.modes import (
+    Directive,
+    Mode,
+    ModeChange,
+    ModeSettings,
+    Profile,
+    breaks_half,
+    change_of,
+    checked,
+    head_text,
+    tagged,
+)
 from transom.conversation.pump import drained, pump
 from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
@@ -108,6 +120,9 @@ class Conversation:
         self._store: Store | None = None  # set if this conversation opened it, and so must close it
         self._closed = False
         self._is_running = False
+        self._system = Head() if system is None else self._frame.head  # what the caller gave, not what the log has
+        self._mode: ModeSettings | None = None
+        self._tags = Meta()  # of every fact that is appended here
 
     @classmethod
     def open(
@@ -191,7 +206,8 @@ class Conversation:
         try:
             conversation._must_be_new()
             head = [*([] if system is None else spoken.parse_system(check.system(system))), *instructions]
-            conversation._frame = replace(conversation._frame, head=Head(messages=tuple(head)))
+            conversation._system = Head(messages=tuple(head))
+            conversation._frame = replace(conversation._frame, head=conversation._system)
             conversation._append_facts([fact for _, fact in facts])
         except BaseException:
             conversation.close()
@@ -357,9 +373,9 @@ class Conversation:
             self._writer.catch_up()
             if (again := self._request_in_flight(frame)) is not None:
                 return again
-        done = self._plan(self.view, frame)
+        frame, done = self._plan_next(frame, tools, state)
         while not self._writer.append_plan(done):
-            done = self._plan(self.view, frame)
+            frame, done = self._plan_next(self._frame_of(tools, state), tools, state)
         self._frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
         return done.window
 
@@ -373,8 +389,49 @@ class Conversation:
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. Nothing is appended."""
         frame = self._frame_of(tools, state)
-        in_flight = self._request_in_flight(frame) if view is None else None
-        return in_flight or self._plan(view or self.view, frame).window
+        if view is not None:
+            return self._plan(view, frame).window
+        return self._request_in_flight(frame) or self._plan_next(frame, tools, state)[1].window
+
+    @_locked
+    def set_mode(
+        self, mode: Mode, profile: Profile | None = None, *, directive: Directive | None = None, new_head: bool = False
+    ) -> ModeChange:
+        """Set the mode of the next requests ("chat", "agent" or "run"); returns what that costs. Nothing is logged now.
+
+        `profile`: what the model is told in each mode; None keeps the last one. `directive`: what a run must do; run
+        mode needs one. Set the mode again with another directive for the next step, and with a completed one at the
+        end. Every fact from now on has the mode, and the `run_id` of the directive, in its `Meta`.
+
+        The log and the system prompt that was sent stay as they are, so that the cached prefix holds. What is different
+        is announced in notes. The system prompt is renewed when a compaction breaks the prefix; with `new_head` it is
+        renewed in the next request, which then is read as a whole. To learn the price first, set the mode with
+        `new_head`, read what it costs, and set it again without.
+
+        The cost is that of a request with the tools of the last one: other tools break the prefix in any mode.
+
+        A reopened conversation has no mode until it is set again; with the same profile and directive nothing is
+        announced twice. Raises InvalidSetting; BudgetImpossible, with the mode as it was, if the next request would not
+        fit.
+        """
+        self._must_be_open()
+        mode, directive = checked(mode, directive)
+        before, tags = self._mode, self._tags
+        profile = profile or (Profile() if before is None else before.profile)
+        self._mode = ModeSettings(
+            mode=mode,
+            profile=profile,
+            base=profile.rules or head_text(self._system),
+            directive=directive,
+            new_head=new_head,
+        )
+        self._tags = replace(tags, mode=mode, run_id=self._mode.run_id)
+        try:
+            _, done = self._plan_next(self._frame_of(None, None), None, None)
+        except BaseException:
+            self._mode, self._tags = before, tags
+            raise
+        return change_of("" if before is None else before.mode, self._mode, self.view, done)
 
     @_locked
     def prepare(self) -> None:
@@ -476,6 +533,11 @@ class Conversation:
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
         self._state = check.state(state)
+
+    @property
+    def mode(self) -> str:
+        """The mode that `set_mode` has set; empty if none."""
+        return "" if self._mode is None else self._mode.mode
 
     @property
     def head(self) -> Head:
@@ -582,7 +644,17 @@ class Conversation:
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
         self._must_be_open()
-        return append_facts(self._writer, facts, meta, known_calls_only=known_calls_only)
+        return append_facts(self._writer, facts, tagged(meta, self._tags), known_calls_only=known_calls_only)
+
+    def _plan_next(
+        self, frame: Frame, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None
+    ) -> tuple[Frame, Plan]:
+        """The next request in this frame; or with the head of the mode, if the prefix breaks anyway."""
+        done = self._plan(self.view, frame)
+        if self._mode is None or not breaks_half(self.view, done):
+            return frame, done
+        renewed = self._frame_of(tools, state, at_break=True)
+        return (frame, done) if renewed.head == frame.head else (renewed, self._plan(self.view, renewed))
 
     def _plan(self, view: View, frame: Frame) -> Plan:
         return plan_rendered(
@@ -594,6 +666,7 @@ class Conversation:
             at=self._clock(),
             ref=self._ref,
             derived=self._derived,
+            meta=tagged(None, self._tags),
         )
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
@@ -604,15 +677,29 @@ class Conversation:
         head = Head(messages=messages, tools=logged.tools)
         return logged if head == logged else head
 
-    def _frame_of(self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None) -> Frame:
+    def _frame_of(
+        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
+    ) -> Frame:
         self._must_be_open()
-        if tools is None and state is None and not self._state and not self._frame.state:
+        if tools is None and state is None and not self._state and not self._frame.state and self._mode is None:
             return self._frame
-        head = self._frame.head
+        head, of_mode = self._frame.head, dict[str, str]()
+        if self._mode is not None:
+            text, of_mode = self._mode.frame(self.view, at_break=at_break)
+            head = self._with_text(head, text)
         if tools is not None and (wanted := check.schemas(tools, head.tools)) is not head.tools:
             head = Head(messages=head.messages, tools=tuple(wanted))
         announced = {**self._state, **check.state(state)}
-        return replace(self._frame, head=head, state=check.current_texts(announced))
+        return replace(self._frame, head=head, state={**of_mode, **check.current_texts(announced)})
+
+    def _with_text(self, head: Head, text: str | None) -> Head:
+        """The head with these instructions; None: with those that were sent."""
+        sent = self.view.head
+        if text is None or text == head_text(sent):
+            messages = sent.messages
+        else:
+            messages = tuple(self._dialect.parse_system(text)) if text else ()
+        return head if messages == head.messages else Head(messages=messages, tools=head.tools)
 
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""

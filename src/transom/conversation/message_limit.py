@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from transom.core.budget import Budget
 from transom.core.derived import Derived
+from transom.core.entry import Meta
 from transom.core.frame import Frame
 from transom.core.plan import Plan, Ref, plan
 from transom.core.policy import Policy
@@ -16,7 +17,16 @@ from transom.wire.rendering import render_messages
 
 
 def plan_rendered(
-    view: View, frame: Frame, limits: Budget, policy: Policy, dialect: Dialect, *, at: float, ref: Ref, derived: Derived
+    view: View,
+    frame: Frame,
+    limits: Budget,
+    policy: Policy,
+    dialect: Dialect,
+    *,
+    at: float,
+    ref: Ref,
+    derived: Derived,
+    meta: Meta | None = None,
 ) -> Plan:
     """As `plan`, within `max_messages` also after rendering.
 
@@ -25,7 +35,7 @@ def plan_rendered(
     """
     budget = limits
     while True:
-        done = plan(view, frame, budget, policy, at=at, ref=ref, derived=derived)
+        done = plan(view, frame, budget, policy, at=at, ref=ref, derived=derived, meta=meta)
         if limits.max_messages is None or budget.max_messages is None:
             return done
         over = len(render_messages(done.window.view, dialect, derived)) - limits.max_messages

@@ -8,7 +8,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry
+from transom.core.entry import Body, Entry, Meta
 from transom.core.log import PendingLog
 from transom.core.message import Fact
 from transom.core.reducer import apply
@@ -16,21 +16,21 @@ from transom.core.view import View
 
 
 class Draft:
-    """Starts at a view, which stays as it is."""
+    """Starts at a view, which stays as it is. `meta`: of every fact in it."""
 
-    def __init__(self, view: View, at: float) -> None:
-        self.view, self.at = view, at
+    def __init__(self, view: View, at: float, meta: Meta | None = None) -> None:
+        self.view, self.at, self.meta = view, at, meta
         self.log, self.first = view.log, view.length
         self.entries: list[Entry] = []
 
     def add(self, body: Body) -> None:
         """One more entry, whether it applies or not."""
         plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo)) else None
-        self._append([self.view.entry(body, self.at, plan=plan)])
+        self._append([self.view.entry(body, self.at, self.meta if isinstance(body, Fact) else None, plan=plan)])
 
     def add_facts(self, facts: Iterable[Fact]) -> None:
         """Several facts at once. (Each edit needs the view that the one before it has made.)"""
-        entries = [self.view.entry(cast("Body", fact), self.at) for fact in facts]
+        entries = [self.view.entry(cast("Body", fact), self.at, self.meta) for fact in facts]
         self._append([replace(entry, seq=seq) for seq, entry in enumerate(entries, start=self.view.length)])
 
     def _append(self, entries: list[Entry]) -> None:

@@ -15,7 +15,7 @@ from transom.core.budget import Budget, fits
 from transom.core.compactor import Compactor, Ref
 from transom.core.derived import Derived
 from transom.core.draft import Draft
-from transom.core.entry import Entry, Sent
+from transom.core.entry import Entry, Meta, Sent
 from transom.core.frame import Frame
 from transom.core.message import Assistant, Call, Failure, Head, Note, Text, ToolResult
 from transom.core.pairing import call_labels
@@ -54,9 +54,13 @@ def plan(
     at: float,
     ref: Ref = entry_ref,
     derived: Derived | None = None,
+    meta: Meta | None = None,
 ) -> Plan:
-    """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits."""
-    draft = Draft(view, at)
+    """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits.
+
+    `meta`: of the facts that the plan adds.
+    """
+    draft = Draft(view, at, meta)
     if view.in_flight is not None:
         draft.add(Failure(failure="abandoned", answers=view.in_flight.seq))
     if view.open_units:

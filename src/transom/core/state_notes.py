@@ -36,5 +36,11 @@ def due_size(view: View, state: Mapping[str, str]) -> Size:
     return size
 
 
+def visible_note(view: View, key: str) -> str | None:
+    """The text of the newest note of a key, if the window shows it."""
+    newest = view.notes.get(key)
+    return newest[1] if newest is not None and _is_visible(view, newest[0]) else None
+
+
 def _is_visible(view: View, seq: int) -> bool:
     return view.slot_of(seq) is not None and view.is_visible(view.unit_of[seq])

@@ -1,0 +1,191 @@
+"""Modes over one log: chat, agent and run differ in what the model is told beside the conversation.
+
+The log is the same in every mode. A mode has two parts. The head (rules, tool policy, and outside of chat the persona)
+precedes everything, so a new head costs the whole cached prefix. The state (banner, directive, step) is announced in
+notes at the end, which cost nothing but themselves.
+
+So a change of mode keeps the head that was sent, and announces in notes what is different from it. The head is renewed
+when the prefix breaks anyway (a compaction), or at once if the caller accepts that with `new_head`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.entry import Meta
+from transom.core.message import Head, Note, Text
+from transom.core.plan import Plan
+from transom.core.state_notes import visible_note
+from transom.core.view import View
+from transom.errors import InvalidSetting, quote
+
+Mode = Literal["chat", "agent", "run"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+BANNER, DIRECTIVE, STEP, STEP_CONTEXT = "mode", "directive", "step", "step context"
+RULES, TOOL_POLICY, PERSONA = "rules", "tool policy", "persona"
+"""The keys of the notes."""
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What the model is told in each mode.
+
+    `rules`: the base rules; if empty, the system prompt that the conversation was opened with. `tool_policy`: how tools
+    are used. `persona`: who the model is, in agent and run mode. A banner says which mode is on. `post_run`: the
+    protocol after a run is completed. An empty text is left out.
+    """
+
+    rules: str = ""
+    tool_policy: str = texts.TOOL_POLICY
+    persona: str = ""
+    chat_banner: str = texts.CHAT_BANNER
+    agent_banner: str = texts.AGENT_BANNER
+    run_banner: str = texts.RUN_BANNER
+    post_run: str = texts.POST_RUN
+
+
+class Directive(Struct, frozen=True, kw_only=True):
+    """What a run must do. `run_id` tells runs apart in the log.
+
+    `step` and `step_context`: the brief of the active step and what it needs to know; empty if no step is active. When
+    `completed`, the model reads the directive and the profile's `post_run`, and no step.
+    """
+
+    run_id: str
+    text: str
+    step: str = ""
+    step_context: str = ""
+    completed: bool = False
+
+
+class ModeChange(Struct, frozen=True, kw_only=True):
+    """What a change of mode costs with the next request.
+
+    `announced`: the keys of the notes that it brings. `tokens`: of the window. `tokens_cached`: of the prefix that it
+    shares with the last request. `tokens_read_again`: of the last request, sent again without the cache; 0 if the whole
+    prefix is kept. `new_head`: the system prompt changes with it.
+    """
+
+    before: str
+    mode: Mode
+    announced: tuple[str, ...]
+    tokens: int
+    tokens_cached: int
+    tokens_read_again: int
+    new_head: bool
+
+
+class ModeSettings(Struct, frozen=True, kw_only=True):
+    """The mode that is on. `base`: the base rules."""
+
+    mode: Mode
+    profile: Profile
+    base: str = ""
+    directive: Directive | None = None
+    new_head: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """The run that facts belong to; empty outside of run mode."""
+        return "" if self.directive is None else self.directive.run_id
+
+    def frame(self, view: View, *, at_break: bool = False) -> tuple[str | None, dict[str, str]]:
+        """The text of the head, None to keep the head that was sent; and the state.
+
+        `at_break`: the prefix breaks anyway, so the head is renewed.
+        """
+        profile = self.profile
+        plain = _joined(self.base, profile.tool_policy)
+        full = _joined(plain, profile.persona)
+        wanted = plain if self.mode == "chat" else full
+        sent = head_text(view.head) if view.sent_tokens else None
+        is_known = sent in (plain, full)
+        is_renewed = (self.new_head or at_break) and (is_known or bool(self.base))
+        if sent is None or sent == wanted or is_renewed:
+            return wanted, {**self._corrections(view), **self._state()}
+        return None, {**self._differences(has_persona=sent == full, is_known=is_known), **self._state()}
+
+    def _corrections(self, view: View) -> dict[str, str]:
+        """Where a visible note is not what the head says, the newest note of its key must say which of them applies."""
+        corrections: dict[str, str] = {}
+        for key, text in self._parts().items():
+            note = visible_note(view, key)
+            if note is not None:
+                corrections[key] = text if note == texts.state_note(key, text) else texts.SYSTEM_APPLIES
+        return corrections
+
+    def _parts(self) -> dict[str, str]:
+        """What the head has in this mode, without empty parts."""
+        persona = "" if self.mode == "chat" else self.profile.persona
+        parts = {RULES: self.base, TOOL_POLICY: self.profile.tool_policy, PERSONA: persona}
+        return {key: text for key, text in parts.items() if text}
+
+    def _differences(self, *, has_persona: bool, is_known: bool) -> dict[str, str]:
+        """What the head that was sent lacks, or has too much."""
+        if not is_known:
+            return self._parts()
+        return {PERSONA: texts.PERSONA_OFF if has_persona else self.profile.persona}
+
+    def _state(self) -> dict[str, str]:
+        profile, directive = self.profile, self.directive
+        banners = {"chat": profile.chat_banner, "agent": profile.agent_banner, "run": profile.run_banner}
+        state = {BANNER: banners[self.mode]}
+        if directive is not None and directive.completed:
+            state[DIRECTIVE] = _joined(directive.text, profile.post_run)
+        elif directive is not None:
+            state |= {DIRECTIVE: directive.text, STEP: directive.step, STEP_CONTEXT: directive.step_context}
+        return {key: text for key, text in state.items() if text}
+
+
+def checked(mode: object, directive: object) -> tuple[Mode, Directive | None]:
+    """A mode and its directive. Raises InvalidSetting."""
+    if mode not in MODES:
+        raise InvalidSetting(f"mode: must be one of {', '.join(MODES)}, not {quote(mode)}")
+    if directive is not None and not isinstance(directive, Directive):
+        raise InvalidSetting(f"directive: must be a Directive, not {quote(directive)}")
+    if (mode == "run") != (directive is not None):
+        raise InvalidSetting("directive: run mode needs one, and no other mode takes one")
+    if directive is not None and not (directive.run_id and directive.text):
+        raise InvalidSetting("directive: needs a run_id and a text")
+    return mode, directive
+
+
+def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
+    """The meta data of a fact, with the mode, run and agent of `tags` where it names none."""
+    own = meta or Meta()
+    names = {name: getattr(own, name) or getattr(tags, name) for name in ("mode", "run_id", "agent_id")}
+    return replace(own, **names) if any(names.values()) else meta
+
+
+def head_text(head: Head) -> str:
+    """The text of the instructions of a head."""
+    return _joined(*("".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages))
+
+
+def change_of(before: str, settings: ModeSettings, view: View, done: Plan) -> ModeChange:
+    """What the plan of the next request says about a change of mode."""
+    window, scale = done.window, view.calibration
+    added = [entry.body for entry in done.entries]
+    return ModeChange(
+        before=before,
+        mode=settings.mode,
+        announced=tuple(body.key for body in added if isinstance(body, Note) and body.key),
+        tokens=window.tokens,
+        tokens_cached=round(window.shared_tokens * scale),
+        tokens_read_again=round(max(0, view.sent_tokens - window.shared_tokens) * scale),
+        new_head=any(isinstance(body, Head) for body in added),
+    )
+
+
+def breaks_half(view: View, done: Plan) -> bool:
+    """Whether a plan breaks the prefix so early that a new head costs little more: half of it is read again anyway."""
+    return done.window.breaks is not None and 2 * done.window.shared_tokens < view.sent_tokens
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
