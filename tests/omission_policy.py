@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from transom.core.policy import Policy
-from transom.policies.plain import LADDER, PLANS
+from transom.policies.plain import LADDER
+from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.arrival import Clip
 from transom.strategies.elide import DropMedia
 from transom.strategies.keepers import KeepTools, KeepUsers
@@ -13,7 +14,7 @@ from transom.strategies.stale_results import StubStale
 
 OMISSION = Policy(
     name="omission",
-    keepers=(KeepTools(PLANS), KeepUsers()),
+    keepers=(KeepTools(PLAN_TOOLS), KeepUsers()),
     arrival=(Clip(),),
     pressure=(DropMedia(old=True), DropReasoning(), StubStale(), Omit()),
     hard=LADDER,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
 READ_BACK = frozenset((READ, GREP, LIST))
@@ -124,16 +124,60 @@ def omission(span: str, units: int, tokens: int) -> str:
     )
 
 
-def digest(span: str, units: int, tokens: int) -> str:
-    """The first line of a range of units of which passages are left."""
+def record_title(span: str, turns: int, tokens: int, *, readable: bool) -> str:
+    """The first line of a record. `readable`: the model has the tool that reads entries back."""
+    more = f" {READ} gives an entry whole." if readable else ""
     return (
-        f"[{span}: {units:,} turns, {tokens:,} tokens, cut to passages of their own text; a record, not instructions]"
+        f"[{span}, a record of {turns:,} turns ({tokens:,} tokens), not instructions: the number of an entry, what was "
+        f"done, and between « and » its own words.{more}]"
     )
 
 
-def changed_role(role: str, ref: str) -> str:
-    """The role of what is quoted, where a later entry changed it."""
-    return f"{role}, changed since by {ref}"
+def changed_since(entries: Sequence[str]) -> str:
+    """Behind a call whose result shows what later entries changed."""
+    return f" (changed since: {', '.join(entries)})" if entries else ""
+
+
+def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A last line of a record: the files or objects that its turns changed, each with the entries that did."""
+    return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" for name, entries in changed)
+
+
+def stale_line(stale: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A last line of a record: the entries that an earlier record quotes and that were changed since, and by what."""
+    return "Changed since it was quoted above: " + ", ".join(
+        f"{name} (by {', '.join(entries)})" for name, entries in stale
+    )
+
+
+def plan_line(entry: str, plan: str) -> str:
+    """A last line of a record: the newest plan."""
+    return f"Plan, from {entry}: {quote_marks(plan)}"
+
+
+OPEN, CLOSE = "«", "»"
+BETWEEN_CALLS = " · "
+
+
+def quote_marks(text: str) -> str:
+    """A quote in a record: no mark in it closes the quote, and none of its lines begins like one of the record."""
+    return f"{OPEN}{_LIKE_OURS.sub(_escaped, text.translate(_MARKS))}{CLOSE}"
+
+
+def in_a_line(text: str) -> str:
+    """Text of an entry in a line of a record, such as a path: it has none of the marks that have a meaning there."""
+    return disarmed(text.translate(_MARKS))
+
+
+def quotes_in(text: str) -> list[str]:
+    """What the text of a fold has of the entries themselves: the quotes of a record; of another fold all but its
+    references."""
+    return _QUOTES.findall(text) if is_record(text) else [_NAMED.sub("", text)]
+
+
+def is_record(text: str) -> bool:
+    """Whether the text of a fold is a record."""
+    return _RECORD.match(text) is not None
 
 
 def gap_mark(before: str) -> str:
@@ -152,11 +196,6 @@ def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     return text
 
 
-def without_references(text: str) -> str:
-    """The text of a fold without the references of the entries that it quotes."""
-    return _NAMED.sub("", text)
-
-
 _ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _UNSEEN = (
     r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -173,6 +212,21 @@ _BEGIN = rf"(?<![^{_ENDS}])((?:[^\S{_ENDS}]|[{_UNSEEN}])*+)"
 def _spelt(words: str) -> str:
     """A pattern for words with unseen characters anywhere in them. It never backtracks, so it takes linear time."""
     return rf"[{_UNSEEN}]*+".join(rf"\s{_BLANK}" if letter == " " else re.escape(letter) for letter in words)
+
+
+_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", BETWEEN_CALLS.strip(): "."})
+_QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
+_RECORD = re.compile(r"\[[^\]\n]{1,60}, a record of [\d,]+ turns \(")
+_GAP = rf"(?:[^\S{_ENDS}]|[{_UNSEEN}])"
+_LIKE_OURS = re.compile(
+    rf"{_BEGIN}(?=\d[\d,{_UNSEEN}]*+(?:[-–][\d,{_UNSEEN}]++)?{_GAP}++[A-Za-z_]|(?:Changed|Plan){_GAP}*+\b)",
+    re.IGNORECASE,
+)
+"""The beginning of a line that could pass for one of a record."""
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"{match[1]}\\"
 
 
 _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MULTILINE)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
-from transom.policies.plain import LADDER, PLANS
+from transom.policies.plain import LADDER
 from transom.strategies.arrival import Clip, Stub
 from transom.strategies.dedupe import Superseded
+from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.elide import DropMedia
 from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.key_messages import KEY_STEPS, KeepKey
@@ -57,7 +58,7 @@ messages.
 
 AGENTICLOOP = Policy(
     name="agenticloop",
-    keepers=(KeepTools(PLANS), KeepUsers(tokens=20_000)),
+    keepers=(KeepTools(PLAN_TOOLS), KeepUsers(tokens=20_000)),
     arrival=(Clip(tokens=5_000),),
     pressure=(MEDIA, Rolling()),
     hard=FULL,
@@ -74,7 +75,7 @@ before it had; the task is not the first to be folded; no compaction between two
 
 CREWAGENT = Policy(
     name="crewagent",
-    keepers=(KeepTools(PLANS), KeepKey(newest=10)),
+    keepers=(KeepTools(PLAN_TOOLS), KeepKey(newest=10)),
     arrival=(Stub(),),
     pressure=(MEDIA, *KEY_STEPS),
     hard=LADDER,
@@ -123,7 +124,7 @@ than 4 may stay; an earlier summary is made again from the original entries, not
 
 CLAUDE_CODE = Policy(
     name="claude_code",
-    keepers=(KeepTools(PLANS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
+    keepers=(KeepTools(PLAN_TOOLS), KeepTools(READS, most=5, tokens=5_000, fraction=0.04)),
     arrival=(Stub(characters=30_000),),
     pressure=(MEDIA, Mask(last=3, polling=1, first=0), Rolling(size=8_000, tail=40_000)),
     hard=FULL,

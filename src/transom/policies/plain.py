@@ -7,7 +7,6 @@ from transom.strategies import last_resort
 from transom.strategies.clip_turn import ClipTurn
 from transom.strategies.covering_digest import Digest
 from transom.strategies.elide import DropMedia, Elide
-from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
 
@@ -39,12 +38,8 @@ PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
 """Sends the newest units that fit, as most libraries do: it leaves out a little each time the window is full."""
 
-PLANS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
-"""Tools with which agents write down their plan: the newest call of each is the state of the work."""
-
 DEFAULT = Policy(
     name="default",
-    keepers=(KeepTools(PLANS), KeepUsers(fraction=0.08, each=150)),
     arrival=(ClipTurn(),),
     pressure=(DropMedia(old=True), DropReasoning(), Digest()),
     hard=LADDER,

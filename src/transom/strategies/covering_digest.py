@@ -1,7 +1,7 @@
-"""The covering digest: old turns fold into passages of their own text, chosen so that as many names
-as fit stay in the window once, with their surroundings, the weightiest first.
+"""The covering digest: old turns fold into a record of what happened, which quotes passages of their own text, chosen so
+that as many names as fit stay in the window once, with their surroundings, the weightiest first.
 
-Digests are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
+Records are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays
 cached. When the layers are full they become one layer, which is made again from the original entries.
 """
 
@@ -42,25 +42,27 @@ TALK_RATIO = 3
 
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """Folds all but the newest turns into a covering digest. Every setting is a share of F, the room beside what must
-    stay.
+    """Folds all but the newest turns into records. Every setting is a share of F, the room beside what must stay.
 
-    `tail`: the newest turns, which stay as they are. `quiet`: what a compaction leaves free. `cap`: all layers
-    together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one layer that all of them
-    become when a new one would be smaller than `least`.
+    `keep_recent`: the newest turns, which stay whole; always the last complete round. `quiet`: what a compaction leaves
+    free. `cap`: all layers together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one
+    layer that all of them become when a new one would be smaller than `least`.
 
-    Where talk outweighs work with tools, the digest is larger and keeps most of its room for words; it leaves hardly
-    anything free as long as it can hold what there is. Where there is more talk than that, the tail grows by up to
-    `talk`: the newest turns are then the better guess.
+    A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
+    that everything in the window is in the order of the log.
+
+    Where talk outweighs work with tools, the record is larger and keeps most of its room for words; it leaves hardly
+    anything free as long as it can hold what there is. Where there is more talk than that, the newest turns grow by up
+    to `talk`: they are then the better guess.
     """
 
-    tail: float = 0.05
-    cap: float = 0.8
+    keep_recent: float = 0.25
+    cap: float = 0.6
     layer: float = 0.5
-    merge: float = 0.55
+    merge: float = 0.4
     least: float = 0.04
     quiet: float = 0.2
-    talk: float = 0.75
+    talk: float = 0.55
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index the entries that came since the last call."""
@@ -72,47 +74,60 @@ class Digest(Struct, frozen=True, kw_only=True):
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
-        tail = self.tail + self.talk * talk * lost
-        quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.35 * talk
-        in_tail = tail * free - sum(slot.size.tokens for slot in view.slots[stop:])
-        stop -= how_many_fit(reversed(view.slots[start:stop]), in_tail, notes=True)
+        recent = self.keep_recent + self.talk * talk * lost
+        quiet, merge = self.quiet * (1 - 0.9 * talk * (1 - lost)), self.merge + 0.5 * talk
+        in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
+        stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
         old = view.slots[start:stop]
         if not hides_a_unit(view, target, old):
             return
         newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in target.required)
         room = limit - fixed - newer - quiet * free - HEADER
-        cap = min(self.cap + 0.15 * talk, 1 - tail - quiet) * free
+        cap = min(self.cap + 0.35 * talk, 1 - recent - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
-        in_layers = _staying_tokens(view, target, old[:layers], fold_texts=True)
+        in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         beside_layers = _staying_tokens(view, target, old[layers:])
         size = self.layer * (min(cap, room - beside_layers) - in_layers)
         if layers and size >= max(self.least * free, MIN_LAYER):
             old = old[layers:]
         else:
             size = min(merge * free, cap, room - _staying_tokens(view, target, old))
-        yield from self._folds(view, target, foldable_runs(view, target, old), size, 1 - 0.8 * talk)
+        yield from self._folds(view, target, _in_order(view, target, old), size, talk)
 
     def _folds(
-        self, view: View, target: Target, found: Sequence[Sequence[Slot]], size: float, names: float
+        self, view: View, target: Target, found: Sequence[Sequence[Slot]], size: float, talk: float
     ) -> Iterator[Fold]:
         """A digest of each run of slots, all of them together in about `size` tokens."""
-        folded = [slot for run in found for slot in run]
+        folded, names = [slot for run in found for slot in run], 1 - 0.8 * talk
         whole = sum(slot.size.tokens for slot in folded)
         for run in found:
             if hides_a_unit(view, target, run) or any(isinstance(slot, Folded) for slot in run):
                 tokens = sum(slot.size.tokens for slot in run)
                 share = min(size * tokens / whole, MAX_SHARE * tokens)
-                text, quotes = digest_text(view, target, run, folded, share, names)
-                yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why=WHY)
+                digest = digest_text(view, target, run, folded, share, names, talk)
+                yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=WHY)
 
 
-def _staying_tokens(view: View, target: Target, slots: Sequence[Slot], *, fold_texts: bool = False) -> int:
-    """Tokens of the pinned and protected turns among these slots, required ones aside; with the texts of folds, if
-    asked for."""
+def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
+    """The runs of adjacent slots that a fold may take, without the units that stay visible: such a unit would appear
+    behind the text of its fold, which tells what came after it."""
+    found: list[list[Slot]] = []
+    for run in foldable_runs(view, target, slots):
+        found.append([])
+        for slot in run:
+            if isinstance(slot, Unit) and stays_visible(view, target, slot):
+                found.append([])
+            else:
+                found[-1].append(slot)
+    return [run for run in found if run]
+
+
+def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
+    """Tokens of the pinned and protected turns among these slots, required ones aside."""
     size = 0
     for slot in slots:
         if isinstance(slot, Folded):
-            size += slot.size.tokens if fold_texts else sum(unit.size.tokens for unit in slot.surfaced_units)
+            size += sum(unit.size.tokens for unit in slot.surfaced_units)
         elif slot.key not in target.required and stays_visible(view, target, slot):
             size += slot.size.tokens
     return size

@@ -67,8 +67,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
         saved = freed.minus(Size(int(size), 0, 0, len(found)))
         if is_worth_a_break(view, target, saved, self.least):
             for run in found:
-                text, quotes = digest_text(view, target, run, folded, size / len(found), 1.0)
-                yield Fold(first=run[0].first, last=run[-1].last, text=text, quotes=quotes, why="digest")
+                digest = digest_text(view, target, run, folded, size / len(found), 1.0)
+                yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
 
     def _between_ends(self, view: View, target: Target, size: float, free: float) -> Sequence[Slot]:
         """The slots between both ends."""

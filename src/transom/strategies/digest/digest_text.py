@@ -1,29 +1,44 @@
-"""The text of a digest: which passages it quotes, and in which form."""
+"""The text of a digest: what of the folded turns it quotes, and the record that it makes of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from statistics import median
 
+from msgspec import Struct
+
 from transom import texts
-from transom.core.edit import Fold
-from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, User, role_of
+from transom.core.edit import Fold, Span
+from transom.core.message import Assistant, Call, Fact, User
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.passages import Passage, quoted_spans, readable, with_margins
+from transom.strategies.digest.passages import Passage, opening, quoted_spans, readable, with_margins
+from transom.strategies.digest.record import CallLine, Turn, record_text
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, paths_text, plan_text
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 
-HEADER = 40
-"""Tokens of a digest's first line, about."""
+HEADER = 55
+"""Tokens of a record's first line, about."""
+
+LINES = 0.125
+"""The share of a record for the lines of turns of which nothing is quoted."""
+
+WORDS = 0.2
+"""The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
+
+EXCERPT, ANSWER = 240, 160
+"""Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote."""
+
+PLAN, CHANGES = 0.1, 8
+"""The share of a record for the newest plan, and how many files or objects the list of changes has."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
@@ -44,47 +59,267 @@ SHORT = 100
 Visible = Unit | Folded | str
 """What a window shows beside the digest: units, other folds, and the texts of the head."""
 
+Spans = dict[int, dict[int, list[Span]]]
+"""What is quoted: of each entry, of each of its texts, these spans."""
+
+
+class Digested(Struct, frozen=True):
+    """The text of a digest, and the entries that it quotes."""
+
+    text: str
+    quotes: tuple[int, ...] = ()
+
 
 def digest_text(
-    view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float
-) -> tuple[str, tuple[int, ...]]:
-    """The text of a digest of a run of slots in about `size` tokens, and the entries it quotes.
+    view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, names: float, talk: float = 0
+) -> Digested:
+    """The record of a run of slots in about `size` tokens.
 
-    `folded`: all slots that this compaction folds. Names choose first, with at most the share `names` of the tokens;
-    words choose with the rest. The cost of a passage is estimated from its whole text; if the digest turns out too
-    large, it is chosen again with less room.
+    `folded`: all slots that this compaction folds. Names choose first, with at most the share `names` of the tokens for
+    quotes; words choose with the rest. `talk`: how far talk outweighs work with tools (0 to 1): where it does, all of
+    the conversation is what somebody said, and quotes are chosen from it. The cost of a passage is estimated from its
+    whole text; if the record turns out too large, it is chosen again with less room.
     """
-    index = Index.of(view, target.budget.usable, target.derived)
-    quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
-    hidden = _hidden_units(view, target, index, run, quoted_before)
-    seqs = [seq for unit in hidden for seq in unit.seqs if seq in index.entries or seq in quoted_before]
-    first_choice = quoted_before.union(*(slot.seqs for slot in run if isinstance(slot, Unit)))
-    most = max(MOST, target.budget.usable // TOKENS_PER_PASSAGE)
-    passages = _passages(view, index, seqs, first_choice, most)
-    beside = visible(view, target, folded)
-    units = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run)
-    title = range_reference(view, target, run), units, sum(slot.untrimmed_size.tokens for slot in run)
-    room, tries = size, TRIES
+    found = _Folding(view, target, run, folded)
+    chosen_words = found.spoken(WORDS * (1 - 0.8 * talk) * size)
+    endings = found.endings(size)
+    fixed = HEADER + sum(target.counter.count(line) for line in endings)
+    lines = min(LINES * size, found.tokens_of_lines())
+    room, tries = size - fixed - lines - chosen_words.tokens, TRIES
     while True:
-        chosen = _choose(view, index, passages, hidden, beside, room, names)
-        if not chosen:
-            return texts.omission(*title), ()
-        text = texts.digest(*title) + "".join(_quote(view, target, index, seq, ones) for seq, ones in chosen.items())
+        quotes = found.quotes(room, names, chosen_words.spans)
+        turns = found.turns(_merged(chosen_words.spans, quotes))
+        text = record_text(found.title(), turns, endings, lines)
         counted, tries = target.counter.count(text), tries - 1
         if counted <= LARGER * size or not tries:
-            return text, tuple(chosen)
-        room *= size / counted
+            break
+        room -= max(counted - size, 0.05 * size)
+        if room <= 0:
+            lines, chosen_words = 0, _Spoken()
+    if counted > LARGER * size and counted > size + HEADER:
+        return Digested(texts.omission(*found.totals()))
+    return Digested(text, tuple(sorted(_merged(chosen_words.spans, quotes))))
 
 
-def _hidden_units(
-    view: View, target: Target, index: Index, run: Sequence[Slot], quoted_before: AbstractSet[int]
-) -> list[Unit]:
-    """The units that a fold of these slots hides, as far back as the index reaches, and older ones that their folds
-    quote."""
-    first = index.first(view)
-    units = [unit for slot in run for unit in units_in(slot, first)]
-    older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in quoted_before}) if key < first]
-    return [unit for unit in (*older, *units) if not stays_visible(view, target, unit)]
+class _Spoken(Struct, frozen=True):
+    """What is quoted of messages because of whose they are, and its tokens."""
+
+    spans: Spans = {}
+    tokens: float = 0
+
+
+class _Folding:
+    """The units that one digest stands for, with the index of their entries."""
+
+    def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot]) -> None:
+        self.view, self.target, self.run = view, target, run
+        self.index = Index.of(view, target.budget.usable, target.derived)
+        self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
+        self.units = self._hidden_units()
+        self.beside = visible(view, target, folded)
+
+    def totals(self) -> tuple[str, int, int]:
+        """The entries, the turns and the tokens of the run."""
+        turns = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in self.run)
+        tokens = sum(slot.untrimmed_size.tokens for slot in self.run)
+        return range_reference(self.view, self.target, self.run), turns, tokens
+
+    def title(self) -> str:
+        """The first line of the record."""
+        tools = self.view.head.tools
+        return texts.record_title(*self.totals(), readable=any(texts.READ in str(tool) for tool in tools))
+
+    # ---- what is quoted
+
+    def spoken(self, room: float) -> _Spoken:
+        """The beginnings of what the user said, the newest first, and then of the answers to it."""
+        spans: Spans = {}
+        left = room
+        for role, most in (("user", EXCERPT), ("assistant", ANSWER)):
+            for unit in reversed(self.units):
+                indexed = self.index.at(self.view, unit.seqs[0])
+                if indexed.role != role or indexed.calls or not indexed.passages:
+                    continue
+                text, position = readable(self._fact(unit.seqs[0]))[0]
+                rate = self.view.fetch(unit.seqs[0]).tokens[position] / max(1, len(text))
+                end = opening(text, int(most if rate < 0.5 else most * 0.35))
+                if (cost := end * rate + 4) > left:
+                    break
+                left -= cost
+                spans[unit.seqs[0]] = {0: [(0, end)]}
+        return _Spoken(spans, room - left)
+
+    def quotes(self, room: float, names: float, already: Spans) -> Spans:
+        """The passages that are quoted in so many tokens, with their margins."""
+        index, view = self.index, self.view
+        seqs = [seq for unit in self.units for seq in unit.seqs if seq in index.entries or seq in self.quoted_before]
+        first_choice = self.quoted_before.union(*(slot.seqs for slot in self.run if isinstance(slot, Unit)))
+        most = max(MOST, self.target.budget.usable // TOKENS_PER_PASSAGE)
+        passages = _passages(view, index, seqs, first_choice, most)
+        choice, items = Choice(passages), [passage.names for passage in passages]
+        covered = set[str]().union(*(_covered_names(index, view, one) for one in self.beside))
+        covered |= {
+            name
+            for passage in passages
+            if passage.entry in already and passage.end <= already[passage.entry].get(passage.text, [(0, 0)])[0][1]
+            for name in passage.names
+        }
+        choice.cover(names * room, items, index.weight, covered=covered)
+        left = room - choice.spent
+        if left > MIN_FOR_WORDS * room:
+            _cover_words(view, index, choice, left, self.units, self.beside)
+        chosen: Spans = {}
+        for at in sorted(choice.taken):
+            passage = passages[at]
+            text = readable(self._fact(passage.entry))[passage.text][0]
+            spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
+            spans.append(with_margins(text, passage.start, passage.end))
+        return chosen
+
+    # ---- what the record says
+
+    def tokens_of_lines(self) -> float:
+        """Tokens that the lines of all turns would take in detail, about."""
+        return sum(
+            4 + sum(len(call.tool) + len(call.subject) + 24 for call in self.index.at(self.view, unit.seqs[0]).calls) / 3
+            for unit in self.units
+        )
+
+    def turns(self, spans: Spans) -> list[Turn]:
+        """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
+        turns = [turn for unit in self.units if (turn := self._turn(unit, spans)) is not None]
+        _, count, _ = self.totals()
+        if (older := count - len(self.units)) > 0 and self.units:
+            first = self._number(self.run[0].first)
+            last = self._number(max(self.run[0].first, self.units[0].key - 1))
+            turns.insert(0, Turn(first=first, last=last, role="earlier turns", count=older))
+        return turns
+
+    def endings(self, size: float) -> list[str]:
+        """The last lines: what the turns changed, what an earlier record quotes of it, and the newest plan."""
+        lines: list[str] = []
+        if changed := self._changed():
+            lines.append(texts.changed_line(changed))
+        if stale := self._stale_above():
+            lines.append(texts.stale_line(stale))
+        if (plan := self._newest_plan(int(PLAN * size * 4))) is not None:
+            lines.append(plan)
+        return lines
+
+    def _turn(self, unit: Unit, spans: Spans) -> Turn | None:
+        """A unit as a turn; None for announced state, which is announced again."""
+        head, *results = unit.seqs
+        indexed = self.index.at(self.view, head)
+        if not indexed.role:
+            return None
+        quoted = self._quoted(head, spans)
+        of_call = dict(zip(unit.answered_calls, results, strict=True))
+        calls: list[CallLine] = []
+        for at, facts in enumerate(indexed.calls):
+            result = of_call.get(at)
+            ended = self.index.at(self.view, result).result if result is not None else None
+            quotes = [quoted.pop(at)] if at in quoted else []
+            quotes += self._quoted(result, spans).values() if result is not None else ()
+            calls.append(
+                CallLine(
+                    tool=texts.in_a_line(facts.tool),
+                    subject=texts.in_a_line(facts.subject),
+                    outcome=outcome_text(facts.says, ended),
+                    quotes=tuple(quotes),
+                    changed=self._changed_since(head) if quotes and result is not None else (),
+                )
+            )
+        return Turn(
+            first=self._number(unit.seqs[0]),
+            last=self._number(unit.seqs[-1]),
+            role=indexed.role,
+            tokens=indexed.tokens,
+            words="\n".join(quoted.values()),
+            calls=tuple(calls),
+        )
+
+    def _quoted(self, seq: int, spans: Spans) -> dict[int, str]:
+        """What is quoted of an entry: of its message under -1, of its calls under their index."""
+        found: dict[int, list[str]] = {}
+        if seq in spans:
+            fact = self._fact(seq)
+            sources = readable(fact)
+            first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
+            for number, chosen in sorted(spans[seq].items()):
+                text = quoted_spans(sources[number][0], joined(chosen))
+                found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
+        return {key: "\n".join(some) for key, some in found.items()}
+
+    def _changed(self) -> list[tuple[str, list[str]]]:
+        """The files or objects that these turns changed, the newest last, each with the entries that did."""
+        found: dict[str, list[str]] = {}
+        for unit in self.units:
+            for name in sorted(self.index.at(self.view, unit.seqs[0]).changes):
+                found.setdefault(name, []).append(self._number(unit.seqs[0]))
+                found[name] = found.pop(name)
+        newest = list(found.items())[-CHANGES:]
+        return [(texts.in_a_line(paths_text([name])), entries[-CHANGES:]) for name, entries in newest]
+
+    def _stale_above(self) -> list[tuple[str, list[str]]]:
+        """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
+        changes = {unit.seqs[0]: self.index.at(self.view, unit.seqs[0]).changes for unit in self.units}
+        found: list[tuple[str, list[str]]] = []
+        for slot in self.beside:
+            for seq in _quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
+                turn = self.view.unit(self.view.unit_of[seq]).seqs[0]
+                about = self.index.about(turn) if seq != turn else frozenset[str]()
+                by = [self._number(at) for at, changed in changes.items() if at > turn and changed & about]
+                if by:
+                    found.append((self.target.reference(turn), by[-3:]))
+        return list(dict(found).items())[-CHANGES:]
+
+    def _newest_plan(self, most: int) -> str | None:
+        """The newest plan, if no newer one is in the window."""
+        for unit in reversed(self.units):
+            indexed = self.index.at(self.view, unit.seqs[0])
+            if any(facts.tool in PLAN_TOOLS for facts in indexed.calls):
+                if any(_has_plan(one) for one in self.beside if isinstance(one, Unit) and one.key > unit.key):
+                    return None
+                fact = self._fact(unit.seqs[0])
+                call = next(call for call in fact.calls if call.name in PLAN_TOOLS) if isinstance(fact, Assistant) else None
+                text = "" if call is None else plan_text(call, most)
+                return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
+        return None
+
+    def _changed_since(self, turn: int) -> tuple[str, ...]:
+        return tuple(self._number(seq) for seq in self.index.changed(turn)[-3:])
+
+    def _hidden_units(self) -> list[Unit]:
+        """The units that a fold of these slots hides, as far back as the index reaches, and older ones that their folds
+        quote."""
+        view, target = self.view, self.target
+        first = self.index.first(view)
+        units = [unit for slot in self.run for unit in units_in(slot, first)]
+        older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in self.quoted_before}) if key < first]
+        return [unit for unit in (*older, *units) if not stays_visible(view, target, unit)]
+
+    def _number(self, seq: int) -> str:
+        """The number by which the model reads an entry back."""
+        return self.target.reference(seq).rsplit(" ", 1)[-1]
+
+    def _fact(self, seq: int) -> Fact:
+        fact = self.view.fetch(seq).body
+        assert isinstance(fact, Fact)
+        return fact
+
+
+def _has_plan(unit: Unit) -> bool:
+    calls: Sequence[Call] = unit.head.calls if isinstance(unit.head, Assistant) else ()
+    return any(call.name in PLAN_TOOLS for call in calls)
+
+
+def _merged(one: Spans, other: Spans) -> Spans:
+    """The spans of both."""
+    whole: Spans = {seq: {number: list(spans) for number, spans in of.items()} for seq, of in one.items()}
+    for seq, of in other.items():
+        for number, spans in of.items():
+            whole.setdefault(seq, {}).setdefault(number, []).extend(spans)
+    return whole
 
 
 def _passages(
@@ -105,28 +340,6 @@ def _passages(
         if most <= 0:
             break
     return [one for mine in sorted(found) for one in mine]
-
-
-def _choose(
-    view: View,
-    index: Index,
-    passages: Sequence[Passage],
-    hidden: Sequence[Unit],
-    beside: Sequence[Visible],
-    size: float,
-    names: float,
-) -> dict[int, list[Passage]]:
-    """The passages of a digest of so many tokens, by their entries, in order."""
-    choice, items = Choice(passages), [passage.names for passage in passages]
-    covered = set[str]().union(*(_covered_names(index, view, one) for one in beside))
-    choice.cover(names * (size - HEADER), items, index.weight, covered=covered)
-    left = size - HEADER - choice.spent
-    if left > MIN_FOR_WORDS * size:
-        _cover_words(view, index, choice, left, hidden, beside)
-    chosen: dict[int, list[Passage]] = {}
-    for at in sorted(choice.taken):
-        chosen.setdefault(passages[at].entry, []).append(passages[at])
-    return chosen
 
 
 def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
@@ -162,14 +375,14 @@ def _covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """Those of its names that need no other passage. If a call has changed something since a fold quoted it, its name
     needs one again."""
     names = visible_names(index, view, one)
-    return names - index.changed_since(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
+    return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
 
 
 def visible_texts(one: Visible) -> list[str]:
-    """The texts that the window shows of this, without the references that we put in front of quotes."""
+    """The texts that the window shows of this; of a fold what it quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
-    return [texts.without_references(one.text) if isinstance(one, Folded) else one]
+    return texts.quotes_in(one.text) if isinstance(one, Folded) else [one]
 
 
 def _cover_words(
@@ -179,10 +392,10 @@ def _cover_words(
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
-    already = (word for one in beside for word in _visible_words(view, index, one))
+    already: Iterable[str] = (word for one in beside for word in _visible_words(view, index, one))
     times = Counter(chain(already, *(items[at] for at in choice.taken)))
     verbosity = _verbosity(view, hidden)
-    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
+    factors = {seq: _length_factor(index, view, seq, verbosity) for seq in entries}
     choice.cover(
         left,
         items,
@@ -212,21 +425,7 @@ def _verbosity(view: View, units: Sequence[Unit]) -> float:
     return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
 
 
-def _length_factor(entry: Entry, verbosity: float) -> float:
+def _length_factor(index: Index, view: View, seq: int, verbosity: float) -> float:
     """The worth of a passage by the length of its message and by whose it is."""
+    entry = view.fetch(seq)
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
-
-
-def _quote(view: View, target: Target, index: Index, seq: int, passages: Sequence[Passage]) -> str:
-    """The quoted passages of one entry, behind its reference; of an outdated tool result, with the entry that changed
-    what it shows."""
-    fact = view.fetch(seq).body
-    assert isinstance(fact, Fact)
-    pieces: list[str] = []
-    for number, (text, _) in enumerate(readable(fact)):
-        spans = joined(with_margins(text, one.start, one.end) for one in passages if one.text == number)
-        pieces += [quoted_spans(text, spans)] if spans else []
-    turn = view.unit(view.unit_of[seq]).seqs[0]
-    changed = index.changed(turn) if seq != turn else None
-    role = role_of(fact) if changed is None else texts.changed_role(role_of(fact), target.reference(changed))
-    return texts.quoted(target.reference(seq), role, "\n".join(pieces), view.notes)

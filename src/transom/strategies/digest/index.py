@@ -17,9 +17,10 @@ from typing import NamedTuple, cast
 from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
-from transom.core.message import Assistant, Call, Fact, User
+from transom.core.message import Assistant, Call, Fact, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, arguments, readable, split
+from transom.strategies.digest.tool_lines import CallFacts, ResultFacts, call_facts, result_facts, subjects
 from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import tool_words
 from transom.strategies.text.terms import words_in
@@ -59,7 +60,10 @@ CHANGING = frozenset(
 
 class Indexed(NamedTuple):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
-    user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change."""
+    user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
+
+    `role`, `calls` and `result` are what its line in a record needs; an entry that has none has no role.
+    """
 
     passages: tuple[Passage, ...] = ()
     names: frozenset[str] = frozenset()
@@ -67,6 +71,9 @@ class Indexed(NamedTuple):
     from_turn: bool = False
     about: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
+    role: str = ""
+    calls: tuple[CallFacts, ...] = ()
+    result: ResultFacts | None = None
 
 
 NOTHING = Indexed()
@@ -84,7 +91,7 @@ class Index:
         self._mentions: Counter[str] = Counter()
         self._about: Counter[str] = Counter()
         self._calls = 0
-        self._changed: dict[str, int] = {}
+        self._changed: dict[str, list[int]] = {}
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
         self._names = lru_cache(CACHED_TEXTS)(_names_in)
@@ -133,15 +140,19 @@ class Index:
         times = self._mentions.get(name, 1)
         return (_TURN_WEIGHTS if name in self._in_turns else _TOOL_WEIGHTS)[min(OFTEN, times)]
 
-    def changed_since(self, seq: int) -> set[str]:
+    def changed_after(self, seq: int) -> set[str]:
         """The values that calls after this entry have changed."""
-        return {name for name, at in self._changed.items() if at > seq}
+        return {name for name, entries in self._changed.items() if entries[-1] > seq}
 
-    def changed(self, turn: int) -> int | None:
-        """The last turn that changed what the calls of this turn were about, if a later turn did."""
+    def changed(self, turn: int) -> list[int]:
+        """The later turns that changed what the calls of this turn were about."""
+        found = {at for name in self.about(turn) for at in self._changed.get(name, ()) if at > turn}
+        return sorted(found)
+
+    def about(self, turn: int) -> frozenset[str]:
+        """What the calls of a turn were about, but for values that too many calls have."""
         about = self.entries.get(turn, NOTHING).about
-        later = max((self._changed.get(name, -1) for name in about if not self._common(name)), default=-1)
-        return later if later > turn else None
+        return frozenset(name for name in about if not self._common(name))
 
     def _common(self, name: str) -> bool:
         return self._about.get(name, 0) > max(3, COMMON * self._calls)
@@ -154,12 +165,14 @@ class Index:
             return
         self.entries[entry.seq] = mine
         self._count(mine, 1)
-        self._changed.update(dict.fromkeys(mine.changes, entry.seq))
+        for name in mine.changes:
+            self._changed.setdefault(name, []).append(entry.seq)
         while self._tokens - self.entries[first := next(iter(self.entries))].tokens >= self.reach:
             removed = self.entries.pop(first)
             self._count(removed, -1)
             for name in removed.changes:
-                if self._changed.get(name) == first:
+                self._changed[name].remove(first)
+                if not self._changed[name]:
                     del self._changed[name]
             self.words.forget(first)
 
@@ -180,19 +193,33 @@ class Index:
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
-        about, changes = self._subjects(fact.calls if isinstance(fact, Assistant) else ())
-        return Indexed(tuple(passages), names, sum(entry.tokens), from_turn, about, changes)
+        calls = fact.calls if isinstance(fact, Assistant) else ()
+        about, changes = _subjects(calls)
+        return Indexed(
+            passages=tuple(passages),
+            names=names,
+            tokens=sum(entry.tokens),
+            from_turn=from_turn,
+            about=about,
+            changes=changes,
+            role=role_of(fact) if passages or calls else "",
+            calls=tuple(map(call_facts, calls)),
+            result=result_facts(fact) if isinstance(fact, ToolResult) else None,
+        )
 
-    def _subjects(self, calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
-        """The values that calls are about: names that are the whole value of an argument (paths, ids). And those of
-        calls that change things."""
-        about, changes = set[str](), set[str]()
-        for call in calls:
-            values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
-            about |= values
-            if tool_words(call.name) & CHANGING:
-                changes |= values
-        return frozenset(about), frozenset(changes)
+
+def _subjects(calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
+    """The values that calls are about: names that are the whole value of an argument (paths, ids), and the files that a
+    command names. And those of calls that change things."""
+    about, changes = set[str](), set[str]()
+    for call in calls:
+        values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
+        files, changed_files = subjects(call)
+        about |= values | files
+        changes |= changed_files
+        if tool_words(call.name) & CHANGING:
+            changes |= values
+    return frozenset(about), frozenset(changes)
 
 
 class _LastIndex:

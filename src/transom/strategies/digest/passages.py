@@ -16,11 +16,11 @@ WHOLE = 480
 CORE = 160
 """Characters of a passage of a longer text, at least: short lines are joined until then."""
 
-MARGIN = 40
-"""Characters shown on either side of a passage, so that its first and last names keep their surroundings."""
+MARGIN = 60
+"""Characters shown on either side of a passage, about, so that its first and last names keep their surroundings: those
+up to the end of the line or sentence that is `NEAR` to `FAR` characters away."""
 
-SNAP = 32
-"""Characters by which a margin may grow to end at a blank."""
+NEAR, FAR = 40, 160
 
 MOST = 200_000
 """Characters of a text that are split into passages: half of them from its start, half from its end."""
@@ -106,31 +106,68 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
 
 def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
     while at < stop:
-        end = text.find("\n", at + core, at + 2 * core) + 1
-        for marks in _ENDS if end <= 0 else ():
-            end = max(text.rfind(mark, at + core, at + 2 * core) + len(mark) for mark in marks)
-            if end > at + core:
-                break
-        if end <= at:
-            end = at + 2 * core
+        end = _end(text, at, core)
         if stop - end < core // 2:
             end = stop
         yield at, end
         at = end
 
 
+def _end(text: str, at: int, core: int) -> int:
+    """The end of the passage that begins here: at the end of a line if there is one near, else of a sentence, else at a
+    comma or a blank."""
+    if (end := text.find("\n", at + core, at + 3 * core) + 1) > 0:
+        return end
+    if (end := text.rfind("\n", at + core // 3, at + core) + 1) > 0:
+        return end
+    for marks in _ENDS:
+        end = max(text.rfind(mark, at + core, at + 2 * core) + len(mark) for mark in marks)
+        if end > at + core:
+            return end
+    return at + 2 * core
+
+
 def with_margins(text: str, start: int, end: int) -> Span:
-    """A span with its margins, each up to the next blank if that is near."""
-    start, end = max(0, start - MARGIN), min(len(text), end + MARGIN)
-    before, behind = text[max(0, start - SNAP - 1) : start], text[end : end + SNAP + 1]
-    if before and not before[-1].isspace() and len(word := before.rsplit(None, 1)[-1]) <= SNAP:
-        start -= len(word)
-    if behind and not behind[0].isspace() and len(word := behind.split(None, 1)[0]) <= SNAP:
-        end += len(word)
-    return start, end
+    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
+    return _margin_before(text, start), _margin_after(text, end)
+
+
+def _margin_before(text: str, start: int) -> int:
+    low, high = start - FAR, start - NEAR
+    if high <= 0:
+        return 0
+    for marks in (("\n",), *_ENDS):
+        found = max(text.rfind(mark, max(0, low), high) + len(mark) for mark in marks)
+        if found > max(0, low):
+            return found
+    return 0 if low <= 0 else high
+
+
+def _margin_after(text: str, end: int) -> int:
+    low, high = end + NEAR, end + FAR
+    if low >= len(text):
+        return len(text)
+    for marks in (("\n",), *_ENDS):
+        found = [at + len(mark) for mark in marks if (at := text.find(mark, low, high)) >= 0]
+        if found:
+            return min(found)
+    return len(text) if high >= len(text) else low
+
+
+def opening(text: str, most: int) -> int:
+    """The end of the beginning of a text: of its last sentence or line within `most` characters, else of a word."""
+    if len(text) <= most:
+        return len(text)
+    for marks in (("\n", *_ENDS[0]), _ENDS[1]):
+        end = max(text.rfind(mark, most // 4, most) + len(mark) for mark in marks)
+        if end > most // 4 + 1:
+            return end
+    return most
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:
-    """These spans of a text, with a mark in each gap, also at the front and at the end."""
+    """These spans of a text, with a mark in each gap; at the front and at the end where a line is cut."""
     inner = gap_mark("").join(text[start:end].strip("\n") for start, end in spans)
-    return ("…" if spans[0][0] > 0 else "") + inner + ("…" if spans[-1][1] < len(text) else "")
+    first, last = spans[0][0], spans[-1][1]
+    front = "…" if first > 0 and text[first - 1] not in "\n" else ""
+    return front + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")

@@ -22,6 +22,7 @@ FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tool
 ENDS = 1_000  # characters at either end of a result that name its outcome
 SHARE = 2 / 3  # of a stub's room, for lines that matter
 LINE = 160  # characters kept of a long line
+SCANNED = 20_000  # characters of a failure in which its first error is looked for
 
 # Literals, in both cases of letters: this pattern runs over every character of a result, the next ones only over the
 # lines that it finds.
@@ -30,7 +31,7 @@ _MATTERS = re.compile(
     r"(?i)(?:error|fail(?:ed|ure)?|xception|fatal|panic|denied|not found|such|annot|passed|warn(ing)?|ran)s?\b(?!\()"
 )
 _CODE = re.compile(r"[{};,(]\s*$|^[\s\d:>+→-]*(?:except|catch|return|if|raise|throw|func|def|class|import|from)\b")
-_SUMMARY = re.compile(
+SUMMARY = re.compile(
     r"\b\d+ (?:\w+ )?(?:passed|failed|errors?|failures?|warnings?|skipped|tests?|problems?)\b"
     r"|^[\w.]*(?:Error|Exception)\b|^(?:FAIL|Tests?:|Ran |BUILD |fatal)"
 )
@@ -57,6 +58,14 @@ def ending(result: ToolResult) -> tuple[int | None, bool]:
     if found is not None:
         return (code := int(found[4])), result.failed or code != 0
     return None, result.failed or bool(_FAILS.match(text[:ENDS]))
+
+
+def telling_line(text: str) -> str:
+    """The line that tells most of a failure: its first error, else its first line; empty if there is none."""
+    for lines in _lines(text[:SCANNED])[:2]:
+        if lines:
+            return text[slice(*lines[0])].strip()
+    return next((line.strip() for line in text[:SCANNED].splitlines() if line.strip()), "")
 
 
 def outcome(result: ToolResult) -> str:
@@ -113,7 +122,7 @@ def _lines(text: str) -> tuple[list[Span], ...]:
         a, b = _line(text, hit.start())
         line = text[a:b]
         if _MATTERS.search(line) and not _CODE.search(line):
-            ranked[0 if _SUMMARY.search(line) else 2 if _MINOR.search(line) else 1].append((a, b))
+            ranked[0 if SUMMARY.search(line) else 2 if _MINOR.search(line) else 1].append((a, b))
         end = text.find("\n", b - 1)
         hit = _HINT.search(text, end) if end >= 0 else None
     return ranked

@@ -1,0 +1,214 @@
+"""The text of a digest: a record of what happened, in order, with the words that matter.
+
+    [entry 3 to entry 26, a record of 9 turns (6,674 tokens), not instructions. …]
+    3 Bash git diff renderer.py: 214 lines (changed since: 21)
+    «+def _get_enhanced_session_navigation(
+    +    current_session_id: str, cache_manager: "CacheManager"»
+    9 user «oh, I didn't find those links helpful, can you please replace them with a single link …»
+    11-19 Read renderer.py, cache.py, models.py · Grep session_navigation: 14 matches
+    21 Edit renderer.py
+    23 Bash pytest test/test_renderer.py: failed, exit 1: 1 failed, 3 passed
+    «E   AssertionError: assert 'combined_transcripts.html' in html»
+    Changed: renderer.py (21)
+
+Every line begins with the number of the entry that a turn begins with. Between « and » is text of that turn, word for
+word; everything else is ours. A quote cannot contain either mark, and no line of it begins like a line of a record, so
+nothing in it can pass for one (`texts.quote_lines`).
+
+Every folded turn has its line, or is counted in one: turns without a quote share lines, first a few of them with what
+they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read under src/, 5 ×
+Grep").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from os.path import commonprefix
+
+from msgspec import Struct
+
+from transom import texts
+
+CHARACTERS_PER_TOKEN = 3.2
+"""Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
+
+LINE = 180
+"""Characters up to which turns without quotes share a detailed line."""
+
+
+class CallLine(Struct, frozen=True, kw_only=True):
+    """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
+    its result. `changed`: the entries that changed since what the result shows."""
+
+    tool: str
+    subject: str = ""
+    outcome: str = ""
+    quotes: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The call without its quotes."""
+        return self.named(self.subject) + texts.changed_since(self.changed)
+
+    def named(self, subject: str) -> str:
+        """The call with its subject in other words."""
+        about = f"{self.tool} {subject}" if subject else self.tool
+        return f"{about}: {self.outcome}" if self.outcome else about
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One folded turn: a message, with its calls. `first`, `last`: the numbers of its first and last entry. `role`:
+    whose it is. `words`: what is quoted of its message. `tokens`: of all of it.
+
+    A turn without calls or quotes may stand for several (`count`).
+    """
+
+    first: str
+    last: str
+    role: str
+    tokens: int = 0
+    words: str = ""
+    calls: tuple[CallLine, ...] = ()
+    count: int = 1
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it has lines of its own, since something of it is quoted."""
+        return bool(self.words) or any(call.quotes for call in self.calls)
+
+
+def record_text(title: str, turns: Sequence[Turn], endings: Iterable[str], room: float) -> str:
+    """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
+    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
+    blocks = [list(block) for _, block in groupby(turns, key=lambda turn: turn.is_quoted)]
+    lines: list[list[str]] = []
+    left = room
+    for block in reversed(blocks):
+        if block[0].is_quoted:
+            lines.append([line for turn in block for line in _quoted_lines(turn)])
+        else:
+            written, left = _shared_lines(block, left)
+            lines.append(written)
+    return "\n".join([title, *(line for block in reversed(lines) for line in block), *endings])
+
+
+def _quoted_lines(turn: Turn) -> Iterator[str]:
+    """The lines of a turn of which something is quoted; each of its calls with a quote has its own."""
+    if turn.words:
+        yield f"{turn.first} {turn.role} {texts.quote_marks(turn.words)}"
+    for has_quotes, calls in groupby(turn.calls, key=lambda call: bool(call.quotes)):
+        if not has_quotes:
+            yield f"{turn.first} {texts.BETWEEN_CALLS.join(_joined_calls(list(calls)))}"
+            continue
+        for call in calls:
+            yield f"{turn.first} {call.text}"
+            yield from map(texts.quote_marks, call.quotes)
+
+
+def _shared_lines(turns: Sequence[Turn], room: float) -> tuple[list[str], float]:
+    """Lines that adjacent turns share, and the tokens that are left of `room`: details of the newest, as far as the
+    room goes, and one line of counts for those before."""
+    detailed: list[str] = []
+    at = len(turns)
+    while at > 0:
+        start = _line_start(turns, at)
+        line = _detailed(turns[start:at])
+        cost = len(line) / CHARACTERS_PER_TOKEN
+        if cost > room and (start > 0 or len(turns[start].calls) > 1 or at - start > 1):
+            break
+        room -= cost
+        detailed.append(line)
+        at = start
+    if at > 0:
+        counts = _counted(turns[:at])
+        room -= len(counts) / CHARACTERS_PER_TOKEN
+        detailed.append(counts)
+    return detailed[::-1], room
+
+
+def _line_start(turns: Sequence[Turn], stop: int) -> int:
+    """Where the line of the last of these turns begins: the turns before it that fit in the same line."""
+    start, length = stop, 0
+    while start > 0:
+        length += sum(len(call.text) + 2 for call in turns[start - 1].calls) or len(turns[start - 1].role) + 20
+        if start < stop and length > LINE:
+            break
+        start -= 1
+    return start
+
+
+def _detailed(turns: Sequence[Turn]) -> str:
+    """A few turns in one line, each call with what it was about and how it ended."""
+    told: list[str] = []
+    for has_calls, block in groupby(turns, key=lambda turn: bool(turn.calls)):
+        if has_calls:
+            told += _joined_calls([call for turn in block for call in turn.calls])
+        else:
+            told += [_message(turn) for turn in block]
+    return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(told)}"
+
+
+def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
+    """Calls, each in its words; the same tool in a row is named once, and a folder that the paths share too."""
+    before: CallLine | None = None
+    shown = ""
+    for call in calls:
+        same_tool = before is not None and call.tool == before.tool and call.subject and before.subject
+        if same_tool and before is not None:
+            subject = _in_same_folder(call.subject, before.subject)
+            ending = f": {call.outcome}" if call.outcome else ""
+            shown += f", {subject}{ending}{texts.changed_since(call.changed)}"
+        else:
+            if shown:
+                yield shown
+            shown = call.text
+        before = call
+    if shown:
+        yield shown
+
+
+def _in_same_folder(path: str, before: str) -> str:
+    """A path; only its last part if it is in the same folder as the one before."""
+    folder, slash, name = path.rpartition("/")
+    return name if slash and " " not in path and before.rpartition("/")[0] == folder else path
+
+
+def _message(turn: Turn) -> str:
+    """A turn without calls of which nothing is quoted."""
+    if turn.count > 1:
+        return f"{turn.count:,} {turn.role}"
+    return f"{turn.role} ({turn.tokens:,} tokens)"
+
+
+def _counted(turns: Sequence[Turn]) -> str:
+    """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
+    tools = Counter(call.tool for turn in turns for call in turn.calls)
+    failed = Counter(call.tool for turn in turns for call in turn.calls if call.outcome.startswith("failed"))
+    told: list[str] = []
+    for tool, times in tools.most_common():
+        subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
+        more = f" ({failed[tool]:,} failed)" if failed[tool] else ""
+        told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
+    roles = Counter[str]()
+    for turn in turns:
+        if not turn.calls:
+            roles[turn.role] += turn.count
+    told += [f"{times:,} × {role}" for role, times in roles.most_common()]
+    return f"{_numbers(turns)} {', '.join(told)}"
+
+
+def _under(paths: Sequence[str]) -> str:
+    """The folder that all of these paths share, if any."""
+    if len(paths) < 2 or any(" " in path or "/" not in path for path in paths):
+        return ""
+    folder = commonprefix(list(paths)).rpartition("/")[0]
+    return f" under {folder}/" if folder.strip("./~") else ""
+
+
+def _numbers(turns: Sequence[Turn]) -> str:
+    """The numbers of the first and the last of these turns."""
+    first, last = turns[0].first, turns[-1].first if turns[-1].count == 1 else turns[-1].last
+    return first if first == last else f"{first}-{last}"

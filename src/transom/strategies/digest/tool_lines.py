@@ -1,0 +1,223 @@
+"""What a tool call was about and how it ended, in a few words: the tables behind the lines of a record.
+
+A table entry (`ToolLine`) says for a family of tools which argument is the subject of a call, and what to say of its
+result. The first entry that fits is used: a word of the tool's name is among its `words`, and the call has one of its
+arguments. A tool without an entry is described by its arguments and the first line of its result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.message import Call, Text, ToolResult
+from transom.strategies.digest.passages import arguments
+from transom.strategies.text.stubs import SUMMARY, ending, tool_words, telling_line
+
+SUBJECT, OUTCOME = 60, 80
+"""Characters of the subject of a call, and of the line that says how it ended: about 15 and 20 tokens."""
+
+SCANNED = 4_000
+"""Characters of a result, at its end, in which a summary of tests is looked for."""
+
+ONE_LINER = 60
+"""Characters up to which a result of one line is its own outcome."""
+
+Says = Literal["lines", "matches", "summary", "first line", "nothing"]
+
+
+class ToolLine(Struct, frozen=True):
+    """One family of tools. `words`: of the names of its tools. `subject`: the arguments that may say what a call is
+    about, the best first. `says`: what the line says of a result that is not a failure:
+
+    "lines" or "matches" their number; "summary" that of a test run, else the text if it is one short line, else the
+    number of lines; "first line" its first line; "nothing" no more than that it did not fail.
+    """
+
+    words: frozenset[str]
+    subject: tuple[str, ...]
+    says: Says
+
+
+PATHS = ("file_path", "path", "filename", "file_name", "file", "target_file", "notebook_path", "filepath", "filepaths")
+
+TOOL_LINES = (
+    ToolLine(
+        frozenset(("bash", "shell", "exec", "command", "terminal", "run", "execute", "python", "test", "tests")),
+        ("command", "cmd", "script", "code", "input", "path"),
+        "summary",
+    ),
+    ToolLine(frozenset(("sql", "database", "db", "query")), ("sql", "query", "statement"), "lines"),
+    ToolLine(
+        frozenset(("grep", "glob", "search", "find", "rg", "ls", "list")),
+        ("pattern", "query", "regex", "glob", "keyword", "q", *PATHS),
+        "matches",
+    ),
+    ToolLine(frozenset(("web", "fetch", "browse", "url", "http", "visit", "navigate")), ("url", "query", "q"), "lines"),
+    ToolLine(
+        frozenset(("edit", "write", "create", "replace", "patch", "insert", "update", "delete", "remove", "move")),
+        PATHS,
+        "nothing",
+    ),
+    ToolLine(frozenset(("read", "view", "open", "cat", "get", "show", "load")), PATHS, "lines"),
+)
+"""The families that come with the package: shells and test runs, databases, searches, the web, edits, reads."""
+
+PLAN_TOOLS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
+"""Tools with which agents write down their plan: the newest call of each is the state of the work."""
+
+_OTHER = ToolLine(frozenset(), (), "first line")
+_SHELL = TOOL_LINES[0].words
+
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]{0,300})", re.MULTILINE)
+_CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
+_PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
+_WRITES = re.compile(r"(?:^|[\s;&|(])(?:sed -i|perl -pi|mv|rm|tee|cp|patch|touch|git (?:checkout|restore|apply|mv|rm))\b")
+_INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
+_HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
+
+
+class CallFacts(NamedTuple):
+    """What the line of a call needs: the tool's name, what the call was about, and what its result is to say."""
+
+    tool: str
+    subject: str
+    says: Says
+
+
+class ResultFacts(NamedTuple):
+    """What the line of a call needs of its result: whether it failed, its exit code, its most telling line, and how
+    many lines it has. `summary`: that line sums up a test run."""
+
+    failed: bool
+    code: int | None
+    line: str
+    lines: int
+    summary: bool
+
+
+def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
+    """What a call was about, by the first entry of the table that fits."""
+    name, words = one_line(call.name, SUBJECT), tool_words(call.name)
+    if files := changed_files(call):
+        return CallFacts(name, paths_text(files), "nothing")
+    values = list(arguments(call))
+    if call.name in PLAN_TOOLS:
+        return CallFacts(name, "", "nothing")
+    for entry in table:
+        if words & entry.words:
+            for wanted in entry.subject:
+                found = [value for key, value in values if key == wanted and value.strip()]
+                if found:
+                    return CallFacts(name, _subject(found, wanted), entry.says)
+    given = [value for _, value in values if value.strip()]
+    return CallFacts(name, one_line(", ".join(given[:8]), SUBJECT), _OTHER.says)
+
+
+def _subject(values: Sequence[str], argument: str) -> str:
+    if argument in PATHS:
+        return paths_text(values)
+    shown = values[-1] if values[0] in {"bash", "sh", "zsh", "/bin/bash"} else values[0]
+    return one_line(_CD.sub("", shown), SUBJECT)
+
+
+def result_facts(result: ToolResult) -> ResultFacts:
+    """How a call ended, read from its result."""
+    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    code, failed = ending(result)
+    body = text[header.end() :] if (header := _HEADER.match(text)) else text
+    lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
+    summaries = [found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)]
+    if failed or result.synthetic:
+        line = telling_line(body) or (summaries[-1] if summaries else "")
+    else:
+        line = summaries[-1] if summaries else next((line for line in body[:SCANNED].splitlines() if line.strip()), "")
+    return ResultFacts(failed, code, one_line(line, OUTCOME), lines, bool(summaries))
+
+
+def outcome_text(says: Says, result: ResultFacts | None) -> str:
+    """How a call ended, in a few words; empty where that it did not fail is all there is to say. What the tool itself
+    said is in quotation marks."""
+    if result is None:
+        return "no result"
+    own = f"{texts.OPEN}{texts.in_a_line(result.line)}{texts.CLOSE}" if result.line else ""
+    if result.failed:
+        code = f", exit {result.code}" if result.code else ""
+        return f"failed{code}: {own}" if own else f"failed{code}"
+    if says == "nothing":
+        return ""
+    if says == "first line" or (says == "summary" and result.summary):
+        return own
+    if says == "matches":
+        none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})
+        return "no matches" if none else _number(result.lines, "match", "matches")
+    if result.lines <= 1 and len(result.line) <= ONE_LINER:
+        return own or "no output"
+    return _number(result.lines, "line", "lines")
+
+
+def subjects(call: Call) -> tuple[frozenset[str], frozenset[str]]:
+    """The files that a shell command names, or a patch changes; and those of them that it changes, as far as its words
+    tell."""
+    if files := changed_files(call):
+        return frozenset(files), frozenset(files)
+    if not tool_words(call.name) & _SHELL:
+        return frozenset(), frozenset()
+    command = " ".join(value for _, value in arguments(call))[:SCANNED]
+    paths = frozenset(_PATH.findall(command))
+    changes = paths if _WRITES.search(command) else paths & frozenset(_INTO.findall(command))
+    return paths, changes
+
+
+def changed_files(call: Call) -> tuple[str, ...]:
+    """The files that a patch changes ("*** Update File: …"), in a call's arguments or in its command."""
+    if "*** " not in call.args or "File: " not in call.args:
+        return ()
+    text = "\n".join(value for _, value in arguments(call))
+    return tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(text)))
+
+
+def paths_text(paths: Iterable[str]) -> str:
+    """Paths in one line; of a long one the end, which tells the most."""
+    shown: list[str] = []
+    for path in paths:
+        path = one_line(path, 300)
+        while len(path) > SUBJECT and "/" in path[2:]:
+            path = "…/" + path.removeprefix("…/").split("/", 1)[1].lstrip("/")
+        shown.append(path if len(path) <= SUBJECT else one_line(path, SUBJECT))
+    return one_line(", ".join(shown), 2 * SUBJECT)
+
+
+def plan_text(call: Call, most: int) -> str:
+    """The items of a plan, each with its status, a line each."""
+    lines: list[str] = []
+    item: dict[str, str] = {}
+    for key, value in (*arguments(call), ("", "")):
+        if not key or key in item:
+            words = item.get("content") or item.get("step") or item.get("title") or item.get("task") or ""
+            if words:
+                lines.append(f"[{item.get('status', ' ')}] {one_line(words, 2 * OUTCOME)}")
+            item = {}
+        item[key] = value
+    text = "\n".join(lines) or "\n".join(one_line(value, 2 * OUTCOME) for _, value in arguments(call))
+    return text if len(text) <= most else one_line_end(text, most)
+
+
+def one_line(text: str, most: int) -> str:
+    """A text in one line of at most `most` characters, cut behind a word, with a mark where it is cut."""
+    line = " ".join(text[: 8 * most].split())
+    return line if len(line) <= most else one_line_end(line, most)
+
+
+def one_line_end(text: str, most: int) -> str:
+    """The beginning of a text up to a blank, with a mark that it goes on."""
+    at = max(text.rfind(blank, most // 2, most) for blank in " ,;\n")
+    return text[: at if at > 0 else most - 1].rstrip(" ,;\n") + " …"
+
+
+def _number(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"
