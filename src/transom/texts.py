@@ -217,7 +217,7 @@ def _spelt(words: str) -> str:
 _MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", BETWEEN_CALLS.strip(): "."})
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
 _RECORD = re.compile(r"\[[^\]\n]{1,60}, a record of [\d,]+ turns \(")
-_GAP = rf"(?:[^\S{_ENDS}]|[{_UNSEEN}])"
+_GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
 _LIKE_OURS = re.compile(
     rf"{_BEGIN}(?=\d[\d,{_UNSEEN}]*+(?:[-–][\d,{_UNSEEN}]++)?{_GAP}++[A-Za-z_]|(?:Changed|Plan){_GAP}*+\b)",
     re.IGNORECASE,

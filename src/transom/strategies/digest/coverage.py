@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from transom.strategies.digest.passages import Passage
 
-TAG = 8
+TAG = 5
 """Tokens that name the entry before its first passage."""
 
 FINE = 1_000_000

@@ -18,10 +18,10 @@ from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
-from transom.strategies.digest.index import Index
+from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passages import Passage, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import CallLine, Turn, record_text
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, paths_text, plan_text
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, plan_text
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 
@@ -46,8 +46,9 @@ MIN_FOR_WORDS = 0.05
 REPEATED_WORD = 0.5
 """The worth of each further passage with the same word, as a share of the one before."""
 
-LARGER, TRIES = 1.1, 3
-"""A digest that is larger than planned by more than this is chosen again, with less room, so many times in all."""
+SMALLER, LARGER, TRIES = 0.93, 1.05, 3
+"""A digest that is smaller or larger than planned by more than this is chosen again, with more or less room; so many
+times in all."""
 
 MOST, TOKENS_PER_PASSAGE = 3_000, 24
 """A digest chooses among at most so many passages, or, in large windows, one for so many tokens of the window. One
@@ -91,9 +92,9 @@ def digest_text(
         turns = found.turns(_merged(chosen_words.spans, quotes))
         text = record_text(found.title(), turns, endings, lines)
         counted, tries = target.counter.count(text), tries - 1
-        if counted <= LARGER * size or not tries:
+        if not tries or SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
             break
-        room -= max(counted - size, 0.05 * size)
+        room += size - counted
         if room <= 0:
             lines, chosen_words = 0, _Spoken()
     if counted > LARGER * size and counted > size + HEADER:
@@ -218,14 +219,16 @@ class _Folding:
         for at, facts in enumerate(indexed.calls):
             result = of_call.get(at)
             ended = self.index.at(self.view, result).result if result is not None else None
-            quotes = [quoted.pop(at)] if at in quoted else []
+            chosen = quoted.pop(at, None)
+            quotes = [chosen] if chosen and not facts.complete else []
             quotes += self._quoted(result, spans).values() if result is not None else ()
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(facts.subject),
+                    subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
                     outcome=outcome_text(facts.says, ended),
                     quotes=tuple(quotes),
+                    chosen=chosen is not None,
                     changed=self._changed_since(head) if quotes and result is not None else (),
                 )
             )
@@ -245,8 +248,9 @@ class _Folding:
             fact = self._fact(seq)
             sources = readable(fact)
             first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
+            indexed = self.index.at(self.view, seq)
             for number, chosen in sorted(spans[seq].items()):
-                text = quoted_spans(sources[number][0], joined(chosen))
+                text = quoted_spans(sources[number][0], _without_subject(indexed, number - first_call, sources[number][0], chosen))
                 found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
         return {key: "\n".join(some) for key, some in found.items()}
 
@@ -258,7 +262,7 @@ class _Folding:
                 found.setdefault(name, []).append(self._number(unit.seqs[0]))
                 found[name] = found.pop(name)
         newest = list(found.items())[-CHANGES:]
-        return [(texts.in_a_line(paths_text([name])), entries[-CHANGES:]) for name, entries in newest]
+        return [(texts.in_a_line(name), entries[-CHANGES:]) for name, entries in newest]
 
     def _stale_above(self) -> list[tuple[str, list[str]]]:
         """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
@@ -306,6 +310,18 @@ class _Folding:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
+
+
+def _without_subject(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
+    """The spans of a call's text, without its first line where the line of the record says the same."""
+    whole = joined(spans)
+    if call < 0 or whole[0][0] > 0:
+        return whole
+    facts = indexed.calls[call]
+    end = text.find("\n") + 1
+    if not end or not text[:end].rstrip("\n").endswith(f": {facts.full}"):
+        return whole
+    return [(max(start, end), stop) for start, stop in whole if stop > end]
 
 
 def _has_plan(unit: Unit) -> bool:

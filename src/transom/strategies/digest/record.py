@@ -34,18 +34,22 @@ from transom import texts
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
 
+LONG = 100
+"""Tokens of a message from which its line says how long it is."""
+
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `changed`: the entries that changed since what the result shows."""
+    its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows."""
 
     tool: str
     subject: str = ""
     outcome: str = ""
     quotes: tuple[str, ...] = ()
+    chosen: bool = False
     changed: tuple[str, ...] = ()
 
     @property
@@ -76,8 +80,8 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quoted(self) -> bool:
-        """Whether it has lines of its own, since something of it is quoted."""
-        return bool(self.words) or any(call.quotes for call in self.calls)
+        """Whether it has lines of its own, since something of it is quoted or a call of it stands in for a quote."""
+        return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
 
 
 def record_text(title: str, turns: Sequence[Turn], endings: Iterable[str], room: float) -> str:
@@ -147,7 +151,7 @@ def _detailed(turns: Sequence[Turn]) -> str:
         if has_calls:
             told += _joined_calls([call for turn in block for call in turn.calls])
         else:
-            told += [_message(turn) for turn in block]
+            told += _messages(list(block))
     return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(told)}"
 
 
@@ -176,11 +180,13 @@ def _in_same_folder(path: str, before: str) -> str:
     return name if slash and " " not in path and before.rpartition("/")[0] == folder else path
 
 
-def _message(turn: Turn) -> str:
-    """A turn without calls of which nothing is quoted."""
-    if turn.count > 1:
-        return f"{turn.count:,} {turn.role}"
-    return f"{turn.role} ({turn.tokens:,} tokens)"
+def _messages(turns: Sequence[Turn]) -> Iterator[str]:
+    """Turns without calls of which nothing is quoted: whose a single one is, how many several are."""
+    count = sum(turn.count for turn in turns)
+    if count > 1:
+        yield f"{count:,} messages"
+    else:
+        yield f"{turns[0].role} ({turns[0].tokens:,} tokens)" if turns[0].tokens >= LONG else turns[0].role
 
 
 def _counted(turns: Sequence[Turn]) -> str:
@@ -192,11 +198,8 @@ def _counted(turns: Sequence[Turn]) -> str:
         subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
         more = f" ({failed[tool]:,} failed)" if failed[tool] else ""
         told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
-    roles = Counter[str]()
-    for turn in turns:
-        if not turn.calls:
-            roles[turn.role] += turn.count
-    told += [f"{times:,} × {role}" for role, times in roles.most_common()]
+    if messages := [turn for turn in turns if not turn.calls]:
+        told += _messages(messages)
     return f"{_numbers(turns)} {', '.join(told)}"
 
 

@@ -16,10 +16,12 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Call, Text, ToolResult
 from transom.strategies.digest.passages import arguments
+from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.stubs import SUMMARY, ending, tool_words, telling_line
 
-SUBJECT, OUTCOME = 60, 80
-"""Characters of the subject of a call, and of the line that says how it ended: about 15 and 20 tokens."""
+SUBJECT, FULL, OUTCOME = 48, 200, 80
+"""Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
+about 15, 50 and 20 tokens."""
 
 SCANNED = 4_000
 """Characters of a result, at its end, in which a summary of tests is looked for."""
@@ -78,15 +80,19 @@ _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
 _WRITES = re.compile(r"(?:^|[\s;&|(])(?:sed -i|perl -pi|mv|rm|tee|cp|patch|touch|git (?:checkout|restore|apply|mv|rm))\b")
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
+_STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 _HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 
 class CallFacts(NamedTuple):
-    """What the line of a call needs: the tool's name, what the call was about, and what its result is to say."""
+    """What the line of a call needs: the tool's name, what the call was about (`subject`, and at greater length `full`),
+    and what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed."""
 
     tool: str
     subject: str
     says: Says
+    full: str
+    complete: bool
 
 
 class ResultFacts(NamedTuple):
@@ -102,27 +108,43 @@ class ResultFacts(NamedTuple):
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     """What a call was about, by the first entry of the table that fits."""
-    name, words = one_line(call.name, SUBJECT), tool_words(call.name)
+    values = [(key, value) for key, value in arguments(call) if value.strip()]
+    subject, says = _subject(call, values, table)
+    short, full = (_shortened(subject, most) for most in (SUBJECT, FULL))
+    names = _names(value for _, value in values)
+    if not names <= _names([full]) and sum(len(value) + 2 for _, value in values) <= FULL:
+        full = _shortened([*subject, *(value for _, value in values if value not in subject)], FULL)
+    return CallFacts(one_line(call.name, SUBJECT), short, says, full, complete=names <= _names([full]))
+
+
+def _names(values: Iterable[str]) -> set[str]:
+    return {name for value in values for _, found in names_in(value) for name in found}
+
+
+def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[ToolLine]) -> tuple[list[str], Says]:
+    """The values that say what a call was about, and what its result is to say."""
     if files := changed_files(call):
-        return CallFacts(name, paths_text(files), "nothing")
-    values = list(arguments(call))
+        return list(files), "nothing"
     if call.name in PLAN_TOOLS:
-        return CallFacts(name, "", "nothing")
+        return [], "nothing"
+    words = tool_words(call.name)
     for entry in table:
-        if words & entry.words:
-            for wanted in entry.subject:
-                found = [value for key, value in values if key == wanted and value.strip()]
-                if found:
-                    return CallFacts(name, _subject(found, wanted), entry.says)
-    given = [value for _, value in values if value.strip()]
-    return CallFacts(name, one_line(", ".join(given[:8]), SUBJECT), _OTHER.says)
+        for wanted in entry.subject if words & entry.words else ():
+            if found := [value for key, value in values if key == wanted]:
+                shell = found[0] in {"bash", "sh", "zsh", "/bin/bash"}
+                return ([_CD.sub("", found[-1])] if shell or wanted not in PATHS else found), entry.says
+    return [value for _, value in values[:8]], _OTHER.says
 
 
-def _subject(values: Sequence[str], argument: str) -> str:
-    if argument in PATHS:
-        return paths_text(values)
-    shown = values[-1] if values[0] in {"bash", "sh", "zsh", "/bin/bash"} else values[0]
-    return one_line(_CD.sub("", shown), SUBJECT)
+def _shortened(values: Sequence[str], most: int) -> str:
+    """Values in one line of about so many characters; of a long path the end, which tells the most."""
+    shown: list[str] = []
+    for value in values:
+        line = one_line(value, 2 * most) if len(value) > most else " ".join(value.split())
+        while len(line) > most and "/" in line[2:] and " " not in line:
+            line = "…/" + line.removeprefix("…/").split("/", 1)[1].lstrip("/")
+        shown.append(line)
+    return one_line(", ".join(shown), most)
 
 
 def result_facts(result: ToolResult) -> ResultFacts:
@@ -132,11 +154,19 @@ def result_facts(result: ToolResult) -> ResultFacts:
     body = text[header.end() :] if (header := _HEADER.match(text)) else text
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     summaries = [found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)]
-    if failed or result.synthetic:
+    if body[:1] in {"{", "["} and len(body) > OUTCOME and not failed:
+        line = _status(body)
+    elif failed or result.synthetic:
         line = telling_line(body) or (summaries[-1] if summaries else "")
     else:
         line = summaries[-1] if summaries else next((line for line in body[:SCANNED].splitlines() if line.strip()), "")
     return ResultFacts(failed, code, one_line(line, OUTCOME), lines, bool(summaries))
+
+
+def _status(json_text: str) -> str:
+    """The status that a JSON object names, if it names exactly one."""
+    found = _STATUS.findall(json_text[:SCANNED])
+    return found[0] if len(found) == 1 else ""
 
 
 def outcome_text(says: Says, result: ResultFacts | None) -> str:
@@ -156,7 +186,7 @@ def outcome_text(says: Says, result: ResultFacts | None) -> str:
         none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})
         return "no matches" if none else _number(result.lines, "match", "matches")
     if result.lines <= 1 and len(result.line) <= ONE_LINER:
-        return own or "no output"
+        return own or ("" if result.lines else "no output")
     return _number(result.lines, "line", "lines")
 
 
@@ -179,17 +209,6 @@ def changed_files(call: Call) -> tuple[str, ...]:
         return ()
     text = "\n".join(value for _, value in arguments(call))
     return tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(text)))
-
-
-def paths_text(paths: Iterable[str]) -> str:
-    """Paths in one line; of a long one the end, which tells the most."""
-    shown: list[str] = []
-    for path in paths:
-        path = one_line(path, 300)
-        while len(path) > SUBJECT and "/" in path[2:]:
-            path = "…/" + path.removeprefix("…/").split("/", 1)[1].lstrip("/")
-        shown.append(path if len(path) <= SUBJECT else one_line(path, SUBJECT))
-    return one_line(", ".join(shown), 2 * SUBJECT)
 
 
 def plan_text(call: Call, most: int) -> str:
