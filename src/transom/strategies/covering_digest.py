@@ -37,10 +37,6 @@ MAX_SHARE = 0.85
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
 
-TIGHT = 3_000
-"""Where F has no more tokens than this, records are larger, since their lines take much of them; up to twice that, in
-between."""
-
 TALK_RATIO = 3
 """A digest of talk can stand for about this many times its own size."""
 
@@ -60,8 +56,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     to `talk`: they are then the better guess.
     """
 
-    keep_recent: float = 0.22
-    cap: float = 0.7
+    keep_recent: float = 0.2
+    cap: float = 0.65
     layer: float = 0.5
     merge: float = 0.5
     least: float = 0.04
@@ -78,10 +74,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
-        tight = min(1.0, max(0.0, 2 - free / TIGHT))
         recent = self.keep_recent + self.talk * talk * lost
-        quiet = (self.quiet - 0.1 * tight) * (1 - 0.9 * talk * (1 - lost))
-        merge = self.merge + 0.1 * tight + 0.5 * talk
+        quiet = self.quiet * (1 - 0.9 * talk * (1 - lost))
+        merge = self.merge + 0.5 * talk
         in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
         stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
         old = view.slots[start:stop]
@@ -89,7 +84,7 @@ class Digest(Struct, frozen=True, kw_only=True):
             return
         newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in target.required)
         room = limit - fixed - newer - quiet * free - HEADER
-        cap = min(self.cap + 0.1 * tight + 0.35 * talk, 1 - recent - quiet) * free
+        cap = min(self.cap + 0.35 * talk, 1 - recent - quiet) * free
         layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         beside_layers = _staying_tokens(view, target, old[layers:])

@@ -182,7 +182,8 @@ class _Folding:
     def tokens_of_lines(self) -> float:
         """Tokens that the lines of all turns would take in detail, about."""
         return sum(
-            4 + sum(len(call.tool) + len(call.subject) + 24 for call in self.index.at(self.view, unit.seqs[0]).calls) / 3
+            4
+            + sum(len(call.tool) + len(call.subject) + 24 for call in self.index.at(self.view, unit.seqs[0]).calls) / 3
             for unit in self.units
         )
 
@@ -250,7 +251,9 @@ class _Folding:
             first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
             indexed = self.index.at(self.view, seq)
             for number, chosen in sorted(spans[seq].items()):
-                text = quoted_spans(sources[number][0], _without_subject(indexed, number - first_call, sources[number][0], chosen))
+                text = quoted_spans(
+                    sources[number][0], _without_subject(indexed, number - first_call, sources[number][0], chosen)
+                )
                 found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
         return {key: "\n".join(some) for key, some in found.items()}
 
@@ -285,7 +288,11 @@ class _Folding:
                 if any(_has_plan(one) for one in self.beside if isinstance(one, Unit) and one.key > unit.key):
                     return None
                 fact = self._fact(unit.seqs[0])
-                call = next(call for call in fact.calls if call.name in PLAN_TOOLS) if isinstance(fact, Assistant) else None
+                call = (
+                    next(call for call in fact.calls if call.name in PLAN_TOOLS)
+                    if isinstance(fact, Assistant)
+                    else None
+                )
                 text = "" if call is None else plan_text(call, most)
                 return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
         return None

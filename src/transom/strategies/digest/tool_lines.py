@@ -78,7 +78,9 @@ _SHELL = TOOL_LINES[0].words
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]{0,300})", re.MULTILINE)
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
-_WRITES = re.compile(r"(?:^|[\s;&|(])(?:sed -i|perl -pi|mv|rm|tee|cp|patch|touch|git (?:checkout|restore|apply|mv|rm))\b")
+_WRITES = re.compile(
+    r"(?:^|[\s;&|(])(?:sed -i|perl -pi|mv|rm|tee|cp|patch|touch|git (?:checkout|restore|apply|mv|rm))\b"
+)
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
 _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 _HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
@@ -153,7 +155,9 @@ def result_facts(result: ToolResult) -> ResultFacts:
     code, failed = ending(result)
     body = text[header.end() :] if (header := _HEADER.match(text)) else text
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
-    summaries = [found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)]
+    summaries = [
+        found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)
+    ]
     if body[:1] in {"{", "["} and len(body) > OUTCOME and not failed:
         line = _status(body)
     elif failed or result.synthetic:
