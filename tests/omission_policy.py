@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from transom.core.policy import Policy
 from transom.policies.plain import LADDER
-from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.arrival import Clip
+from transom.strategies.digest.tool_lines import PLAN_TOOLS
 from transom.strategies.elide import DropMedia
 from transom.strategies.keepers import KeepTools, KeepUsers
 from transom.strategies.omission import Omit

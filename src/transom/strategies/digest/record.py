@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from os.path import commonprefix
+from itertools import groupby, takewhile
 
 from msgspec import Struct
 
@@ -207,7 +206,9 @@ def _under(paths: Sequence[str]) -> str:
     """The folder that all of these paths share, if any."""
     if len(paths) < 2 or any(" " in path or "/" not in path for path in paths):
         return ""
-    folder = commonprefix(list(paths)).rpartition("/")[0]
+    low, high = min(paths), max(paths)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False)))
+    folder = low[:shared].rpartition("/")[0]
     return f" under {folder}/" if folder.strip("./~") else ""
 
 

@@ -17,7 +17,7 @@ from transom import texts
 from transom.core.message import Call, Text, ToolResult
 from transom.strategies.digest.passages import arguments
 from transom.strategies.text.identifiers import names_in
-from transom.strategies.text.stubs import SUMMARY, ending, tool_words, telling_line
+from transom.strategies.text.stubs import SUMMARY, ending, telling_line, tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
 """Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
