@@ -1,4 +1,4 @@
-"""The covering digest: old turns fold into a record of what happened, which quotes passages of their own text, chosen so
+"""The covering digest: old turns fold into a record of what happened. It quotes passages of their own text, chosen so
 that as many names as fit stay in the window once, with their surroundings, the weightiest first.
 
 Records are frozen layers. A compaction adds a layer and leaves the older ones as they are, so that the prefix stays

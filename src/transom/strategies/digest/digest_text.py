@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import chain
 from statistics import median
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Fold, Span
+from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Fact, User
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
@@ -150,22 +152,27 @@ class _Folding:
                 spans[unit.seqs[0]] = {0: [(0, end)]}
         return _Spoken(spans, room - left)
 
-    def quotes(self, room: float, names: float, already: Spans) -> Spans:
-        """The passages that are quoted in so many tokens, with their margins."""
-        index, view = self.index, self.view
-        seqs = [seq for unit in self.units for seq in unit.seqs if seq in index.entries or seq in self.quoted_before]
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """The passages that may be quoted."""
+        seqs = [
+            seq for unit in self.units for seq in unit.seqs if seq in self.index.entries or seq in self.quoted_before
+        ]
         first_choice = self.quoted_before.union(*(slot.seqs for slot in self.run if isinstance(slot, Unit)))
         most = max(MOST, self.target.budget.usable // TOKENS_PER_PASSAGE)
-        passages = _passages(view, index, seqs, first_choice, most)
+        return _passages(self.view, self.index, seqs, first_choice, most)
+
+    @cached_property
+    def covered(self) -> set[str]:
+        """The names that need no quote, since they are in the window beside this digest."""
+        return set[str]().union(*(_covered_names(self.index, self.view, one) for one in self.beside))
+
+    def quotes(self, room: float, names: float, already: Spans) -> Spans:
+        """The passages that are quoted in so many tokens, with their margins. `already`: what is quoted anyway."""
+        view, index, passages = self.view, self.index, self.passages
         choice, items = Choice(passages), [passage.names for passage in passages]
-        covered = set[str]().union(*(_covered_names(index, view, one) for one in self.beside))
-        covered |= {
-            name
-            for passage in passages
-            if passage.entry in already and passage.end <= already[passage.entry].get(passage.text, [(0, 0)])[0][1]
-            for name in passage.names
-        }
-        choice.cover(names * room, items, index.weight, covered=covered)
+        quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
+        choice.cover(names * room, items, index.weight, covered=self.covered | quoted)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
             _cover_words(view, index, choice, left, self.units, self.beside)
@@ -336,6 +343,12 @@ def _has_plan(unit: Unit) -> bool:
     return any(call.name in PLAN_TOOLS for call in calls)
 
 
+def _is_within(passage: Passage, spans: Spans) -> bool:
+    """Whether a passage is in the span that its text begins with."""
+    found = spans.get(passage.entry, {}).get(passage.text)
+    return bool(found) and passage.end <= found[0][1]
+
+
 def _merged(one: Spans, other: Spans) -> Spans:
     """The spans of both."""
     whole: Spans = {seq: {number: list(spans) for number, spans in of.items()} for seq, of in one.items()}
@@ -418,7 +431,7 @@ def _cover_words(
     already: Iterable[str] = (word for one in beside for word in _visible_words(view, index, one))
     times = Counter(chain(already, *(items[at] for at in choice.taken)))
     verbosity = _verbosity(view, hidden)
-    factors = {seq: _length_factor(index, view, seq, verbosity) for seq in entries}
+    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
     choice.cover(
         left,
         items,
@@ -448,7 +461,6 @@ def _verbosity(view: View, units: Sequence[Unit]) -> float:
     return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
 
 
-def _length_factor(index: Index, view: View, seq: int, verbosity: float) -> float:
+def _length_factor(entry: Entry, verbosity: float) -> float:
     """The worth of a passage by the length of its message and by whose it is."""
-    entry = view.fetch(seq)
     return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)

@@ -171,5 +171,5 @@ def quoted_spans(text: str, spans: list[Span]) -> str:
         return ""
     inner = gap_mark("").join(text[start:end].strip("\n") for start, end in spans)
     first, last = spans[0][0], spans[-1][1]
-    front = "…" if first > 0 and text[first - 1] not in "\n" else ""
+    front = "…" if first > 0 and text[first - 1] != "\n" else ""
     return front + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")
