@@ -87,7 +87,7 @@ _HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 
 class CallFacts(NamedTuple):
-    """What the line of a call needs: the tool's name, what the call was about (`subject`; at greater length, `full`), and
+    """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed."""
 
     tool: str
