@@ -23,7 +23,8 @@ from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passages import Passage, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import CallLine, Turn, record_text
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, plan_text
+from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, path_text, plan_text
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 
@@ -259,7 +260,7 @@ class _Folding:
             indexed = self.index.at(self.view, seq)
             for number, chosen in sorted(spans[seq].items()):
                 text = quoted_spans(
-                    sources[number][0], _without_subject(indexed, number - first_call, sources[number][0], chosen)
+                    sources[number][0], _own_part(indexed, number - first_call, sources[number][0], chosen)
                 )
                 found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
         return {key: "\n".join(some) for key, some in found.items()}
@@ -272,7 +273,7 @@ class _Folding:
                 found.setdefault(name, []).append(self._number(unit.seqs[0]))
                 found[name] = found.pop(name)
         newest = list(found.items())[-CHANGES:]
-        return [(texts.in_a_line(name), entries[-CHANGES:]) for name, entries in newest]
+        return [(texts.in_a_line(path_text(name)), entries[-CHANGES:]) for name, entries in newest]
 
     def _stale_above(self) -> list[tuple[str, list[str]]]:
         """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
@@ -326,15 +327,18 @@ class _Folding:
         return fact
 
 
-def _without_subject(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans of a call's text, without its first line where the line of the record says the same."""
-    whole = joined(spans)
-    if call < 0 or whole[0][0] > 0:
+def _own_part(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
+    """The spans without what the line above them says already: the subject with which the text of a call begins, the
+    header of a shell's result."""
+    whole, end = joined(spans), 0
+    if whole[0][0] > 0:
         return whole
-    facts = indexed.calls[call]
-    end = text.find("\n") + 1
-    if not end or not text[:end].rstrip("\n").endswith(f": {facts.full}"):
-        return whole
+    if call >= 0:
+        end = text.find("\n") + 1
+        if not text[:end].rstrip("\n").endswith(f": {indexed.calls[call].full}"):
+            return whole
+    elif indexed.result is not None and (header := RESULT_HEADER.match(text)):
+        end = header.end()
     return [(max(start, end), stop) for start, stop in whole if stop > end]
 
 

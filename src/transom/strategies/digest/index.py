@@ -6,6 +6,7 @@ same point is the same.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,6 +49,9 @@ FROM_TOOLS = 0.3
 
 _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
+
+_NO_SUBJECT = re.compile(r"\s|\A\d{0,6}\Z")
+"""A value with blanks is a text; a short number says how a call is made."""
 
 COMMON = 0.05
 """A value in more than this share of the calls does not tell what a call is about."""
@@ -213,7 +217,9 @@ def _subjects(calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
     command names. And those of calls that change things."""
     about, changes = set[str](), set[str]()
     for call in calls:
-        values = {value for _, value in arguments(call) if value in names_of(value[:MOST] or " ")}
+        values = {
+            value for _, value in arguments(call) if value in names_of(value[:MOST] or " ") and not _BLANK.search(value)
+        }
         files, changed_files = subjects(call)
         about |= values | files
         changes |= changed_files

@@ -33,6 +33,9 @@ from transom import texts
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
 
+SHORT = 30
+"""Characters of a subject that a count of one has room for."""
+
 LONG = 100
 """Tokens of a message from which its line says how long it is."""
 
@@ -196,7 +199,10 @@ def _counted(turns: Sequence[Turn]) -> str:
     for tool, times in tools.most_common():
         subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
         more = f" ({failed[tool]:,} failed)" if failed[tool] else ""
-        told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
+        if times == 1 and len(name := subjects[0].rpartition("/")[2]) <= SHORT:
+            told.append(f"{tool} {name}{more}".strip())
+        else:
+            told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
         told += _messages(messages)
     return f"{_numbers(turns)} {', '.join(told)}"
@@ -209,7 +215,7 @@ def _under(paths: Sequence[str]) -> str:
     low, high = min(paths), max(paths)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False)))
     folder = low[:shared].rpartition("/")[0]
-    return f" under {folder}/" if folder.strip("./~") else ""
+    return f" under {folder}/" if folder.strip("./~…") else ""
 
 
 def _numbers(turns: Sequence[Turn]) -> str:

@@ -69,6 +69,11 @@ TOOL_LINES = (
 )
 """The families that come with the package: shells and test runs, databases, searches, the web, edits, reads."""
 
+SETTINGS = frozenset(
+    ("description", "workdir", "cwd", "timeout", "output_mode", "justification", "run_in_background", "replace_all")
+)
+"""Arguments that say how a call is made, not what it is about. Numbers say that too."""
+
 PLAN_TOOLS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
 """Tools with which agents write down their plan: the newest call of each is the state of the work."""
 
@@ -79,11 +84,12 @@ _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
 _WRITES = re.compile(
-    r"(?:^|[\s;&|(])(?:sed -i|perl -pi|mv|rm|tee|cp|patch|touch|git (?:checkout|restore|apply|mv|rm))\b"
+    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout|restore|mv|rm))\s([^;&|\n]{1,1000})"
 )
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
+_NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
-_HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
+HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 
 class CallFacts(NamedTuple):
@@ -112,11 +118,13 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     """What a call was about, by the first entry of the table that fits."""
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     subject, says = _subject(call, values, table)
-    short, full = (_shortened(subject, most) for most in (SUBJECT, FULL))
-    names = _names(value for _, value in values)
-    if not names <= _names([full]) and sum(len(value) + 2 for _, value in values) <= FULL:
-        full = _shortened([*subject, *(value for _, value in values if value not in subject)], FULL)
-    return CallFacts(one_line(call.name, SUBJECT), short, says, full, complete=names <= _names([full]))
+    told = [value for key, value in values if key not in SETTINGS and not _NUMBER.fullmatch(value)]
+    full = _shortened(subject, FULL)
+    names = _names(told)
+    if not names <= _names([full]) and sum(len(value) + 2 for value in told) <= FULL:
+        full = _shortened([*subject, *(value for value in told if value not in subject)], FULL)
+    complete = names <= _names([full])
+    return CallFacts(one_line(call.name, SUBJECT), _shortened(subject, SUBJECT), says, full, complete=complete)
 
 
 def _names(values: Iterable[str]) -> set[str]:
@@ -153,7 +161,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
     """How a call ended, read from its result."""
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     code, failed = ending(result)
-    body = text[header.end() :] if (header := _HEADER.match(text)) else text
+    body = text[header.end() :] if (header := HEADER.match(text)) else text
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     summaries = [
         found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)
@@ -203,8 +211,11 @@ def subjects(call: Call) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     command = " ".join(value for _, value in arguments(call))[:SCANNED]
     paths = frozenset(_PATH.findall(command))
-    changes = paths if _WRITES.search(command) else paths & frozenset(_INTO.findall(command))
-    return paths, changes
+    changes = {path for path in _INTO.findall(command) if path in paths}
+    for verb, rest in _WRITES.findall(command):
+        found = _PATH.findall(rest)
+        changes.update(found[-1:] if verb in {"cp", "tee"} else found)
+    return paths, frozenset(changes)
 
 
 def changed_files(call: Call) -> tuple[str, ...]:
@@ -213,6 +224,11 @@ def changed_files(call: Call) -> tuple[str, ...]:
         return ()
     text = "\n".join(value for _, value in arguments(call))
     return tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(text)))
+
+
+def path_text(path: str) -> str:
+    """A path or an id in a few words: of a long path the end, which tells the most."""
+    return _shortened([path], SUBJECT)
 
 
 def plan_text(call: Call, most: int) -> str:
