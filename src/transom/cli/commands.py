@@ -174,7 +174,8 @@ class Forget(Struct, frozen=True, kw_only=True):
 class Window(Struct, frozen=True, kw_only=True):
     """Print the window of the next call under this budget, policy and prices. The log is not changed.
 
-    With --json, print the messages as a request in the dialect has them.
+    With --as text, print what the model reads: each message below its role, with its tokens; the quotes of a record are
+    indented. With --json, print the messages as a request in the dialect has them.
     """
 
     id: o.Id
@@ -182,6 +183,8 @@ class Window(Struct, frozen=True, kw_only=True):
     policy: o.Policy = "default"
     prices: o.Prices = None
     dialect: o.AnyDialect = None
+    form: o.As = "table"
+    full: o.Full = False
     store: o.AnyStore = None
     json: o.Json = False
 

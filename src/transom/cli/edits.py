@@ -13,6 +13,7 @@ from transom.cli.log import kind_of, text_of
 from transom.cli.options import entry_number
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
+from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.core.budget import Budget
@@ -22,6 +23,7 @@ from transom.core.prices import Prices
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
 from transom.core.view import View
+from transom.errors import InvalidSetting
 from transom.measure.edit_costs import EditCost, edit_costs
 from transom.measure.explain import explain
 from transom.policies import policy_named
@@ -141,6 +143,10 @@ def _print_change(
 
 
 def _print_window(log: StoredLog, options: commands.Window) -> None:
+    if options.json and options.form == "text":
+        raise InvalidSetting("--json is for programs and --as text is for people: use one of them")
+    if options.full and options.form != "text":
+        raise InvalidSetting("--full needs --as text")
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     conversation = _open_conversation(log, budget, options.policy, options.dialect)
     window, edits = conversation.window(), conversation.edit_costs()
@@ -151,6 +157,10 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
     console = terminal()
     print_wrapped(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
     print_wrapped(console, f"{window.tokens:,} of {options.budget:,} tokens, {window.size.messages:,} messages")
+    if options.form == "text":
+        console.print()
+        print_window_text(console, window, full=options.full)
+        return
     if (at := window.breaks) is not None:
         print_wrapped(console, f"it would break the cached prefix at slot {at.slot}: {at.why}")
     if edits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -108,6 +108,15 @@ Out = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
+As = Annotated[
+    Literal["table", "text"],
+    Option(
+        "--as",
+        metavar="FORM",
+        help="table: a line for each message. text: what the model reads, for people; long texts are shortened.",
+    ),
+]
+Full = Annotated[bool, Option("--full", help="With --as text: shorten nothing.")]
 Chart = Annotated[str | None, Option(metavar="ID", help="The conversation of the chart. Default: the longest.")]
 At = Annotated[
     int | None,

@@ -1,0 +1,231 @@
+"""A window as text for people: each message below its role, the lines of a record and its quotes visibly apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, cast
+
+from rich.console import Console
+from rich.text import Text as RichText
+
+from transom import texts
+from transom.cli.streams import counted
+from transom.cli.terminal import Piece
+from transom.core.codec import plain
+from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text, ToolResult, own_text
+from transom.core.unit import Folded, Unit
+from transom.core.window import Window
+from transom.measure.explain import Explanation, explain
+from transom.readback.content import escaped
+
+WIDTH = 110
+"""The most columns of a line."""
+
+LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
+"""Lines that are printed of a message, of a quote and of an argument; of the lines between, their number."""
+
+LONG, ARGUMENT = 480, 100
+"""Characters that are printed of a line, and of an argument."""
+
+RECORD, TITLE, NUMBER, QUOTE, MARK = "bold cyan", "cyan", "bold", "dim", "yellow"
+ROLES = {"system": "bold magenta", "user": "bold green", "assistant": "bold blue", "tool": "bold yellow"}
+
+Line = tuple[int, list[Piece]]
+"""A line of a text: its indent, and its pieces. Where it is wrapped, a bar at its beginning is repeated."""
+
+BAR = "│ "
+
+BELOW, DEEPER = 2, 4
+"""The indent of a text below its title, and of what belongs to a line of it."""
+
+
+def print_window_text(console: Console, window: Window, *, full: bool = False) -> None:
+    """Print what the model sees in this window. Long texts are shortened, except with `full`."""
+    printer = _Printer(console, {row.entry: row for row in explain(window)}, full=full)
+    head = window.head_entry
+    if head is not None and isinstance(head.body, Head):
+        printer.print_head(head.body, head.tokens[0] if head.tokens else 0)
+    for slot in window.slots:
+        if isinstance(slot, Folded):
+            printer.print_fold(slot)
+        for unit in slot.surfaced_units if isinstance(slot, Folded) else (slot,):
+            printer.print_unit(unit)
+
+
+class _Printer:
+    """Prints the parts of a window, each below a line with whose it is and its tokens."""
+
+    def __init__(self, console: Console, rows: dict[int, Explanation], *, full: bool) -> None:
+        self._console, self._rows, self._full = console, rows, full
+        self._width = min(console.width, WIDTH)
+
+    def print_head(self, head: Head, tokens: int) -> None:
+        """Print the system prompt, and the names of the tools."""
+        self._print_title("system", "", tokens)
+        for message in head.messages:
+            self._print_lines(self._parts(message))
+        if head.tools:
+            names = ", ".join(_tool_name(tool) for tool in head.tools)
+            self._print_lines([(BELOW, [("tools ", QUOTE), *self._line(names)])])
+
+    def print_fold(self, fold: Folded) -> None:
+        """Print the text of a fold."""
+        name = "record" if texts.is_record(fold.text) else "fold"
+        self._print_title(name, f"of {counted(fold.unit_count, 'turn')}, entry {fold.seq}", fold.tokens)
+        self._print_lines(self._record(fold.text) if name == "record" else self._text(fold.text, MARK))
+
+    def print_unit(self, unit: Unit) -> None:
+        """Print a turn: its message, its calls and their results."""
+        facts = unit.shown_facts()
+        head = facts[0]
+        calls = head.calls if isinstance(head, Assistant) else ()
+        answered = (-1, *unit.answered_calls)
+        for seq, fact, call in zip(unit.seqs, facts, answered, strict=True):
+            row = self._rows[seq]
+            tool = f"{escaped(calls[call].name)}, " if call >= 0 else ""
+            state = f", {row.state}" if row.state != "kept" else ""
+            self._print_title(row.role, f"{tool}entry {seq}{state}", row.shown_tokens)
+            self._print_lines(self._fact(fact))
+
+    # ---- lines of the parts
+
+    def _fact(self, fact: Fact) -> Iterator[Line]:
+        """The lines of a fact as the window shows it."""
+        if isinstance(fact, Assistant):
+            for thought in fact.reasoning:
+                yield from self._text(thought.text or "(reasoning that only the provider can read)", "dim italic")
+        yield from self._parts(fact)
+        if isinstance(fact, Assistant):
+            for call in fact.calls:
+                yield from self._call(call)
+        if isinstance(fact, ToolResult) and fact.synthetic and not fact.parts:
+            yield BELOW, [(texts.ABORTED, MARK)]
+
+    def _parts(self, fact: Fact) -> Iterator[Line]:
+        """The lines of the content of a fact."""
+        for part in fact.parts:
+            yield from self._part(part)
+        if own := own_text(fact):
+            yield from self._text(own)
+
+    def _part(self, part: Part) -> Iterator[Line]:
+        if isinstance(part, Text):
+            yield from self._text(part.text)
+        elif isinstance(part, Media):
+            yield BELOW, [(f"({part.media})", MARK)]
+        else:
+            yield from self._text(plain(part.raw).decode("utf-8"), QUOTE)
+
+    def _call(self, call: Call) -> Iterator[Line]:
+        """A call: its short arguments beside the name, each longer one below it."""
+        arguments = _arguments(call)
+        short = {key: value for key, value in arguments.items() if "\n" not in value and len(value) <= ARGUMENT}
+        beside = ", ".join(f"{key}={value}" for key, value in short.items())
+        yield BELOW, [("→ ", ROLES["assistant"]), (escaped(call.name), NUMBER), " ", *self._line(beside)]
+        for key, value in arguments.items():
+            if key not in short:
+                yield DEEPER, [f"{escaped(key)}:"]
+                for line in self._bounded(value.split("\n"), ARGUMENT_LINES):
+                    yield DEEPER, [(BAR, QUOTE), *self._line(line, QUOTE)]
+
+    def _text(self, text: str, style: str = "") -> Iterator[Line]:
+        """The lines of a text."""
+        for line in self._bounded(text.strip("\n").split("\n"), LINES):
+            yield BELOW, self._line(line, style)
+
+    def _record(self, text: str) -> Iterator[Line]:
+        """The lines of a record: those of the turns in one column, what is quoted below them."""
+        title, _, rest = text.partition("\n")
+        yield BELOW, self._line(title, TITLE)
+        lines = list(_quoted_or_not(rest.split("\n"))) if rest else []
+        for quote, block in groupby(lines, key=itemgetter(0)):
+            found = [line for _, line in block]
+            if quote:
+                for line in self._bounded(found, QUOTED_LINES):
+                    yield DEEPER, [(BAR, QUOTE), *self._line(line, QUOTE)]
+            else:
+                for line in found:
+                    yield BELOW, self._record_line(line)
+
+    def _record_line(self, line: str) -> list[Piece]:
+        """A line of a turn: the number, what was done, and what stands between quotation marks."""
+        start, blank, rest = line.partition(" ")
+        words, mark, quote = rest.partition(texts.OPEN)
+        return [(escaped(start) + blank, NUMBER), *self._line(words), *self._line(mark + quote, QUOTE)]
+
+    def _line(self, line: str, style: str = "") -> list[Piece]:
+        """One line, without control characters; a long one without its middle."""
+        line = "    ".join(map(escaped, line.removesuffix("\r").split("\t")))
+        if len(line) > LONG and not self._full:
+            left_out = len(line) - LONG
+            return [(line[: LONG * 2 // 3], style), (f" …{left_out:,} characters… ", MARK), (line[-LONG // 3 :], style)]
+        return [(line, style)]
+
+    def _bounded(self, lines: Sequence[str], most: int) -> Iterator[str]:
+        """Lines without their middle, if there are too many of them."""
+        if self._full or len(lines) <= most + 1:
+            yield from lines
+            return
+        last = most // 4
+        yield from lines[: most - last]
+        yield f"… {len(lines) - most:,} lines …"
+        yield from lines[len(lines) - last :]
+
+    # ---- printing
+
+    def _print_title(self, name: str, what: str, tokens: int) -> None:
+        """A line with whose a message is, and its tokens at the end."""
+        left, right = f"── {name}", f" {tokens:,} tokens"
+        what = f" · {what} " if what else " "
+        room = self._width - len(left) - len(right)
+        line = RichText.assemble(
+            ("── ", QUOTE), (name, ROLES.get(name, RECORD)), (what[:room].ljust(room, "─"), QUOTE), (right, QUOTE)
+        )
+        self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+
+    def _print_lines(self, lines: Iterator[Line] | Sequence[Line]) -> None:
+        """Print lines, each with its indent also where it has to be wrapped, and an empty line."""
+        for indent, pieces in lines:
+            bar = pieces[:1] if pieces and pieces[0] == (BAR, QUOTE) else []
+            whole = RichText.assemble(*pieces[len(bar) :])
+            width = max(20, self._width - indent - 2 * len(bar))
+            for part in whole.wrap(self._console, width) or [whole]:
+                part.rstrip()
+                line = RichText.assemble(" " * indent, *bar, part)
+                self._console.print(line, no_wrap=True, overflow="ignore", crop=False)
+        self._console.print()
+
+
+def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a record, each with the number of the quote that it continues or begins with; 0 for a line of a
+    turn. No quote has a quotation mark in it."""
+    is_open, number = False, 1
+    for line in lines:
+        number += line.startswith(texts.OPEN)
+        yield number if is_open or line.startswith(texts.OPEN) else 0, line
+        ends, begins = line.rfind(texts.CLOSE), line.rfind(texts.OPEN)
+        is_open = begins > ends or (is_open and ends < 0)
+
+
+def _arguments(call: Call) -> dict[str, str]:
+    """The arguments of a call as texts; all of them under no name if they are not a JSON object."""
+    try:
+        arguments = json.loads(call.args or "{}")
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        return {"arguments": call.args}
+    found = cast("dict[str, Any]", arguments)
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in found.items()
+    }
+
+
+def _tool_name(tool: dict[str, Any]) -> str:
+    """The name of a tool in the schema of any dialect."""
+    inner = tool.get("function")
+    names = cast("dict[str, Any]", inner) if isinstance(inner, dict) else tool
+    return str(names.get("name") or names.get("type") or "?")
