@@ -218,7 +218,9 @@ def _subjects(calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
     about, changes = set[str](), set[str]()
     for call in calls:
         values = {
-            value for _, value in arguments(call) if value in names_of(value[:MOST] or " ") and not _BLANK.search(value)
+            value
+            for key, value in arguments(call)
+            if key not in SETTINGS and not _NO_SUBJECT.search(value) and value in names_of(value[:MOST] or " ")
         }
         files, changed_files = subjects(call)
         about |= values | files
