@@ -21,7 +21,7 @@ from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, arguments, readable, split
-from transom.strategies.digest.tool_lines import CallFacts, ResultFacts, call_facts, result_facts, subjects
+from transom.strategies.digest.tool_lines import SETTINGS, CallFacts, ResultFacts, call_facts, result_facts, subjects
 from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import tool_words
 from transom.strategies.text.terms import words_in
