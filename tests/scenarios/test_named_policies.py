@@ -18,7 +18,7 @@ from transom.wire.openai import violations
 
 NAMED = tuple(POLICIES)[3:]
 SIGNS = {
-    "digest": "cut to passages of their own text",
+    "digest": ", a record of ",
     "omission": "left out of this window",
     "masked": "output left out",
     "stored": "output stored",

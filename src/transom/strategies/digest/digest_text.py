@@ -22,7 +22,7 @@ from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passages import Passage, opening, quoted_spans, readable, with_margins
-from transom.strategies.digest.record import CallLine, Turn, record_text
+from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
 from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, path_text, plan_text
 from transom.strategies.text.references import range_reference
@@ -89,20 +89,25 @@ def digest_text(
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
-    room, tries = size - fixed - lines - chosen_words.tokens, TRIES
-    while True:
+    room = size - fixed - lines - chosen_words.tokens
+    best, tokens = Digested(texts.omission(*found.totals())), 0
+    for _ in range(TRIES):
         quotes = found.quotes(room, names, chosen_words.spans)
-        turns = found.turns(_merged(chosen_words.spans, quotes))
-        text = record_text(found.title(), turns, endings, lines)
-        counted, tries = target.counter.count(text), tries - 1
-        if not tries or SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
+        quoted = _merged(chosen_words.spans, quotes)
+        text = found.text(quoted, endings, lines)
+        counted = target.counter.count(text)
+        if tokens < counted <= max(LARGER * size, size + HEADER if not tokens else 0):
+            best, tokens = Digested(text, tuple(sorted(quoted))), counted
+        if SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
             break
         room += size - counted
         if room <= 0:
             lines, chosen_words = 0, _Spoken()
-    if counted > LARGER * size and counted > size + HEADER:
-        return Digested(texts.omission(*found.totals()))
-    return Digested(text, tuple(sorted(_merged(chosen_words.spans, quotes))))
+    if not tokens:  # all of them were too large: what was done is better than nothing
+        text = found.text({}, endings, 0)
+        if target.counter.count(text) <= size + HEADER:
+            best = Digested(text)
+    return best
 
 
 class _Spoken(Struct, frozen=True):
@@ -119,19 +124,35 @@ class _Folding:
         self.view, self.target, self.run = view, target, run
         self.index = Index.of(view, target.budget.usable, target.derived)
         self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
-        self.units = self._hidden_units()
+        first = self.index.first(view)
+        indexed = [unit for slot in run for unit in units_in(slot, first)]
+        quoted = sorted({view.unit_of[seq] for seq in self.quoted_before})
+        self.units = [
+            unit
+            for unit in (*(view.unit(key) for key in quoted if key < first), *indexed)
+            if not stays_visible(view, target, unit) and self.index.at(view, unit.seqs[0]).role
+        ]
+        """What the fold hides, as far back as the index reaches, and older units that its folds quote."""
+        shown = [unit for slot in run for unit in _shown_units(slot) if unit.key < first]
+        staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
+        count = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run) - len(staying)
+        notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
+        self.older = count - notes - len(self.units)
+        """How many more it hides."""
+        self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
+        self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
+        self.first_indexed = first
         self.beside = visible(view, target, folded)
 
     def totals(self) -> tuple[str, int, int]:
-        """The entries, the turns and the tokens of the run."""
-        turns = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in self.run)
-        tokens = sum(slot.untrimmed_size.tokens for slot in self.run)
-        return range_reference(self.view, self.target, self.run), turns, tokens
+        """The entries of the run; the turns that the fold hides, and their tokens."""
+        return range_reference(self.view, self.target, self.run), self.older + len(self.units), self.tokens
 
-    def title(self) -> str:
-        """The first line of the record."""
+    def text(self, quoted: Spans, endings: Sequence[str], lines: float) -> str:
+        """The record that quotes these spans."""
         tools = self.view.head.tools
-        return texts.record_title(*self.totals(), readable=any(texts.READ in str(tool) for tool in tools))
+        title = texts.record_title(*self.totals(), readable=any(texts.READ in str(tool) for tool in tools))
+        return record_text(title, self.turns(quoted), endings, lines)
 
     # ---- what is quoted
 
@@ -197,12 +218,11 @@ class _Folding:
 
     def turns(self, spans: Spans) -> list[Turn]:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
-        turns = [turn for unit in self.units if (turn := self._turn(unit, spans)) is not None]
-        _, count, _ = self.totals()
-        if (older := count - len(self.units)) > 0 and self.units:
-            first = self._number(self.run[0].first)
-            last = self._number(max(self.run[0].first, self.units[0].key - 1))
-            turns.insert(0, Turn(first=first, last=last, role="earlier turns", count=older))
+        turns = [self._turn(unit, spans) for unit in self.units]
+        if self.older > 0:
+            first = self.run[0].first
+            last = max(first, min(self.first_indexed, self.run[-1].last + 1) - 1)
+            turns.insert(0, Turn(first=self._number(first), last=self._number(last), role=EARLIER, count=self.older))
         return turns
 
     def endings(self, size: float) -> list[str]:
@@ -216,12 +236,10 @@ class _Folding:
             lines.append(plan)
         return lines
 
-    def _turn(self, unit: Unit, spans: Spans) -> Turn | None:
-        """A unit as a turn; None for announced state, which is announced again."""
+    def _turn(self, unit: Unit, spans: Spans) -> Turn:
+        """A unit as a turn, with what is quoted of it."""
         head, *results = unit.seqs
         indexed = self.index.at(self.view, head)
-        if not indexed.role:
-            return None
         quoted = self._quoted(head, spans)
         of_call = dict(zip(unit.answered_calls, results, strict=True))
         calls: list[CallLine] = []
@@ -230,12 +248,13 @@ class _Folding:
             ended = self.index.at(self.view, result).result if result is not None else None
             chosen = quoted.pop(at, None)
             quotes = [chosen] if chosen and not facts.complete else []
-            quotes += self._quoted(result, spans).values() if result is not None else ()
+            of_result = [*self._quoted(result, spans).values()] if result is not None else []
+            quotes += of_result
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
                     subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
-                    outcome=outcome_text(facts.says, ended),
+                    outcome=outcome_text(facts.says, ended, quoted=of_result[0] if of_result else ""),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     changed=self._changed_since(head) if quotes and result is not None else (),
@@ -308,15 +327,6 @@ class _Folding:
     def _changed_since(self, turn: int) -> tuple[str, ...]:
         return tuple(self._number(seq) for seq in self.index.changed(turn)[-3:])
 
-    def _hidden_units(self) -> list[Unit]:
-        """The units that a fold of these slots hides, as far back as the index reaches, and older ones that their folds
-        quote."""
-        view, target = self.view, self.target
-        first = self.index.first(view)
-        units = [unit for slot in self.run for unit in units_in(slot, first)]
-        older = [view.unit(key) for key in sorted({view.unit_of[seq] for seq in self.quoted_before}) if key < first]
-        return [unit for unit in (*older, *units) if not stays_visible(view, target, unit)]
-
     def _number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""
         return self.target.reference(seq).rsplit(" ", 1)[-1]
@@ -380,6 +390,10 @@ def _passages(
         if most <= 0:
             break
     return [one for mine in sorted(found) for one in mine]
+
+
+def _shown_units(slot: Slot) -> Sequence[Unit]:
+    return slot.surfaced_units if isinstance(slot, Folded) else (slot,)
 
 
 def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:

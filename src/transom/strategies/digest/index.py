@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
-from transom.core.message import Assistant, Call, Fact, ToolResult, User, role_of
+from transom.core.message import Assistant, Call, Fact, Note, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, arguments, readable, split
 from transom.strategies.digest.tool_lines import SETTINGS, CallFacts, ResultFacts, call_facts, result_facts, subjects
@@ -66,7 +66,7 @@ class Indexed(NamedTuple):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 
-    `role`, `calls` and `result` are what its line in a record needs; an entry that has none has no role.
+    `role`, `calls` and `result` are what its line in a record needs; announced state has no role: it comes again.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -206,7 +206,7 @@ class Index:
             from_turn=from_turn,
             about=about,
             changes=changes,
-            role=role_of(fact) if passages or calls else "",
+            role="" if isinstance(fact, Note) and fact.key else role_of(fact),
             calls=tuple(map(call_facts, calls)),
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
         )

@@ -39,6 +39,9 @@ SHORT = 30
 LONG = 100
 """Tokens of a message from which its line says how long it is."""
 
+EARLIER = "earlier turns"
+"""In place of a role: turns of which only the number is known."""
+
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
@@ -184,11 +187,15 @@ def _in_same_folder(path: str, before: str) -> str:
 
 def _messages(turns: Sequence[Turn]) -> Iterator[str]:
     """Turns without calls of which nothing is quoted: whose a single one is, how many several are."""
-    count = sum(turn.count for turn in turns)
-    if count > 1:
-        yield f"{count:,} messages"
-    else:
-        yield f"{turns[0].role} ({turns[0].tokens:,} tokens)" if turns[0].tokens >= LONG else turns[0].role
+    for is_earlier, block in groupby(turns, key=lambda turn: turn.role == EARLIER):
+        some = list(block)
+        count = sum(turn.count for turn in some)
+        if is_earlier:
+            yield f"{count:,} {EARLIER}" if count > 1 else "1 earlier turn"
+        elif count > 1:
+            yield f"{count:,} messages"
+        else:
+            yield f"{some[0].role} ({some[0].tokens:,} tokens)" if some[0].tokens >= LONG else some[0].role
 
 
 def _counted(turns: Sequence[Turn]) -> str:

@@ -181,12 +181,14 @@ def _status(json_text: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def outcome_text(says: Says, result: ResultFacts | None) -> str:
+def outcome_text(says: Says, result: ResultFacts | None, quoted: str = "") -> str:
     """How a call ended, in a few words; empty where that it did not fail is all there is to say. What the tool itself
-    said is in quotation marks."""
+    said is in quotation marks, unless what is `quoted` of it below begins with that."""
     if result is None:
         return "no result"
-    own = f"{texts.OPEN}{texts.in_a_line(result.line)}{texts.CLOSE}" if result.line else ""
+    line = texts.in_a_line(result.line)
+    is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
+    own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
     if result.failed:
         code = f", exit {result.code}" if result.code else ""
         return f"failed{code}: {own}" if own else f"failed{code}"
