@@ -42,7 +42,7 @@ Policy = Annotated[
     Option(
         metavar="NAME",
         help="How a full window is made smaller: default, sliding, passthrough, or the name of a system, for example "
-        "codex.",
+        "codex. Settings may follow, as shares of the room: default:keep_recent=0.3:trigger=0.9:target=0.6.",
     ),
 ]
 Prices = Annotated[
@@ -83,7 +83,12 @@ StoreArgument = Annotated[
 ]
 SameStore = Annotated[str | None, Option("--store", metavar="URL", help="The store, as the other commands have it.")]
 Policies = Annotated[
-    str, Option(metavar="NAMES", help="The policies, separated by commas; all: every policy there is.")
+    str,
+    Option(
+        metavar="NAMES",
+        help="The policies, separated by commas; all: every policy there is. Settings may follow a name: "
+        "default,default:keep_recent=0.4.",
+    ),
 ]
 MinMessages = Annotated[int, Option(min=0, metavar="N", help="Only conversations of at least N messages.")]
 MaxMessages = Annotated[int | None, Option(min=0, metavar="N", help="Only conversations of at most N messages.")]

@@ -144,6 +144,8 @@ class Conversation:
         `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder"), a path ("agent.db", "logs/"), or a store
         object, which many conversations may share; closing a conversation leaves a store object open.
         `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
+        `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
+        `transom.policies.policy_named`).
         `system`: the system prompt, a text or what the dialect takes beside the messages; None keeps what the log has.
         `dialect`: the provider API ("openai", "responses", "anthropic", "gemini", …) whose content parts and replies
         come in, and for which windows are counted and rendered. `digest_role`: the role of the message that stands for

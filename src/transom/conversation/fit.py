@@ -43,9 +43,10 @@ def fit(
     A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
 
     `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
-    o200k if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
-    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), which counts.
-    `digest_role`: the role of the message that stands for folded turns, as for `Conversation.open`.
+    o200k if not given. `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
+    `transom.policies.policy_named`). `dialect` names the API whose messages come in and go out; `system`: what goes
+    beside them in its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses),
+    which counts. `digest_role`: the role of the message that stands for folded turns, as for `Conversation.open`.
     `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
     their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
     """

@@ -1,11 +1,13 @@
 """Policies by name, and what a policy of your own needs from them. Each module is loaded at first use.
 
 `DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies; twelve others behave like the systems they are named
-after: `policy_named("codex")`. `LADDER` is the last resort that makes every window fit: give it as `hard`.
+after: `policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another setting. `LADDER` is the last
+resort that makes every window fit: give it as `hard`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -24,13 +26,40 @@ POLICIES = {**dict.fromkeys(("default", "sliding", "passthrough"), "plain"), **d
 """The names of the policies, each with the module that has it, under its name in capitals."""
 
 
-def policy_named(name: object) -> Policy:
-    """The policy of this name; a policy is returned. Raises InvalidSetting."""
-    if isinstance(name, Policy):
-        return name
-    if not isinstance(name, str) or name not in POLICIES:
-        raise InvalidSetting(f"unknown policy {quote(name)}: there are {', '.join(POLICIES)}")
-    return _loaded(name)
+def policy_named(
+    name: object, *, keep_recent: float | None = None, trigger: float | None = None, target: float | None = None
+) -> Policy:
+    """The policy of this name, with other settings if given. A Policy is taken as it is.
+
+    All settings are shares of the room, which is the budget beside the system prompt, the first task and the newest
+    user message. `keep_recent`: how much of the newest turns stays whole (`default` only; 0.2, and always the last
+    complete round). `trigger`: how full the window is when it is compacted. `target`: how full a compaction leaves it,
+    at most; for `default` 0.8 of the trigger.
+
+    The settings may follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". Raises
+    InvalidSetting.
+    """
+    settings = {"keep_recent": keep_recent, "trigger": trigger, "target": target}
+    if not isinstance(name, Policy):
+        plain, *more = name.split(":") if isinstance(name, str) else (name,)
+        if not isinstance(plain, str) or plain not in POLICIES:
+            raise InvalidSetting(f"unknown policy {quote(name)}: there are {', '.join(POLICIES)}")
+        name = _with_settings(_loaded(plain), _parsed(more))
+    return _with_settings(name, settings)
+
+
+def _parsed(settings: Sequence[str]) -> dict[str, object]:
+    """Settings that follow a name. Raises InvalidSetting."""
+    pairs = [setting.partition("=") for setting in settings]
+    if len({key for key, _, _ in pairs}) < len(pairs):
+        raise InvalidSetting("policy: a setting is given twice")
+    return {key.strip(): value for key, _, value in pairs}
+
+
+def _with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
+    if all(value is None for value in settings.values()):
+        return policy
+    return import_module(f"{__name__}.settings").with_settings(policy, settings)
 
 
 @cache

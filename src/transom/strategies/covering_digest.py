@@ -37,6 +37,9 @@ MAX_SHARE = 0.85
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
 
+MAX_RECENT = 0.95
+"""The most of the room that whole turns grow to, together with what stays free."""
+
 TALK_RATIO = 3
 """A digest of talk can stand for about this many times its own size."""
 
@@ -52,8 +55,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     that everything in the window is in the order of the log.
 
     Where talk outweighs work with tools, the record is larger and keeps most of its room for words; it leaves hardly
-    anything free as long as it can hold what there is. Where there is more talk than that, the newest turns grow by up
-    to `talk`: they are then the better guess.
+    anything free as long as it can hold what there is (`least_quiet`). Where there is more talk than that, the newest
+    turns grow by up to `talk`: they are then the better guess.
     """
 
     keep_recent: float = 0.2
@@ -62,6 +65,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     merge: float = 0.5
     least: float = 0.04
     quiet: float = 0.2
+    least_quiet: float = 0.0
     talk: float = 0.55
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
@@ -74,8 +78,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
-        recent = self.keep_recent + self.talk * talk * lost
-        quiet = self.quiet * (1 - 0.9 * talk * (1 - lost))
+        grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
+        recent = max(self.keep_recent, grown)
+        quiet = max(self.least_quiet, self.quiet * (1 - 0.9 * talk * (1 - lost)))
         merge = self.merge + 0.5 * talk
         in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
         stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)

@@ -1,0 +1,83 @@
+"""The three settings of a policy that users change most: how much of the newest turns stays whole, how full a window
+gets, and how full a compaction leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from msgspec.structs import replace
+
+from transom.core.policy import Policy
+from transom.errors import InvalidSetting, quote
+from transom.strategies.covering_digest import Digest
+
+SETTINGS = ("keep_recent", "trigger", "target")
+
+ALMOST = 0.98
+"""Of the trigger: the fullest that a compaction leaves a window of nothing but talk, if no target was given."""
+
+LEAST_RECORD = 0.1
+"""The least share of the room between what stays whole and the target: records have it."""
+
+
+def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
+    """The policy with other settings; one that is None stays as it is. All are shares of the room. Raises
+    InvalidSetting."""
+    given = {name: _share(name, value) for name, value in settings.items() if value is not None}
+    if not given:
+        return policy
+    digest = next((step for step in policy.pressure if isinstance(step, Digest)), None)
+    if digest is None and "keep_recent" in given:
+        raise InvalidSetting(f"policy {policy.name} has no keep_recent: it is a setting of default")
+    name = ":".join([policy.name, *(f"{setting}={given[setting]}" for setting in SETTINGS if setting in given)])
+    trigger = given.get("trigger", policy.trigger)
+    if digest is None:
+        target = given.get("target", min(policy.target, trigger) if trigger > 0 else policy.target)
+        return replace(policy, name=name, trigger=trigger, target=target)
+    most = given.get("target", (1 - digest.quiet) * trigger)
+    sized = _sized(digest, given.get("keep_recent", digest.keep_recent), most, trigger)
+    if "target" not in given:
+        sized = replace(sized, least_quiet=1 - ALMOST * trigger)
+    return replace(
+        policy,
+        name=name,
+        pressure=tuple(sized if step is digest else step for step in policy.pressure),
+        trigger=trigger,
+        target=given.get("target", min(policy.target, most)),
+    )
+
+
+def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> Digest:
+    """A digest that leaves the window at most so full (`most`), with so much of it in whole turns. The sizes of its
+    records change in proportion to the share between the two."""
+    if most > trigger:
+        raise InvalidSetting(f"policy: target {most:g} must not be above trigger {trigger:g}")
+    if most - keep_recent < LEAST_RECORD - 1e-9:
+        raise InvalidSetting(
+            f"policy: keep_recent {keep_recent:g} must be at least {LEAST_RECORD} below target {most:g}: records have "
+            "what is between them"
+        )
+    scale = (most - keep_recent) / (1 - digest.quiet - digest.keep_recent)
+    return replace(
+        digest,
+        keep_recent=keep_recent,
+        cap=digest.cap * scale,
+        merge=digest.merge * scale,
+        least=digest.least * min(1.0, scale),
+        quiet=1 - most,
+        least_quiet=1 - most,
+    )
+
+
+def _share(name: str, value: object) -> float:
+    """A setting as a share of the room. Raises InvalidSetting."""
+    if name not in SETTINGS:
+        raise InvalidSetting(f"policy: there is no setting {quote(name)}: there are {', '.join(SETTINGS)}")
+    try:
+        share = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        share = -1.0
+    if not isfinite(share) or not 0 <= share <= 1:
+        raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(value)}")
+    return share
