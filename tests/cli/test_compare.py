@@ -108,6 +108,17 @@ def test_conversations_are_chosen(run, args, conversations):
     assert found["sliding"]["conversations"] == conversations
 
 
+def test_settings_behind_a_name_are_another_policy(run):
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
+    early = "default:keep_recent=0.3:trigger=0.7"
+    code, found = compared(run, "--budget", 3_000, "--policies", f"default,default:trigger=.7:keep_recent=.3,{early}")
+    assert (code, list(found)) == (0, ["default", early])
+    assert found[early]["tokens"] < found["default"]["tokens"]
+    replayed = json.loads(run("replay", "chats.jsonl", "--budget", 3_000, "--policy", early, "--json")[1])
+    assert replayed["policy"] == early
+    assert replayed["total"]["tokens"] == found[early]["tokens"]
+
+
 def test_all_policies(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     assert list(compared(run, "--budget", 4_000, "--policies", "all")[1]) == list(POLICIES)
@@ -178,6 +189,7 @@ def test_a_picture_of_each_kind(run, folder):
     ("args", "line"),
     [
         (("--policies", "slidin"), "unknown policy 'slidin': there are default, "),
+        (("--policies", "default,default:recent=1"), "policy: there is no setting 'recent': there are keep_recent, "),
         (("--chart", "a.gif"), "--chart: a picture is .svg or .png, not .gif"),
         (("--chart", "none/a.svg"), "--chart: there is no folder none\n"),
         (("--chart", "none/such/a"), "--chart: there is no folder none/such\n"),

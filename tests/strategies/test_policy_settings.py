@@ -66,7 +66,7 @@ def test_target_is_how_full_a_compaction_leaves_it_at_most(tools: bool) -> None:
         after = [full for _, full, _ in compactions(policy_named("default", target=target), tools=tools)]
         assert max(after) <= target + 0.01
         assert max(after) > target - 0.2
-    assert max(full for _, full, _ in compactions(DEFAULT, tools=tools)) > 0.72
+    assert max(full for _, full, _ in compactions(DEFAULT, tools=tools)) > 0.65
 
 
 def test_a_compaction_leaves_room_below_a_lower_trigger() -> None:
