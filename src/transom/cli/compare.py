@@ -196,7 +196,7 @@ def _label(question: LabelledQuestion) -> Label | None:
 def _names(policies: str) -> list[str]:
     """The policies of --policies, each once. Raises InvalidSetting for an unknown one."""
     names = list(POLICIES) if policies == "all" else [name.strip() for name in policies.split(",")]
-    return [policy_named(name).name for name in dict.fromkeys(names)]
+    return list(dict.fromkeys(policy_named(name).name for name in names))
 
 
 def _title(options: Compare, conversations: int) -> str:
