@@ -142,7 +142,7 @@ def _line_start(turns: Sequence[Turn], stop: int) -> int:
     """Where the line of the last of these turns begins: the turns before it that fit in the same line."""
     start, length = stop, 0
     while start > 0:
-        length += sum(len(call.text) + 2 for call in turns[start - 1].calls) or len(turns[start - 1].role) + 20
+        length += sum(len(call.text) + 2 for call in turns[start - 1].calls)
         if start < stop and length > LINE:
             break
         start -= 1
@@ -165,8 +165,9 @@ def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
     before: CallLine | None = None
     shown = ""
     for call in calls:
-        same_tool = before is not None and call.tool == before.tool and call.subject and before.subject
-        if same_tool and before is not None:
+        if before is not None and call.text == before.text == call.tool:
+            continue  # the same tool again, with nothing to say
+        if before is not None and call.tool == before.tool and call.subject and before.subject:
             subject = _in_same_folder(call.subject, before.subject)
             ending = f": {call.outcome}" if call.outcome else ""
             shown += f", {subject}{ending}{texts.changed_since(call.changed)}"
