@@ -18,8 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from transom.cli.commands import Compare
-from transom.cli.compare import Results, choose, columns_of, compare
-from transom.cli.report import number_text
+from transom.cli.compare import Results, choose, columns_of, compare, readability_columns
+from transom.cli.report import Column, number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import replay
 from transom.conversation.request import render
@@ -27,7 +27,7 @@ from transom.core.budget import Budget
 from transom.core.message import Raw
 from transom.errors import BudgetImpossible
 from transom.importers import Recorded, read
-from transom.measure.compare import tokens_of
+from transom.measure.compare import Compared, tokens_of
 from transom.measure.grounding import texts_of
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
@@ -104,7 +104,20 @@ before it. The window is compared with what the message then used. No model is c
   those in messages further back than the budget: the share that is in the window after the last message.
 - **ms per call**: CPU milliseconds to build a window, everything included.
 
-A measure of names rewards names. It does not see whether a summary can be understood.
+A measure of names rewards names. It does not see whether a summary can be understood. So the windows right after each
+compaction are also judged as a reader would, by the window and the log alone:
+
+- **in order**: of all pairs of visible things (messages, lines and quotes of a record), the share that is in the order
+  in which they happened.
+- **turns with a line**: of the folded turns, the share that has a line in a record or is counted in one. A marker which
+  only says that turns are left out is no line.
+- **quotes at line or sentence**: of the beginnings and ends of quoted passages, the share at the beginning or end of a
+  line or sentence of the original. **ends inside a word**: those that cut a word. **misquoted**: passages that are not,
+  word for word, in the entry that they are attributed to.
+- **unmarked stale quotes**: quotes of a tool's result whose file or record a later call changed, where the window
+  neither says so nor has the later call whole.
+- **whole turns**: turns that are in the window whole, as a share of the budget without the system prompt and the first
+  message: right after a compaction, and on average over all windows with a fold.
 """
 
 
@@ -142,10 +155,18 @@ def parts(folder: Path, names: Sequence[str], every: int, jobs: int | None) -> I
 
 def section(family: Family, many: int, results: Results) -> str:
     """One family: a row for each policy."""
-    columns = columns_of(results)
-    rows = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
     title = f"{family.name} at {family.budget:,}: {family.what}, conversations: {many:,}"
-    return "\n".join([f"## {title}\n", *table(["policy", *(figure.label for figure, _ in columns)], rows), ""])
+    folding = {name: one for name, one in results.items() if one.readability.windows}
+    lines = [f"## {title}\n", *rows_of(results, columns_of(results)), ""]
+    if columns := readability_columns(results):
+        lines += ["Right after each compaction:\n", *rows_of(folding, columns), ""]
+    return "\n".join(lines)
+
+
+def rows_of(results: Results, columns: Sequence[Column[Compared]]) -> Iterator[str]:
+    """A table with a row for each policy."""
+    rows = ([name, *(text(one) for _, text in columns)] for name, one in results.items())
+    return table(["policy", *(figure.label for figure, _ in columns)], rows)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

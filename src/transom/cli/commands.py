@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from transom.cli import options as o
 from transom.cli.app import command
-from transom.cli.figures import COMPARE, NAMES, REPLAY, explained, help_text
+from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, block_text, explained, help_text
 
 STATES = {
     "kept": "In the window as it was logged.",
@@ -48,12 +48,18 @@ class Replay(Struct, frozen=True, kw_only=True):
     chart: o.Chart = None
 
 
-@command("compare", "Replay recorded conversations under several policies.", epilog=help_text(COMPARE, NAMES))
+@command(
+    "compare",
+    "Replay recorded conversations under several policies.",
+    epilog=help_text(COMPARE, NAMES, block_text("How well windows read, right after each compaction", READABILITY)),
+)
 class Compare(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations under several policies, and compare the windows.
 
     Prints a row for each policy: are its windows valid and within the budget, what would they cost with prompt caching,
-    how often is the cached prefix lost, and how many of the names that the next message uses are in the window.
+    how often is the cached prefix lost, and how many of the names that the next message uses are in the window. Where
+    windows were compacted, a second table has a row for each policy that folds: how well do its windows read?
+
     No model is called, and nothing is stored. Exit code 1 if a window is invalid or over the budget.
     """
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from transom.cli.commands import Compare
-from transom.cli.figures import COMPARE, Figure
+from transom.cli.figures import COMPARE, READABILITY, Figure
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines, tools_for
 from transom.cli.locate import command
 from transom.cli.picture import Point, draw_picture, picture_paths
@@ -31,6 +31,7 @@ from transom.errors import InvalidSetting
 from transom.importers import LabelledQuestion, Recorded
 from transom.importers.chat import as_openai_chat
 from transom.measure.compare import Compared, Label, Seen, compared, tokens_of
+from transom.measure.readability import Readability
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
@@ -53,6 +54,18 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "ms_per_call": (".2f", lambda one: one.stats.ms_per_call),
 }
 """How each figure is computed and printed; None where there is nothing to measure."""
+
+READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
+    "order": (".1%", lambda one: one.order),
+    "turns_with_line": (".1%", lambda one: one.turns_told),
+    "quote_boundaries": (".0%", lambda one: one.boundaries),
+    "inside_words": (",", lambda one: one.inside_words),
+    "misquoted": (",", lambda one: one.misquoted),
+    "unmarked_stale_quotes": (",", lambda one: one.unmarked_stale),
+    "whole_turns_after": (".0%", lambda one: one.whole_after),
+    "whole_turns": (".0%", lambda one: one.whole),
+}
+"""The figures of the second table."""
 
 SETTINGS = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
 """What the results depend on beside the files and the policy."""
@@ -230,9 +243,20 @@ def columns_of(results: Results) -> list[Column[Compared]]:
     return [_column(figure) for figure in COMPARE if questions or figure.name != "evidence_recall"]
 
 
+def readability_columns(results: Results) -> list[Column[Compared]]:
+    """The columns of the second table; none if no window was compacted."""
+    compacted = any(one.readability.windows for one in results.values())
+    return [_readability_column(figure) for figure in READABILITY] if compacted else []
+
+
 def _column(figure: Figure) -> Column[Compared]:
     form, measure = MEASURES[figure.name]
     return figure, lambda one: number_text(measure(one), form)
+
+
+def _readability_column(figure: Figure) -> Column[Compared]:
+    form, measure = READABILITY_MEASURES[figure.name]
+    return figure, lambda one: number_text(measure(one.readability) if one.readability.windows else None, form)
 
 
 def print_table(results: Results) -> None:
@@ -243,6 +267,11 @@ def print_table(results: Results) -> None:
     console.print(NOTES, style="dim")
     if any(one.stats.refused for one in results.values()):
         console.print(REFUSED, style="dim")
+    if columns := readability_columns(results):
+        rows = [(name, one) for name, one in results.items() if one.readability.windows]
+        console.print("\nHow well windows read, right after each compaction", style="bold")
+        for part in _tables(console, rows, columns):
+            console.print(part)
     console.print(f"Each column is explained by `{command()} compare --help`.", style="dim")
 
 
@@ -261,4 +290,10 @@ def _tables(
 def numbers(one: Compared) -> dict[str, Any]:
     """A result for JSON: its sums, and every figure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
-    return {**asdict(one.stats), **{name: measure(one) for name, (_, measure) in MEASURES.items()}, **sums}
+    readability = {name: measure(one.readability) for name, (_, measure) in READABILITY_MEASURES.items()}
+    return {
+        **asdict(one.stats),
+        **{name: measure(one) for name, (_, measure) in MEASURES.items()},
+        **sums,
+        "readability": {**asdict(one.readability), **readability},
+    }

@@ -1,5 +1,5 @@
 """Compares policies on recorded conversations: are windows valid, what do they cost, how often does the cached prefix
-break, and do they have what the next step needs?"""
+break, do they have what the next step needs, and how well do they read?"""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.window import Window
 from transom.measure.cost import Cost, cost, share
 from transom.measure.grounding import Grounding, History, grounding, texts_of, usable
+from transom.measure.readability import Readability, ReadabilityJudge
 from transom.measure.replay_stats import ReplayStats, newest_fold, replay_stats
 from transom.wire.openai import OPENAI_CHAT
 
@@ -42,7 +43,8 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
     refused question has none of its evidence. `consecutive`: breaks at a call when the one sent before it broke, too.
-    `evidence`: shares of usable evidence, added up over the questions.
+    `evidence`: shares of usable evidence, added up over the questions. `readability`: how well the windows read right
+    after each compaction.
     """
 
     stats: ReplayStats = ReplayStats()
@@ -51,6 +53,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     consecutive_breaks: int = 0
     grounding: Grounding = Grounding()
     evidence: float = 0.0
+    readability: Readability = Readability()
 
     def plus(self, other: Compared) -> Compared:
         """The sum of both."""
@@ -61,6 +64,7 @@ class Compared(Struct, frozen=True, kw_only=True):
             consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
             grounding=self.grounding.plus(other.grounding),
             evidence=self.evidence + other.evidence,
+            readability=self.readability.plus(other.readability),
         )
 
     @property
@@ -97,6 +101,7 @@ class _Judge:
         self._messages, self._budget, self._counter = messages, budget, counter
         self._history, self._read, self._tokens = History(), 0, 0
         self._newest, self._broke = -1, False
+        self._readability = ReadabilityJudge()
         self.sent: list[RequestTokens] = []
         self.whole: list[int] = []
 
@@ -124,4 +129,5 @@ class _Judge:
         self.sent.append((stats.tokens, stats.shared_tokens))
         self.whole.append(stats.passthrough)
         found = grounding(self._history, texts, self._messages[at], self._tokens, self._budget)
-        return Compared(stats=stats, consecutive_breaks=consecutive_breaks, grounding=found)
+        readability = self._readability.judged(window, compacted=bool(stats.compactions))
+        return Compared(stats=stats, consecutive_breaks=consecutive_breaks, grounding=found, readability=readability)

@@ -1,0 +1,300 @@
+"""How well a window reads: is it in the order of the log, does each folded turn have a line, do quotes begin and end
+where lines or sentences do, is it marked what changed since, and how much of it is whole turns?
+
+Judged from the window and the log alone, without the code that writes records, so it judges every policy alike.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from transom.core.message import Assistant, Fact, Note
+from transom.core.unit import Folded, Unit, units_in
+from transom.core.view import View
+from transom.core.window import Window
+from transom.measure.cost import share
+from transom.measure.quote_ends import Passage, passages_of
+from transom.measure.record_lines import Line, Quote, Record, parsed_record
+from transom.measure.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
+from transom.strategies.digest.passages import arguments, readable
+
+LEAST_ROOM = 0.25
+"""The least share of a budget that counts as room, however long the system prompt and the first message are."""
+
+_COUNT = re.compile(r"(\d[\d,]*) × (\S+)")
+_MESSAGES = re.compile(r"(\d[\d,]*) messages")
+
+
+class Readability(Struct, frozen=True, kw_only=True):
+    """Sums over the windows right after a compaction; the last two are over all windows with a fold.
+
+    `pairs`: of visible things (messages, lines and quotes of records). `turns`: folded turns; `counted` of them have
+    their line together with others. `ends`: beginnings and ends of quoted passages. `misquoted`: passages that are not
+    in the entry that they are attributed to. `stale`: quotes of a result whose file or record a later call changed.
+    `whole_shares`: shares of the room that whole turns take.
+    """
+
+    windows: int = 0
+    pairs: int = 0
+    pairs_in_order: int = 0
+    turns: int = 0
+    turns_with_line: int = 0
+    counted: int = 0
+    passages: int = 0
+    misquoted: int = 0
+    ends: int = 0
+    at_line: int = 0
+    at_sentence: int = 0
+    inside_words: int = 0
+    stale: int = 0
+    unmarked_stale: int = 0
+    whole_shares_after: float = 0.0
+    whole_shares: float = 0.0
+    folded_windows: int = 0
+
+    def plus(self, other: Readability) -> Readability:
+        """The sum of both."""
+        sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
+        return Readability(**dict(zip(Readability.__struct_fields__, sums, strict=True)))
+
+    @property
+    def order(self) -> float | None:
+        """The share of pairs that are in the order of the log."""
+        return share(self.pairs_in_order, self.pairs)
+
+    @property
+    def turns_told(self) -> float | None:
+        """The share of folded turns that have a line or are counted in one."""
+        return share(self.turns_with_line, self.turns)
+
+    @property
+    def boundaries(self) -> float | None:
+        """The share of the ends of quotes that are at a line or a sentence."""
+        return share(self.at_line + self.at_sentence, self.ends)
+
+    @property
+    def whole_after(self) -> float | None:
+        """The share of the room that is whole turns right after a compaction."""
+        return share(self.whole_shares_after, self.windows)
+
+    @property
+    def whole(self) -> float | None:
+        """The share of the room that is whole turns, on average over all windows with a fold."""
+        return share(self.whole_shares, self.folded_windows)
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    """What one window showed: the entries of what it shows in order, the folded turns without a line, the passages of
+    its quotes with the line above each, and its stale quotes."""
+
+    order: tuple[int, ...]
+    turns: int
+    counted: int
+    without_line: tuple[int, ...]
+    passages: tuple[tuple[Line, Passage], ...]
+    stale: tuple[StaleQuote, ...]
+
+
+class ReadabilityJudge:
+    """Judges the windows of one conversation, in order."""
+
+    def __init__(self) -> None:
+        self._history = ChangeHistory()
+        self._tools: dict[int, tuple[str, ...] | None] = {}
+        self._quotes: dict[tuple[int, str], tuple[list[Passage], int | None]] = {}
+
+    def judged(self, window: Window, *, compacted: bool) -> Readability:
+        """The figures of one window. Everything but the whole turns is judged only if it is `compacted`, the first
+        after a compaction: the windows behind it begin as it does."""
+        if not any(isinstance(slot, Folded) for slot in window.slots):
+            return Readability()
+        whole = whole_share(window)
+        figures = Readability(whole_shares=whole, folded_windows=1)
+        if not compacted:
+            return figures
+        found = self.findings(window.view)
+        ends = [end for _, one in found.passages for end in (one.starts, one.ends) if end is not None]
+        kinds = Counter(ends)
+        return figures.plus(
+            Readability(
+                windows=1,
+                pairs=len(found.order) * (len(found.order) - 1) // 2,
+                pairs_in_order=pairs_in_order(found.order),
+                turns=found.turns,
+                turns_with_line=found.turns - len(found.without_line),
+                counted=found.counted,
+                passages=len(found.passages),
+                misquoted=sum(one.starts is None for _, one in found.passages),
+                ends=len(ends),
+                at_line=kinds["line"],
+                at_sentence=kinds["sentence"],
+                inside_words=kinds["inside a word"],
+                stale=len(found.stale),
+                unmarked_stale=sum(not one.marked for one in found.stale),
+                whole_shares_after=whole,
+            )
+        )
+
+    def findings(self, view: View) -> Findings:
+        """What a view shows, in detail."""
+        self._history.update(view)
+        folds = [slot for slot in view.slots if isinstance(slot, Folded)]
+        records = {fold.seq: parsed_record(fold.text) or Record() for fold in folds}
+        turns = 0
+        counted, without_line = set[int](), list[int]()
+        for fold in folds:
+            hidden = [unit.seqs[0] for unit in _hidden_units(fold) if self._tools_of(view, unit) is not None]
+            told, together = self._told(hidden, records[fold.seq].lines)
+            turns += len(hidden)
+            counted |= together
+            without_line += [key for key in hidden if key not in told]
+        passages: list[tuple[Line, Passage]] = []
+        of_results: list[tuple[Quote, Unit, int]] = []
+        for quote in (quote for record in records.values() for quote in record.quotes):
+            unit = _unit(view, quote.first)
+            if unit is None:
+                passages.append((quote.line, Passage(quote.text, None, None)))
+                continue
+            found, call = self._found(view, unit, quote)
+            passages += [(quote.line, passage) for passage in found]
+            if call is not None:
+                of_results.append((quote, unit, call))
+        return Findings(
+            order=tuple(_order(view, records)),
+            turns=turns,
+            counted=len(counted),
+            without_line=tuple(without_line),
+            passages=tuple(passages),
+            stale=tuple(stale_quotes(view, self._history, list(records.values()), of_results)),
+        )
+
+    def _found(self, view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
+        """As `_passages`; a quote of a layer that stays is looked up once."""
+        key = unit.seqs[0], quote.text
+        if key not in self._quotes:
+            self._quotes[key] = _passages(view, unit, quote)
+        return self._quotes[key]
+
+    def _tools_of(self, view: View, unit: Unit) -> tuple[str, ...] | None:
+        """The tools that a turn calls; None for announced state, which is announced again when a fold hides it."""
+        turn = unit.seqs[0]
+        if turn not in self._tools:
+            fact = view.fetch(turn).body
+            is_state = isinstance(fact, Note) and bool(fact.key)
+            names = [call.name for call in fact.calls] if isinstance(fact, Assistant) else []
+            self._tools[turn] = None if is_state else tuple(names)
+        return self._tools[turn]
+
+    def _told(self, hidden: Sequence[int], lines: Sequence[Line]) -> tuple[set[int], set[int]]:
+        """The turns that lines tell of; and those of them that are told of together with others.
+
+        The lines of a turn must name each of its tools. A line that counts must count right.
+        """
+        told, together = set[int](), set[int]()
+        texts: dict[int, str] = {}
+        for line in lines:
+            if line.first == line.last:
+                texts[line.first] = f"{texts.get(line.first, '')} {line.text}"
+        for key in hidden:
+            if key in texts and all(_short(name) in texts[key] for name in self._tools[key] or ()):
+                told.add(key)
+        for line in lines:
+            inside = [key for key in hidden if line.first <= key <= line.last and key not in texts]
+            if inside and self._counts_right(line.text, inside):
+                told.update(inside)
+                together.update(inside)
+        return told, together
+
+    def _counts_right(self, text: str, keys: Sequence[int]) -> bool:
+        """Whether a line names the tools of these turns, and as often as they were called where it counts."""
+        calls = Counter(_short(name) for key in keys for name in self._tools[key] or ())
+        counts = Counter({name: _number(number) for number, name in _COUNT.findall(text.replace(",", ""))})
+        if counts:
+            return all(counts[name.split()[0]] == times for name, times in calls.items())
+        if found := _MESSAGES.search(text):
+            talk = sum(not self._tools[key] for key in keys)
+            return _number(found[1]) in {talk, len(keys)} and all(name in text for name in calls)
+        return all(name in text for name in calls)
+
+
+def _short(name: str) -> str:
+    """The beginning of a tool's name: a line may shorten a long one."""
+    return " ".join(name.split())[:40]
+
+
+def _number(digits: str) -> int:
+    return int(digits.replace(",", ""))
+
+
+def _hidden_units(fold: Folded) -> Iterator[Unit]:
+    surfaced = {unit.key for unit in fold.surfaced_units}
+    return (unit for unit in units_in(fold) if unit.key not in surfaced)
+
+
+def _unit(view: View, entry: int) -> Unit | None:
+    known = 0 <= entry < view.length and view.unit_of[entry] >= 0
+    return view.unit(view.unit_of[entry]) if known else None
+
+
+def _order(view: View, records: dict[int, Record]) -> Iterator[int]:
+    """The units of what a window shows, in the order in which it shows them: messages, and the parts of records."""
+    for slot in view.slots:
+        if isinstance(slot, Unit):
+            yield slot.key
+            continue
+        parts = records[slot.seq].parts
+        if not parts:
+            yield slot.first
+        for part in parts:
+            yield from (view.unit_of[entry] for entry in part.entries if 0 <= entry < view.length)
+        yield from (unit.key for unit in slot.surfaced_units)
+
+
+def pairs_in_order(entries: Iterable[int]) -> int:
+    """How many pairs of these are in rising order, or the same."""
+    before: list[int] = []
+    count = 0
+    for entry in entries:
+        count += bisect_right(before, entry)
+        insort(before, entry)
+    return count
+
+
+def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
+    """The passages of a quote as they are found in its turn, and the call whose result has them, if one has."""
+    head = view.fetch(unit.seqs[0]).body
+    assert isinstance(head, Fact)
+    originals = [text for text, _ in readable(head)]
+    for call in head.calls if isinstance(head, Assistant) else ():
+        originals += [value for _, value in arguments(call)]
+    sources: list[tuple[list[str], int | None]] = [(originals, None)]
+    for call, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
+        result = view.fetch(seq).body
+        assert isinstance(result, Fact)
+        sources.append(([text for text, _ in readable(result)], call))
+    for texts, call in sources:
+        passages = passages_of(quote.text, texts)
+        if all(one.starts is not None for one in passages):
+            return passages, call
+    return passages_of(quote.text, [text for texts, _ in sources for text in texts], joined=True), None
+
+
+def whole_share(window: Window) -> float:
+    """The share of a window's room that is whole turns. The room is what the limit leaves beside the system prompt and
+    the first message of the user, which must stay."""
+    view, limit = window.view, window.limit
+    first = view.first_task
+    fixed = view.head_size.tokens
+    whole = 0
+    for unit in view.visible_units():
+        if unit.key == first:
+            fixed += unit.size.tokens
+        elif not unit.trims:
+            whole += unit.size.tokens
+    return whole / max(LEAST_ROOM * limit, limit - fixed)

@@ -1,0 +1,108 @@
+"""The parts of a record, read back from its text: its lines with the entries that they are about, and its quotes.
+
+It is written from the format that `strategies.digest.record` describes, and shares no code with what writes records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from transom.texts import CLOSE, OPEN, is_record
+
+_NUMBERED = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ([^\n]*)")
+_MESSAGE = re.compile(rf"(\d[\d,]*)() (\w+ {OPEN})")
+_EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class Line(Struct, frozen=True):
+    """One line of a record, about the turns between two entries (the same one, if it is about one turn)."""
+
+    first: int
+    last: int
+    text: str
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """Its first entry; and the last, if it is about several."""
+        return (self.first,) if self.first == self.last else (self.first, self.last)
+
+
+class Quote(Struct, frozen=True):
+    """Text of a turn, word for word, and the line that it is quoted under."""
+
+    line: Line
+    text: str
+
+    @property
+    def first(self) -> int:
+        """The entry that the quoted turn begins with."""
+        return self.line.first
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The entry that the quoted turn begins with."""
+        return (self.line.first,)
+
+
+class Record(Struct, frozen=True):
+    """`parts`: lines and quotes in their order. `endings`: the last lines, which are about all turns."""
+
+    parts: tuple[Line | Quote, ...] = ()
+    endings: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its lines, without the quotes."""
+        return [part for part in self.parts if isinstance(part, Line)]
+
+    @property
+    def quotes(self) -> list[Quote]:
+        """Its quotes."""
+        return [part for part in self.parts if isinstance(part, Quote)]
+
+
+def parsed_record(text: str) -> Record | None:
+    """The parts of a record; None for a text that is neither a record nor has excerpts that name their entry."""
+    if not is_record(text):
+        excerpts = tuple(_excerpts(text))
+        return Record(excerpts) if excerpts else None
+    parts: list[Line | Quote] = []
+    endings: list[str] = []
+    line, at = Line(-1, -1, ""), text.find("\n") + 1 or len(text)
+    while at < len(text):
+        if text[at] == OPEN:
+            end = _end_of_quote(text, at)
+            parts.append(Quote(line, text[at + 1 : end]))
+            at = end + 1 + len(CLOSE)
+        elif found := _MESSAGE.match(text, at) or _NUMBERED.match(text, at):
+            shown = found[3].removesuffix(f" {OPEN}")
+            line = Line(_number(found[1]), _number(found[2] or found[1]), shown)
+            parts.append(line)
+            at = found.end() + 1 if shown == found[3] else found.end() - 1
+        else:
+            opened, end = text.find(OPEN, at), text.find("\n", at)
+            if text.startswith("Plan, from ", at) and opened >= 0:
+                end = text.find("\n", _end_of_quote(text, opened))
+            end = end if end >= 0 else len(text)
+            endings.append(text[at:end])
+            at = end + 1
+    return Record(tuple(parts), tuple(endings))
+
+
+def _excerpts(text: str) -> Iterator[Line | Quote]:
+    """Excerpts under the number of their entry, as the last resort writes them."""
+    for found in _EXCERPT.finditer(text):
+        line = Line(int(found[1]), int(found[1]), found[2])
+        yield from (line, Quote(line, found[3]))
+
+
+def _end_of_quote(text: str, at: int) -> int:
+    end = text.find(CLOSE, at)
+    return end if end >= 0 else len(text)
+
+
+def _number(digits: str) -> int:
+    return int(digits.replace(",", ""))

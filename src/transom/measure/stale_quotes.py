@@ -1,0 +1,153 @@
+"""Quotes of a file or record that a later call changed, and whether the window says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from transom.core.message import Assistant, Call, ToolResult
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.measure.record_lines import Quote, Record
+from transom.strategies.digest.passages import arguments
+from transom.strategies.text.stubs import ending, tool_words
+
+CHANGING = frozenset(
+    (
+        *("write", "edit", "update", "set", "create", "delete", "remove", "cancel", "move", "rename", "replace"),
+        *("patch", "insert", "modify", "return", "exchange", "book", "add", "append", "apply", "save", "submit"),
+        *("reset", "toggle", "enable", "disable", "refund", "suspend", "resume", "put", "post"),
+    )
+)
+"""Words in the names of tools that change what they are called with."""
+
+SHELLS = frozenset(("bash", "shell", "exec", "terminal", "command"))
+PATH_KEYS = frozenset(
+    ("file_path", "path", "filename", "file_name", "file", "target_file", "notebook_path", "filepath", "old_path")
+)
+_ID = re.compile(r"(?=[^\s]*\d)[A-Za-z0-9#_@./-]{4,64}\Z")
+_ID_KEY = re.compile(r"(?:^|_)(?:id|ids|number|key|name|email|code)\Z")
+_PATH = re.compile(r"(?<![\w./~$-])(?:~|\.{1,2})?/?[\w@.-]+(?:/[\w@.-]+)*\.[A-Za-z]\w{0,7}(?![\w/])")
+_READS = re.compile(r"(?:^|[;&|]\s*)(?:cat|head|tail|nl|bat|less|sed -n|grep|rg|awk|git (?:diff|show))\b")
+_WRITES = re.compile(r"(?:^|[;&|]\s*)(?:sed -i|perl -p?i|mv|rm|touch|git (?:checkout|restore|mv|rm)) ")
+_INTO = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s>&;|]+)")
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]*)", re.MULTILINE)
+_MARKED = re.compile(r"\(changed since: [\d, ]+\)")
+_STALE_LINE = "Changed since it was quoted above: "
+_LISTED = re.compile(r"(?:entry|message) (\d[\d,]*) \(by ")
+
+
+class Touched(Struct, frozen=True):
+    """The files and records (by their ids) that a call reads, and those that it changes."""
+
+    reads: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+
+
+class StaleQuote(Struct, frozen=True):
+    """A quote of a result, the turns that changed what it shows, and whether the window says that it changed."""
+
+    quote: Quote
+    changed_by: tuple[int, ...]
+    marked: bool
+
+
+def touched(call: Call) -> Touched:
+    """What one call reads and changes, by its name and arguments."""
+    words, values = tool_words(call.name), list(arguments(call))
+    if "*** " in call.args and (patched := _PATCHED.findall("\n".join(value for _, value in values))):
+        return Touched(frozenset(patched), frozenset(patched))
+    if words & SHELLS:
+        return _of_command("\n".join(value for key, value in values if key not in {"workdir", "cwd", "description"}))
+    paths = frozenset(value for key, value in values if key in PATH_KEYS and value.strip())
+    ids = frozenset(value for key, value in values if _ID.match(value) and _ID_KEY.search(key))
+    about = paths or ids
+    return Touched(about, about if words & CHANGING else frozenset())
+
+
+def _of_command(command: str) -> Touched:
+    paths = frozenset(_PATH.findall(command))
+    changes = frozenset(_INTO.findall(command)) & paths
+    if _WRITES.search(command):
+        changes = paths
+    return Touched(paths if _READS.search(command) else changes, changes)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths may be one file, one of them given from a folder further in; or two ids are the same."""
+    one, other = one.removeprefix("./"), other.removeprefix("./")
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+class ChangeHistory:
+    """What each turn of a log read and changed; each entry is looked at once."""
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._calls: dict[int, tuple[Touched, ...]] = {}
+        self._changes: dict[str, list[tuple[int, int, str]]] = {}
+
+    def update(self, view: View) -> None:
+        """Look at the entries that are new."""
+        for seq in range(self._read, view.length):
+            fact = view.fetch(seq).body
+            if isinstance(fact, Assistant) and fact.calls:
+                self._calls[seq] = found = tuple(map(touched, fact.calls))
+                for at, one in enumerate(found):
+                    for name in one.changes:
+                        self._changes.setdefault(_last_part(name), []).append((seq, at, name))
+        self._read = view.length
+
+    def of_call(self, turn: int, at: int) -> Touched:
+        """What one call of a turn touched."""
+        calls = self._calls.get(turn, ())
+        return calls[at] if at < len(calls) else Touched()
+
+    def changed_after(self, view: View, turn: int, names: frozenset[str]) -> Iterator[int]:
+        """The later turns that changed one of these, in order. A call that failed changed nothing."""
+        found = {
+            (seq, at)
+            for name in names
+            for seq, at, changed in self._changes.get(_last_part(name), ())
+            if seq > turn and _same(name, changed)
+        }
+        for seq, at in sorted(found):
+            if not _failed(view, seq, at):
+                yield seq
+
+
+def _last_part(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2]
+
+
+def _failed(view: View, turn: int, at: int) -> bool:
+    if view.unit_of[turn] < 0:
+        return True
+    unit = view.unit(view.unit_of[turn])
+    if at not in unit.answered_calls:
+        return True
+    result = view.fetch(unit.seqs[1 + unit.answered_calls.index(at)]).body
+    return not isinstance(result, ToolResult) or ending(result)[1]
+
+
+def stale_quotes(
+    view: View, history: ChangeHistory, records: Sequence[Record], quoted: Sequence[tuple[Quote, Unit, int]]
+) -> Iterator[StaleQuote]:
+    """The stale quotes among those that are `quoted`, each with its turn and the call whose result it is from.
+
+    A quote is marked if the line above it says "(changed since …)", if a record lists it as changed since it was
+    quoted, or if a turn that changed it stands whole in the window.
+    """
+    whole = {unit.seqs[0] for unit in view.visible_units()}
+    lines = [ending for record in records for ending in record.endings if ending.startswith(_STALE_LINE)]
+    listed = {int(number.replace(",", "")) for line in lines for number in _LISTED.findall(line)}
+    for quote, unit, at in quoted:
+        one = history.of_call(unit.seqs[0], at)
+        if one.changes and "\n" not in quote.text.strip():
+            continue  # "The file was updated": no text of the file
+        by = tuple(dict.fromkeys(history.changed_after(view, unit.seqs[0], one.reads)))
+        if by:
+            seen = bool(whole.intersection(by)) or quote.first in listed
+            yield StaleQuote(quote, by, seen or _MARKED.search(quote.line.text) is not None)
