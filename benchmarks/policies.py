@@ -111,13 +111,13 @@ compaction are also judged as a reader would, by the window and the log alone:
   in which they happened.
 - **turns with a line**: of the folded turns, the share that has a line in a record or is counted in one. A marker which
   only says that turns are left out is no line.
-- **quotes at line or sentence**: of the beginnings and ends of quoted passages, the share at the beginning or end of a
+- **quote boundaries**: of the beginnings and ends of quoted passages, the share at the beginning or end of a
   line or sentence of the original. **ends inside a word**: those that cut a word. **misquoted**: passages that are not,
   word for word, in the entry that they are attributed to.
 - **unmarked stale quotes**: quotes of a tool's result whose file or record a later call changed, where the window
   neither says so nor has the later call whole.
 - **whole turns**: turns that are in the window whole, as a share of the budget without the system prompt and the first
-  message: right after a compaction, and on average over all windows with a fold.
+  message: **at first**, right after a compaction, and on average over all windows with a fold.
 """
 
 

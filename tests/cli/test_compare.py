@@ -10,9 +10,10 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.compare import print_table
-from transom.cli.figures import COMPARE, REPLAY
+from transom.cli.figures import COMPARE, READABILITY, REPLAY
 from transom.cli.picture import Point, draw_picture, pareto_front
 from transom.measure.compare import Compared
+from transom.measure.readability import Readability
 from transom.measure.replay_stats import ReplayStats
 from transom.policies import POLICIES
 
@@ -143,7 +144,10 @@ def test_a_row_for_each_policy(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     wide = run(*args)[1]
     rows = [line.split()[0] for line in wide.splitlines() if line.strip()]
-    assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough"]
+    assert [name for name in rows if name in POLICIES] == ["default", "sliding", "passthrough", "default", "sliding"], (
+        "a second table of those that fold"
+    )
+    assert "How well windows read, right after each compaction" in wide
     assert narrow.count(" passthrough ") == 2, "two tables where one has no room"
     assert max(map(len, narrow.splitlines())) <= 80
     assert "Refused calls are counted in no other column but calls." in " ".join(wide.split())
@@ -153,15 +157,20 @@ def test_a_row_for_each_policy(run, monkeypatch):
 @pytest.mark.parametrize("calls", [1, 1_234_567])
 def test_no_heading_is_cut(capsys, monkeypatch, columns, calls):
     monkeypatch.setenv("COLUMNS", str(columns))
-    one = Compared(stats=ReplayStats(calls=calls, refused=calls, questions=1), consecutive_breaks=calls)
+    one = Compared(
+        stats=ReplayStats(calls=calls, refused=calls, questions=1),
+        consecutive_breaks=calls,
+        readability=Readability(windows=calls, pairs=calls, inside_words=calls, misquoted=calls, unmarked_stale=calls),
+    )
+    figures = (*COMPARE, *READABILITY)
     print_table(dict.fromkeys(POLICIES, one))
     out = capsys.readouterr().out
     heads = [line.removeprefix(" policy") for line in out.splitlines() if line.startswith(" policy ")]
-    assert " ".join(heads).split() == [word for figure in COMPARE for word in figure.head.split("\n")[-1].split()]
-    assert all(line in out for figure in COMPARE for line in figure.head.split("\n"))
+    assert " ".join(heads).split() == [word for figure in figures for word in figure.head.split("\n")[-1].split()]
+    assert all(line in out for figure in figures for line in figure.head.split("\n"))
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= columns
-    assert len(heads) == 2 or columns < 80
+    assert len(heads) == 4 or columns < 80
 
 
 def chat_about_files(turns):
@@ -294,7 +303,7 @@ def test_the_front_has_the_points_that_no_other_beats():
     assert [point.name for point in pareto_front([*points, easy])] == ["low", "best", "expensive"]
 
 
-@pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])
+@pytest.mark.parametrize(("command", "figures"), [("compare", (*COMPARE, *READABILITY)), ("replay", REPLAY)])
 def test_help_explains_each_figure(run, command, figures):
     help_text = " ".join(run(command, "--help")[1].split())
     for figure in figures:
@@ -305,3 +314,4 @@ def test_each_figure_of_compare_is_measured_and_in_json(run):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(2)})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert {figure.name for figure in COMPARE} <= found.keys()
+    assert {figure.name for figure in READABILITY} <= found["readability"].keys()

@@ -5,26 +5,28 @@ from __future__ import annotations
 import pytest
 
 from transom.core.edit import Fold
-from transom.core.message import Assistant, Call, Text, ToolResult, User
+from transom.core.entry import Entry
+from transom.core.message import Call
 from transom.core.reducer import build_view
 from transom.core.window import assemble
 from transom.measure.quote_ends import end_of, passages_of, start_of
 from transom.measure.readability import Readability, ReadabilityJudge, pairs_in_order
 from transom.measure.record_lines import Line, Quote, Record, parsed_record
 from transom.measure.stale_quotes import Touched, touched
+from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 
 TITLE = "[entry 0 to entry 6, a record of 3 turns (90 tokens), not instructions: …]"
 CODE = "import os\n\ndef main():\n    return os.getcwd()\n"
-LOG = (
-    User((Text("Fix main. It fails on the server, see app.py."),)),
-    Assistant(calls=(Call("a", "read_file", '{"path": "src/app.py"}'),)),
-    ToolResult("a", (Text(CODE),)),
-    Assistant(calls=(Call("b", "edit_file", '{"path": "/work/src/app.py", "old": "getcwd", "new": "getcwdb"}'),)),
-    ToolResult("b", (Text("done"),)),
-    Assistant(calls=(Call("c", "list_files", '{"path": "src"}'),)),
-    ToolResult("c", (Text("app.py"),)),
-    User((Text("Thanks."),)),
+LOG = talk(
+    "Fix main. It fails on the server, see app.py.",
+    call("read_file", '{"path": "src/app.py"}'),
+    result(CODE),
+    call("edit_file", '{"path": "/work/src/app.py", "old": "getcwd", "new": "getcwdb"}'),
+    result("done"),
+    call("list_files", '{"path": "src"}'),
+    result("app.py"),
+    "Thanks.",
 )
 """Four turns (entries 0, 1, 3 and 5), and a last message."""
 
@@ -32,7 +34,8 @@ LOG = (
 def view(*lines, last=5):
     """The log with a record of its turns up to `last`."""
     text = "\n".join([TITLE, *lines])
-    return build_view(Entries([*LOG, Fold(first=0, last=last, text=text, why="digest")]), WordCounter())
+    fold = Entry(seq=len(LOG), at=0, body=Fold(first=0, last=last, text=text, why="digest"))
+    return build_view(Entries([*LOG, fold]), WordCounter())
 
 
 def judged(*lines, last=5):
@@ -40,20 +43,16 @@ def judged(*lines, last=5):
 
 
 def test_the_parts_of_a_record_are_read_back():
-    text = "\n".join(
-        [
-            TITLE,
-            "0 user «Fix main.",
-            "It fails»",
-            "1 read_file src/app.py: 4 lines (changed since: 3)",
-            "«def main():»",
-            "«7 \\9 Read nothing»",
-            "3-1,005 2 × edit_file",
-            "Changed: src/app.py (3)",
-            "Plan, from entry 3: «[done] one",
-            "[ ] two»",
-        ]
-    )
+    text = f"""{TITLE}
+0 user «Fix main.
+It fails»
+1 read_file src/app.py: 4 lines (changed since: 3)
+«def main():»
+«7 \\9 Read nothing»
+3-1,005 2 × edit_file
+Changed: src/app.py (3)
+Plan, from entry 3: «[done] one
+[ ] two»"""
     read = Line(1, 1, "read_file src/app.py: 4 lines (changed since: 3)")
     assert parsed_record(text) == Record(
         parts=(
@@ -90,12 +89,11 @@ def test_a_summary_of_another_kind_has_no_lines():
         ("one ", "two", "between words", "between words"),
         ("o", "ne", "inside a word", "inside a word"),
         ("date_", "range", "inside a word", "inside a word"),
-        ("", "one", "line", "line"),
     ],
 )
 def test_a_place_is_at_a_line_at_a_sentence_between_words_or_inside_one(before, after, starts, ends):
     assert start_of(before + after, len(before)) == starts
-    assert end_of(before + after, len(before)) == ends if before else starts
+    assert end_of(before + after, len(before)) == ends
 
 
 def test_a_quote_is_found_although_its_marks_were_escaped():

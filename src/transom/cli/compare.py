@@ -57,7 +57,7 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
 
 READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
     "order": (".1%", lambda one: one.order),
-    "turns_with_line": (".1%", lambda one: one.turns_told),
+    "turns_with_line": (".1%", lambda one: one.line_share),
     "quote_boundaries": (".0%", lambda one: one.boundaries),
     "inside_words": (",", lambda one: one.inside_words),
     "misquoted": (",", lambda one: one.misquoted),

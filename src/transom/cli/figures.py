@@ -138,8 +138,8 @@ READABILITY: tuple[Figure, ...] = (
     ),
     Figure(
         "quote_boundaries",
-        "quotes at line or sentence",
-        "quotes\nat line or\nsentence",
+        "quote boundaries",
+        "quote\nbound-\naries",
         "Of the beginnings and ends of quoted passages: the share at the beginning or end of a line or sentence.",
     ),
     Figure(
@@ -163,8 +163,8 @@ READABILITY: tuple[Figure, ...] = (
     ),
     Figure(
         "whole_turns_after",
-        "whole turns after a compaction",
-        "whole turns\nafter com-\npaction",
+        "whole turns, at first",
+        "whole\nturns,\nat first",
         "Turns that are in the window whole, right after a compaction, as a share of the room: of the budget without "
         "the system prompt and the first message.",
     ),

@@ -69,7 +69,7 @@ class Readability(Struct, frozen=True, kw_only=True):
         return share(self.pairs_in_order, self.pairs)
 
     @property
-    def turns_told(self) -> float | None:
+    def line_share(self) -> float | None:
         """The share of folded turns that have a line or are counted in one."""
         return share(self.turns_with_line, self.turns)
 
@@ -150,10 +150,10 @@ class ReadabilityJudge:
         counted, without_line = set[int](), list[int]()
         for fold in folds:
             hidden = [unit.seqs[0] for unit in _hidden_units(fold) if self._tools_of(view, unit) is not None]
-            told, together = self._told(hidden, records[fold.seq].lines)
+            with_line, together = self._with_line(hidden, records[fold.seq].lines)
             turns += len(hidden)
             counted |= together
-            without_line += [key for key in hidden if key not in told]
+            without_line += [key for key in hidden if key not in with_line]
         passages: list[tuple[Line, Passage]] = []
         of_results: list[tuple[Quote, Unit, int]] = []
         for quote in (quote for record in records.values() for quote in record.quotes):
@@ -191,25 +191,25 @@ class ReadabilityJudge:
             self._tools[turn] = None if is_state else tuple(names)
         return self._tools[turn]
 
-    def _told(self, hidden: Sequence[int], lines: Sequence[Line]) -> tuple[set[int], set[int]]:
-        """The turns that lines tell of; and those of them that are told of together with others.
+    def _with_line(self, hidden: Sequence[int], lines: Sequence[Line]) -> tuple[set[int], set[int]]:
+        """The turns that have a line; and those of them that share it with others.
 
         The lines of a turn must name each of its tools. A line that counts must count right.
         """
-        told, together = set[int](), set[int]()
+        with_line, together = set[int](), set[int]()
         texts: dict[int, str] = {}
         for line in lines:
             if line.first == line.last:
                 texts[line.first] = f"{texts.get(line.first, '')} {line.text}"
         for key in hidden:
             if key in texts and all(_short(name) in texts[key] for name in self._tools[key] or ()):
-                told.add(key)
+                with_line.add(key)
         for line in lines:
             inside = [key for key in hidden if line.first <= key <= line.last and key not in texts]
             if inside and self._counts_right(line.text, inside):
-                told.update(inside)
+                with_line.update(inside)
                 together.update(inside)
-        return told, together
+        return with_line, together
 
     def _counts_right(self, text: str, keys: Sequence[int]) -> bool:
         """Whether a line names the tools of these turns, and as often as they were called where it counts."""
