@@ -161,7 +161,7 @@ BETWEEN_CALLS = " · "
 
 def quote_marks(text: str) -> str:
     """A quote in a record: no mark in it closes the quote, and none of its lines begins like one of the record."""
-    return f"{OPEN}{_LIKE_OURS.sub(_escaped, text.translate(_MARKS))}{CLOSE}"
+    return f"{OPEN}{_LIKE_OURS.sub(_escaped, text.translate(_QUOTE_MARKS))}{CLOSE}"
 
 
 def in_a_line(text: str) -> str:
@@ -214,7 +214,8 @@ def _spelt(words: str) -> str:
     return rf"[{_UNSEEN}]*+".join(rf"\s{_BLANK}" if letter == " " else re.escape(letter) for letter in words)
 
 
-_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", BETWEEN_CALLS.strip(): "."})
+_QUOTE_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
+_MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
 _RECORD = re.compile(r"\[[^\]\n]{1,60}, a record of [\d,]+ turns \(")
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"

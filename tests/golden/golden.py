@@ -24,9 +24,7 @@ RENAMED = {
     "stub": "stub_marker",
     "arguments": "trimmed_arguments",
     "arguments_but": "trimmed_arguments_but",
-    "changed": "changed_role",
     "gap": "gap_mark",
-    "unmarked": "without_references",
     "key_points": "key_points_title",
     "key_line": "key_point",
     "state": "state_note",
@@ -46,7 +44,7 @@ RENAMED = {
 def says(line: dict) -> str:
     """The text that a line of `texts.jsonl` names."""
     named = getattr(texts, RENAMED.get(line["call"], line["call"]))
-    return named(*line["args"]) if callable(named) else named
+    return named(*line["args"], **line.get("kwargs", {})) if callable(named) else named
 
 
 def read(path: Path) -> list[Entry]:
@@ -87,10 +85,17 @@ def _unit(unit: Unit, indent: str) -> list[str]:
     return [f"{indent}unit {unit.key}", *(f"{indent}  {seq}: {plain(fact).decode()}" for seq, fact in facts)]
 
 
+def _filled(line: str) -> str:
+    """A line of `texts.jsonl` with what it shows; one that has it stays as it is written."""
+    if "shows" in (read := json.loads(line)):
+        return line
+    filled = json.dumps({**read, "shows": says(read)}, ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in filled)
+
+
 def _write_missing() -> None:
-    lines = [json.loads(line) for line in TEXTS.read_text("utf-8").splitlines()]
-    filled = [line if "shows" in line else {**line, "shows": says(line)} for line in lines]
-    TEXTS.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in filled), "utf-8")
+    lines = TEXTS.read_text("utf-8").split("\n")[:-1]
+    TEXTS.write_text("".join(f"{_filled(line)}\n" for line in lines), "utf-8")
     for path in LOGS:
         picture = path.with_suffix(".txt")
         if not picture.exists():

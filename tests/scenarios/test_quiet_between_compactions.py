@@ -16,7 +16,7 @@ TURNS = 200
 BUDGETS = {
     "messages": Budget(context=100_000, max_messages=24),
     "bytes": Budget(context=100_000, max_bytes=8_000),
-    "tokens": Budget(context=1_000),
+    "tokens": Budget(context=1_200),
 }
 
 

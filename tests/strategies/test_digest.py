@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from records import parse
 from transom import Budget, Conversation
 from transom.conversation.request import render
 from transom.core.derived import Derived
@@ -18,13 +19,14 @@ from transom.core.edit import Fold
 from transom.measure.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
-from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.coverage import TAG, Choice
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import Passage, split, with_margins
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.texts import is_record
 from transom.tokenizer import o200k
 
 
@@ -51,7 +53,7 @@ def texts(window):
 
 
 def digests(window):
-    return [text for text in texts(window) if "cut to passages" in text]
+    return [text for text in texts(window) if is_record(text)]
 
 
 def names(text, **kwargs):
@@ -111,7 +113,7 @@ def test_each_name_is_chosen_once_and_the_cheapest_place_wins():
     choice = Choice(passages)
     choice.cover(100, [one.names for one in passages], lambda _: 1_000)
     assert choice.taken == [2, 0], "of two that cost the same the newer; then what is left of the other; c is too dear"
-    assert choice.spent == 10 + 8 + 50 + 8
+    assert choice.spent == 10 + TAG + 50 + TAG
 
 
 def test_a_passage_that_its_neighbours_margins_show_is_nearly_free():
@@ -124,7 +126,7 @@ def test_a_passage_that_its_neighbours_margins_show_is_nearly_free():
         worth = {"a": 1_000, "b": 1_000, "m": 300}
         choice.cover(10_000, [each.names for each in passages], worth.__getitem__)
         assert sorted(choice.taken) == [0, 1, 2], length
-        assert choice.spent <= 3 * 81 + 8 + 1
+        assert choice.spent <= 3 * 81 + TAG + 1
 
 
 def test_a_window_of_dense_text_is_built():
@@ -221,9 +223,10 @@ def test_a_quoted_read_names_the_later_change():
     turn(conv, 1, "done", name="edit_file", path="src/conf.py", new="timeout_seconds = 60")
     for number in range(2, 30):
         window = turn(conv, number, filler(number))
-    first = digests(window)[0]
-    assert "[entry 3, tool, changed since by entry 5] timeout_seconds = 30" in first
-    assert "timeout_seconds = 60" in first
+    lines = digests(window)[0].splitlines()
+    assert lines[1:3] == ["2 read_file src/conf.py (changed since: 5)", "«timeout_seconds = 30»"]
+    assert lines[3].startswith("5 edit_file src/conf.py, timeout_seconds = 60")
+    assert lines[-1].startswith("Changed: src/conf.py (5)")
 
 
 def test_the_users_short_messages_stay_word_for_word():
@@ -244,7 +247,8 @@ def test_the_fold_names_the_entries_that_it_quotes():
     folds = [entry.body for entry in conv.log.read() if isinstance(entry.body, Fold)]
     assert folds
     for fold in folds:
-        assert [seq for seq in range(len(conv.log)) if f"\n[entry {seq}, " in fold.text] == list(fold.quotes)
+        quoted = {line.first for line in parse(fold.text).lines if line.below}
+        assert quoted == {conv.view.unit(conv.view.unit_of[seq]).seqs[0] for seq in fold.quotes}
 
 
 def test_results_of_one_turn_that_would_fill_the_room_are_clipped_together_on_arrival():

@@ -113,6 +113,8 @@ def test_the_newest_result_of_a_protected_tool_survives():
 def test_a_protected_tool_by_key_keeps_the_newest_of_each():
     conv = opened(KeepTools(("read:path",)), context=900)
     conv.user("go")
+    work(conv, 90)
+    work(conv, 91)
     for number, path in enumerate(["a", "b", "a"]):
         work(conv, number, "read", f'{{"path": "{path}"}}')
     for number in range(3, 14):

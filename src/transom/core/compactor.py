@@ -7,7 +7,7 @@ would still not fit, the hard strategies run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from math import ceil
 from operator import attrgetter
 from typing import cast
@@ -248,6 +248,8 @@ class Compactor:
         for key in staying:
             if fold.first <= key <= fold.last and key not in fold.carries:
                 self._pin(view.unit(key), self._kept_units.get(key) or KeptUnit(key, REQUIRED))
+            elif (kept := self._kept_units.get(key)) is not None and self._is_rewritten(key, fold, staying):
+                self._shorten(view.unit(key), kept)
         for unit in tuple(self.draft.view.visible_units()):
             if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in fold.carries:
                 self._unpin(unit)
@@ -261,8 +263,20 @@ class Compactor:
         if all(pin.why == REQUIRED != kept.why for pin in pins):
             self.draft.propose(Pin(entry=unit.seqs[0], why=kept.why, implied=True))
             self._unpin(unit)
+        self._shorten(unit, kept)
+
+    def _shorten(self, unit: Unit, kept: KeptUnit) -> None:
         if kept.trim is not None and not self.draft.view.user_restored(unit):
             self.draft.propose(kept.trim)
+
+    def _is_rewritten(self, key: int, fold: Fold, staying: Container[int]) -> bool:
+        """Whether a unit beside a fold is sent again because of it, or nothing but other units that stay would be sent
+        again if it were."""
+        view = self.draft.view
+        start = min(view.slot_index(fold.first), max(0, view.shared_slots))
+        while start > 0 and view.slots[start - 1].first in staying:
+            start -= 1
+        return view.slot_index(key) >= start
 
     def _unpin(self, unit: Unit) -> None:
         """Take back the pins that plans have placed."""

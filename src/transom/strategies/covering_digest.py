@@ -104,7 +104,6 @@ class Digest(Struct, frozen=True, kw_only=True):
         self, view: View, target: Target, found: Sequence[Sequence[Slot]], size: float, talk: float
     ) -> Iterator[Fold]:
         """A digest of each run of slots, all of them together in about `size` tokens."""
-        found = [run for run in found if sum(slot.size.tokens for slot in run) >= MIN_LAYER] or found
         folded, names = [slot for run in found for slot in run], 1 - 0.8 * talk
         whole = sum(slot.size.tokens for slot in folded)
         for run in found:
@@ -115,18 +114,20 @@ class Digest(Struct, frozen=True, kw_only=True):
                 yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=WHY)
 
 
-def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> list[list[Slot]]:
+def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:
     """The runs of adjacent slots that a fold may take, without the units that stay visible: such a unit would appear
-    behind the text of its fold, which tells what came after it."""
+    behind the text of its fold, which tells what came after it. Only if none of these runs is large enough for a record
+    does a record reach across such units."""
     found: list[list[Slot]] = []
-    for run in foldable_runs(view, target, slots):
+    whole = list(foldable_runs(view, target, slots))
+    for run in whole:
         found.append([])
         for slot in run:
             if isinstance(slot, Unit) and stays_visible(view, target, slot):
                 found.append([])
             else:
                 found[-1].append(slot)
-    return [run for run in found if run]
+    return [run for run in found if sum(slot.size.tokens for slot in run) >= MIN_LAYER] or whole
 
 
 def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:

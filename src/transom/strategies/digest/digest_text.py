@@ -90,24 +90,24 @@ def digest_text(
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
     room = size - fixed - lines - chosen_words.tokens
-    best, tokens = Digested(texts.omission(*found.totals())), 0
+    tried: list[tuple[int, Digested]] = []
     for _ in range(TRIES):
         quotes = found.quotes(room, names, chosen_words.spans)
         quoted = _merged(chosen_words.spans, quotes)
         text = found.text(quoted, endings, lines)
         counted = target.counter.count(text)
-        if tokens < counted <= max(LARGER * size, size + HEADER if not tokens else 0):
-            best, tokens = Digested(text, tuple(sorted(quoted))), counted
+        tried.append((counted, Digested(text, tuple(sorted(quoted)))))
         if SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
             break
         room += size - counted
         if room <= 0:
             lines, chosen_words = 0, _Spoken()
-    if not tokens:  # all of them were too large: what was done is better than nothing
-        text = found.text({}, endings, 0)
-        if target.counter.count(text) <= size + HEADER:
-            best = Digested(text)
-    return best
+    if fitting := [one for one in tried if one[0] <= LARGER * size]:
+        return max(fitting, key=lambda one: one[0])[1]
+    text = found.text({}, endings, 0)  # what was done is better than nothing
+    tried.append((target.counter.count(text), Digested(text)))
+    counted, smallest = min(tried, key=lambda one: one[0])
+    return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals()))
 
 
 class _Spoken(Struct, frozen=True):
@@ -220,9 +220,9 @@ class _Folding:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
         turns = [self._turn(unit, spans) for unit in self.units]
         if self.older > 0:
-            first = self.run[0].first
-            last = max(first, min(self.first_indexed, self.run[-1].last + 1) - 1)
-            turns.insert(0, Turn(first=self._number(first), last=self._number(last), role=EARLIER, count=self.older))
+            first = self.totals()[0].split()[1]
+            last = max(int(first), min(self.first_indexed, self.run[-1].last + 1) - 1)
+            turns.insert(0, Turn(first=first, last=self._number(last), role=EARLIER, count=self.older))
         return turns
 
     def endings(self, size: float) -> list[str]:
