@@ -140,7 +140,7 @@ def changed_since(entries: Sequence[str]) -> str:
 
 def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A last line of a record: the files or objects that its turns changed, each with the entries that did."""
-    return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" for name, entries in changed)
+    return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" if entries else name for name, entries in changed)
 
 
 def stale_line(stale: Iterable[tuple[str, Sequence[str]]]) -> str:

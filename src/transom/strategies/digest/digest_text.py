@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from statistics import median
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index, Indexed
-from transom.strategies.digest.passages import Passage, opening, quoted_spans, readable, with_margins
+from transom.strategies.digest.passages import Passage, closing, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
 from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, path_text, plan_text
@@ -34,11 +34,15 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-WORDS = 0.2
+WORDS = 0.22
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
 
-EXCERPT, ANSWER = 240, 160
-"""Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote."""
+EXCERPTS, ANSWERS = (1_200, 600, 400, 240, 120, 60), (1_200, 600, 400, 240, 160, 100)
+"""Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote: the
+most for which there is room."""
+
+MOSTLY_TALK, FEW_WORDS = 0.5, 20
+"""How far talk outweighs work where the conversation counts as talk; tokens of a message of a few words."""
 
 PLAN, CHANGES = 0.1, 8
 """The share of a record for the newest plan, and how many files or objects the list of changes has."""
@@ -85,7 +89,7 @@ def digest_text(
     whole text; if the record turns out too large, it is chosen again with less room.
     """
     found = _Folding(view, target, run, folded)
-    chosen_words = found.spoken(WORDS * (1 - 0.8 * talk) * size)
+    chosen_words = found.spoken(WORDS * (1 - 0.8 * talk) * size, talk=talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
@@ -156,23 +160,51 @@ class _Folding:
 
     # ---- what is quoted
 
-    def spoken(self, room: float) -> _Spoken:
-        """The beginnings of what the user said, the newest first, and then of the answers to it."""
+    def spoken(self, room: float, *, talk: float) -> _Spoken:
+        """What the user said, and then the answers: of each message as many characters as all of them have room for.
+
+        Where the conversation is nothing but talk, the newest messages as far as the room goes: the others are quoted
+        for what they say. Of an answer to which the user says little ("yes, do 2") it is the end that counts.
+        """
         spans: Spans = {}
         left = room
-        for role, most in (("user", EXCERPT), ("assistant", ANSWER)):
-            for unit in reversed(self.units):
-                indexed = self.index.at(self.view, unit.seqs[0])
-                if indexed.role != role or indexed.calls or not indexed.passages:
-                    continue
-                text, position = readable(self._fact(unit.seqs[0]))[0]
-                rate = self.view.fetch(unit.seqs[0]).tokens[position] / max(1, len(text))
-                end = opening(text, int(most if rate < 0.5 else most * 0.35))
-                if (cost := end * rate + 4) > left:
+        for role, levels in (("user", EXCERPTS), ("assistant", ANSWERS)):
+            units = [unit for unit in self.units if self._is_message(unit, role)]
+            found = {most: [self._excerpt(unit, most) for unit in units] for most in levels}
+            fitting = (most for most in levels if sum(cost for _, _, cost in found[most]) <= left)
+            for seq, excerpt, cost in reversed(found[next(fitting, levels[-1 if talk < MOSTLY_TALK else -2])]):
+                if cost <= left:
+                    left -= cost
+                    spans[seq] = {0: excerpt}
+                elif talk >= MOSTLY_TALK:
                     break
-                left -= cost
-                spans[unit.seqs[0]] = {0: [(0, end)]}
         return _Spoken(spans, room - left)
+
+    def _is_message(self, unit: Unit, role: str) -> bool:
+        indexed = self.index.at(self.view, unit.seqs[0])
+        return indexed.role == role and not indexed.calls and bool(indexed.passages)
+
+    def _excerpt(self, unit: Unit, most: int) -> tuple[int, list[Span], float]:
+        """A message in so many characters: its beginning and its end; only its end if the user answers it shortly."""
+        seq = unit.seqs[0]
+        text, position = readable(self._fact(seq))[0]
+        rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
+        most = most if rate < 0.5 else int(most * 0.35)
+        spans = [(0, len(text))]
+        if len(text) > most:
+            share = 0.2 if seq in self.answered_shortly else 0.65
+            first, last = opening(text, int(share * most)), closing(text, int((1 - share) * most))
+            spans = [(0, first), (last, len(text))] if first < last else spans
+        return seq, spans, sum(end - start for start, end in spans) * rate + 5
+
+    @cached_property
+    def answered_shortly(self) -> set[int]:
+        """The messages to which the user answers with a few words."""
+        return {
+            before.seqs[0]
+            for before, after in pairwise(self.units)
+            if self._is_message(after, "user") and self.index.at(self.view, after.seqs[0]).tokens <= FEW_WORDS
+        }
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -254,10 +286,11 @@ class _Folding:
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
                     subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
-                    outcome=outcome_text(facts.says, ended, quoted=of_result[0] if of_result else ""),
+                    outcome=outcome_text(facts, ended, quoted=of_result[0] if of_result else ""),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
-                    changed=self._changed_since(head) if quotes and result is not None else (),
+                    failed=ended is not None and ended.failed and not (facts.finds and ended.code == 1),
+                    changed=self._changed_since(facts.about, head) if quotes and result is not None else (),
                 )
             )
         return Turn(
@@ -285,18 +318,30 @@ class _Folding:
         return {key: "\n".join(some) for key, some in found.items()}
 
     def _changed(self) -> list[tuple[str, list[str]]]:
-        """The files or objects that these turns changed, the newest last, each with the entries that did."""
+        """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
+        entries the first and the last, and how many there are."""
         found: dict[str, list[str]] = {}
         for unit in self.units:
-            for name in sorted(self.index.at(self.view, unit.seqs[0]).changes):
+            for name in sorted(self.index.at(self.view, unit.seqs[0]).changes) if self._succeeded(unit) else ():
                 found.setdefault(name, []).append(self._number(unit.seqs[0]))
                 found[name] = found.pop(name)
         newest = list(found.items())[-CHANGES:]
-        return [(texts.in_a_line(path_text(name)), entries[-CHANGES:]) for name, entries in newest]
+        changed = [
+            (texts.in_a_line(path_text(name)), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
+            for name, at in newest
+        ]
+        more = len(found) - len(newest)
+        return [*([(f"{more} more before", [])] if more else []), *changed]
+
+    def _succeeded(self, unit: Unit) -> bool:
+        """Whether any call of a turn did what it was to do."""
+        results = [self.index.at(self.view, seq).result for seq in unit.seqs[1:]]
+        return any(result is not None and not result.failed and not result.refused for result in results)
 
     def _stale_above(self) -> list[tuple[str, list[str]]]:
         """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
-        changes = {unit.seqs[0]: self.index.at(self.view, unit.seqs[0]).changes for unit in self.units}
+        changed = [unit for unit in self.units if self._succeeded(unit)]
+        changes = {unit.seqs[0]: self.index.at(self.view, unit.seqs[0]).changes for unit in changed}
         found: list[tuple[str, list[str]]] = []
         for slot in self.beside:
             for seq in _quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
@@ -324,8 +369,8 @@ class _Folding:
                 return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
         return None
 
-    def _changed_since(self, turn: int) -> tuple[str, ...]:
-        return tuple(self._number(seq) for seq in self.index.changed(turn)[-3:])
+    def _changed_since(self, names: Iterable[str], turn: int) -> tuple[str, ...]:
+        return tuple(self._number(seq) for seq in self.index.changed(names, turn)[-3:])
 
     def _number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""
@@ -358,9 +403,9 @@ def _has_plan(unit: Unit) -> bool:
 
 
 def _is_within(passage: Passage, spans: Spans) -> bool:
-    """Whether a passage is in the span that its text begins with."""
-    found = spans.get(passage.entry, {}).get(passage.text)
-    return bool(found) and passage.end <= found[0][1]
+    """Whether a passage is in one of the spans."""
+    found = spans.get(passage.entry, {}).get(passage.text, ())
+    return any(start <= passage.start and passage.end <= end for start, end in found)
 
 
 def _merged(one: Spans, other: Spans) -> Spans:

@@ -6,7 +6,6 @@ same point is the same.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +19,17 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Call, Fact, Note, ToolResult, User, role_of
 from transom.core.view import View
-from transom.strategies.digest.passages import MARGIN, Passage, arguments, readable, split
-from transom.strategies.digest.tool_lines import SETTINGS, CallFacts, ResultFacts, call_facts, result_facts, subjects
-from transom.strategies.text.identifiers import MOST, names_in, names_of
+from transom.strategies.digest.passages import MARGIN, Passage, readable, split
+from transom.strategies.digest.tool_lines import (
+    PLAN_TOOLS,
+    CallFacts,
+    ResultFacts,
+    call_facts,
+    result_facts,
+    subjects,
+    targets,
+)
+from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.stubs import tool_words
 from transom.strategies.text.terms import words_in
 
@@ -49,9 +56,6 @@ FROM_TOOLS = 0.3
 
 _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
-
-_NO_SUBJECT = re.compile(r"\s|\A\d{0,6}\Z")
-"""A value with blanks is a text; a short number says how a call is made."""
 
 COMMON = 0.05
 """A value in more than this share of the calls does not tell what a call is about."""
@@ -148,10 +152,11 @@ class Index:
         """The values that calls after this entry have changed."""
         return {name for name, entries in self._changed.items() if entries[-1] > seq}
 
-    def changed(self, turn: int) -> list[int]:
-        """The later turns that changed what the calls of this turn were about."""
-        found = {at for name in self.about(turn) for at in self._changed.get(name, ()) if at > turn}
-        return sorted(found)
+    def changed(self, names: Iterable[str], turn: int) -> list[int]:
+        """The turns after `turn` that changed any of these, but for names that too many calls have."""
+        return sorted(
+            {at for name in names if not self._common(name) for at in self._changed.get(name, ()) if at > turn}
+        )
 
     def about(self, turn: int) -> frozenset[str]:
         """What the calls of a turn were about, but for values that too many calls have."""
@@ -198,36 +203,28 @@ class Index:
             passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
         calls = fact.calls if isinstance(fact, Assistant) else ()
-        about, changes = _subjects(calls)
+        facts = tuple(map(call_facts, calls)) if calls else ()
         return Indexed(
             passages=tuple(passages),
             names=names,
             tokens=sum(entry.tokens),
             from_turn=from_turn,
-            about=about,
-            changes=changes,
+            about=frozenset[str]().union(*(one.about for one in facts)),
+            changes=_changes(calls),
             role="" if isinstance(fact, Note) and fact.key else role_of(fact),
-            calls=tuple(map(call_facts, calls)),
+            calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
         )
 
 
-def _subjects(calls: Sequence[Call]) -> tuple[frozenset[str], frozenset[str]]:
-    """The values that calls are about: names that are the whole value of an argument (paths, ids), and the files that a
-    command names. And those of calls that change things."""
-    about, changes = set[str](), set[str]()
+def _changes(calls: Sequence[Call]) -> frozenset[str]:
+    """The files and objects that calls change."""
+    changes = set[str]()
     for call in calls:
-        values = {
-            value
-            for key, value in arguments(call)
-            if key not in SETTINGS and not _NO_SUBJECT.search(value) and value in names_of(value[:MOST] or " ")
-        }
-        files, changed_files = subjects(call)
-        about |= values | files
-        changes |= changed_files
-        if tool_words(call.name) & CHANGING:
-            changes |= values
-    return frozenset(about), frozenset(changes)
+        changes |= subjects(call)[1]
+        if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
+            changes |= targets(call)
+    return frozenset(changes)
 
 
 class _LastIndex:

@@ -165,6 +165,16 @@ def opening(text: str, most: int) -> int:
     return most
 
 
+def closing(text: str, most: int) -> int:
+    """The start of the end of a text: of a sentence or line within its last `most` characters, else of a word."""
+    low = len(text) - most
+    for marks in (("\n", *_ENDS[0]), _ENDS[1]):
+        found = [at + len(mark) for mark in marks if (at := text.find(mark, low, len(text) - most // 4)) >= 0]
+        if found:
+            return min(found)
+    return low
+
+
 def quoted_spans(text: str, spans: list[Span]) -> str:
     """These spans of a text, with a mark in each gap; at the front and at the end where a line is cut."""
     if not spans:

@@ -55,6 +55,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
     outcome: str = ""
     quotes: tuple[str, ...] = ()
     chosen: bool = False
+    failed: bool = False
     changed: tuple[str, ...] = ()
 
     @property
@@ -202,18 +203,29 @@ def _messages(turns: Sequence[Turn]) -> Iterator[str]:
 def _counted(turns: Sequence[Turn]) -> str:
     """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
     tools = Counter(call.tool for turn in turns for call in turn.calls)
-    failed = Counter(call.tool for turn in turns for call in turn.calls if call.outcome.startswith("failed"))
+    failed = Counter(call.tool for turn in turns for call in turn.calls if call.failed)
     told: list[str] = []
     for tool, times in tools.most_common():
         subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
-        more = f" ({failed[tool]:,} failed)" if failed[tool] else ""
-        if times == 1 and len(name := subjects[0].rpartition("/")[2]) <= SHORT:
+        more = f" ({failed[tool]:,} {_last_failure(turns, tool)})" if failed[tool] else ""
+        if times == 1 and len(name := _last_part(subjects[0])) <= SHORT:
             told.append(f"{tool} {name}{more}".strip())
         else:
             told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
         told += _messages(messages)
     return f"{_numbers(turns)} {', '.join(told)}"
+
+
+def _last_failure(turns: Sequence[Turn], tool: str) -> str:
+    """How the last failed call of a tool ended."""
+    calls = [call for turn in turns for call in turn.calls if call.tool == tool and call.failed]
+    return f"failed, the last one: {calls[-1].outcome}"
+
+
+def _last_part(path: str) -> str:
+    """The file of a path; another subject as it is."""
+    return path if " " in path else path.rpartition("/")[2]
 
 
 def _under(paths: Sequence[str]) -> str:

@@ -16,12 +16,18 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Call, Text, ToolResult
 from transom.strategies.digest.passages import arguments
-from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import SUMMARY, ending, telling_line, tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
 """Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
 about 15, 50 and 20 tokens."""
+
+LONGEST_PATH = 400
+"""Characters up to which a value may be a path."""
+
+SHORT_OUTPUT, SHORT_LINES = 160, 4
+"""Characters and lines up to which the output of a command is its own outcome."""
 
 SCANNED = 4_000
 """Characters of a result, at its end, in which a summary of tests is looked for."""
@@ -87,6 +93,17 @@ _WRITES = re.compile(
     r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout|restore|mv|rm))\s([^;&|\n]{1,1000})"
 )
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
+_BLANK = re.compile(r"\s")
+_NO_NAME = re.compile(r"\s|\A\d{0,6}\Z|\A\d{4}-\d\d-\d\d")
+_REFUSED = re.compile(
+    r"(?i)\s*(?:the user (?:doesn't|does not|didn't) want|.{0,40}\brejected by (?:the )?user"
+    r"|user (?:denied|rejected|declined))"
+)
+_TEST_FAILED = re.compile(
+    r"^\s*(?:--- FAIL|FAIL\b|FAILED\b|panic:|[\w.]*Error:)|\[(?:build|setup) failed\]", re.MULTILINE
+)
+_FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
+_LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
@@ -94,24 +111,31 @@ HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 class CallFacts(NamedTuple):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
-    what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed."""
+    what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
+    command that ends with exit code 1 where it finds nothing, or a difference. `about`: the files and objects it names.
+    """
 
     tool: str
     subject: str
     says: Says
     full: str
     complete: bool
+    finds: bool
+    about: frozenset[str]
 
 
 class ResultFacts(NamedTuple):
     """What the line of a call needs of its result: whether it failed, its exit code, its most telling line, and how
-    many lines it has. `summary`: that line sums up a test run."""
+    many lines it has. `summary`: that line sums up a test run. `text`: all of it, if that is short. `refused`: somebody
+    did not let the tool run."""
 
     failed: bool
     code: int | None
     line: str
     lines: int
     summary: bool
+    text: str = ""
+    refused: bool = False
 
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
@@ -124,7 +148,16 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     if not names <= _names([full]) and sum(len(value) + 2 for value in told) <= FULL:
         full = _shortened([*subject, *(value for value in told if value not in subject)], FULL)
     complete = names <= _names([full])
-    return CallFacts(one_line(call.name, SUBJECT), _shortened(subject, SUBJECT), says, full, complete=complete)
+    finds = says == "summary" and any(map(_FINDS.match, subject[:1]))
+    return CallFacts(
+        tool=one_line(call.name, SUBJECT),
+        subject=_shortened(subject, SUBJECT),
+        says=says,
+        full=full,
+        complete=complete,
+        finds=finds,
+        about=subjects(call)[0].union(value for key, value in values if is_name(key, value)),
+    )
 
 
 def _names(values: Iterable[str]) -> set[str]:
@@ -150,8 +183,9 @@ def _shortened(values: Sequence[str], most: int) -> str:
     """Values in one line of about so many characters; of a long path the end, which tells the most."""
     shown: list[str] = []
     for value in values:
-        line = one_line(value, 2 * most) if len(value) > most else " ".join(value.split())
-        while len(line) > most and "/" in line[2:] and " " not in line:
+        is_path = len(value) <= LONGEST_PATH and "/" in value and not _BLANK.search(value)
+        line = value if is_path else one_line(value, most)
+        while is_path and len(line) > most and "/" in line[2:]:
             line = "…/" + line.removeprefix("…/").split("/", 1)[1].lstrip("/")
         shown.append(line)
     return one_line(", ".join(shown), most)
@@ -171,8 +205,21 @@ def result_facts(result: ToolResult) -> ResultFacts:
     elif failed or result.synthetic:
         line = telling_line(body) or (summaries[-1] if summaries else "")
     else:
-        line = summaries[-1] if summaries else next((line for line in body[:SCANNED].splitlines() if line.strip()), "")
-    return ResultFacts(failed, code, one_line(line, OUTCOME), lines, bool(summaries))
+        lines_of = body[:SCANNED].splitlines()
+        line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")
+        line = line or next((line for line in lines_of if line.strip()), "")
+        if found := _TEST_FAILED.search(body[-SCANNED:]):
+            line = body[-SCANNED:][found.start() :].strip().split("\n", 1)[0]
+    short = len(body) <= SHORT_OUTPUT and 1 < lines <= SHORT_LINES
+    return ResultFacts(
+        failed=failed,
+        code=code,
+        line=one_line(line, OUTCOME),
+        lines=lines,
+        summary=bool(summaries) or bool(_TEST_FAILED.search(body[-SCANNED:])),
+        text=" ⏎ ".join(filter(None, map(str.strip, body.splitlines()))) if short else "",
+        refused=bool(_REFUSED.match(body)),
+    )
 
 
 def _status(json_text: str) -> str:
@@ -181,27 +228,43 @@ def _status(json_text: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def outcome_text(says: Says, result: ResultFacts | None, quoted: str = "") -> str:
+def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") -> str:
     """How a call ended, in a few words; empty where that it did not fail is all there is to say. What the tool itself
     said is in quotation marks, unless what is `quoted` of it below begins with that."""
     if result is None:
         return "no result"
+    if result.refused:
+        return "refused by the user"
     line = texts.in_a_line(result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
-    if result.failed:
-        code = f", exit {result.code}" if result.code else ""
-        return f"failed{code}: {own}" if own else f"failed{code}"
-    if says == "nothing":
+    if result.failed and not (call.finds and result.code == 1):
+        ended = f"exit {result.code}" if result.code else "failed"
+        return f"{ended}: {own}" if own else ended
+    if call.says == "nothing":
         return ""
-    if says == "first line" or (says == "summary" and result.summary):
+    if call.says == "first line" or (call.says == "summary" and result.summary):
         return own
-    if says == "matches":
+    if call.says == "matches":
         none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})
         return "no matches" if none else _number(result.lines, "match", "matches")
     if result.lines <= 1 and len(result.line) <= ONE_LINER:
         return own or ("" if result.lines else "no output")
+    if call.says == "summary" and result.text and not quoted:
+        return f"{texts.OPEN}{texts.in_a_line(result.text)}{texts.CLOSE}"
     return _number(result.lines, "line", "lines")
+
+
+def targets(call: Call) -> frozenset[str]:
+    """What a changing call changes: the files it names, else the first id."""
+    values = [(key, value) for key, value in arguments(call) if is_name(key, value)]
+    paths = frozenset(value for key, value in values if key in PATHS)
+    return paths or frozenset(value for _, value in values[:1])
+
+
+def is_name(key: str, value: str) -> bool:
+    """Whether an argument names a file or an object: it is one name, not a text, a number or a setting."""
+    return key not in SETTINGS and not _NO_NAME.search(value) and value in names_of(value[:MOST] or " ")
 
 
 def subjects(call: Call) -> tuple[frozenset[str], frozenset[str]]:
@@ -213,9 +276,9 @@ def subjects(call: Call) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     command = " ".join(value for _, value in arguments(call))[:SCANNED]
     paths = frozenset(_PATH.findall(command))
-    changes = {path for path in _INTO.findall(command) if path in paths}
+    changes = {path for path in _INTO.findall(command) if path in paths and not path.startswith("/dev/")}
     for verb, rest in _WRITES.findall(command):
-        found = _PATH.findall(rest)
+        found = [path for path in _PATH.findall(rest) if not path.startswith(("s/", "/dev/"))]
         changes.update(found[-1:] if verb in {"cp", "tee"} else found)
     return paths, frozenset(changes)
 

@@ -39,6 +39,7 @@ _MINOR = re.compile(r"(?i)warn|passed")
 _EXIT = re.compile(r'(?im)(?:^\W{0,9}(process |command )?|")exit(ed with)?[ _](code|status)[\s":=]{0,4}(-?\d{1,9})')
 _FAILS = re.compile(
     r"(?i)\s*(?:<tool_use_error>|traceback \(most|[\w.]*(?:error|exception|fatal)\b\s*[:(\[]|[\w ]{1,40}failed\s*:"
+    r"|string to replace not found|file has not been read yet|no such file|permission denied"
     r'|\{\s*"error"\s*:(?!\s*(?:null|false|""|\[\]|\{\})))'
 )
 
