@@ -34,7 +34,7 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-WORDS = 0.22
+WORDS = 0.2
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
 
 EXCERPTS, ANSWERS = (1_200, 600, 400, 240, 120, 60), (1_200, 600, 400, 240, 160, 100)
