@@ -60,8 +60,9 @@ bench: setup  ## what a turn costs, and opening a long log
 policies: setup  ## every named policy over the recorded families, to docs/policies.md
 	$(RUN) python benchmarks/policies.py $(DATA)
 
-reference: setup  ## docs/reference, from the docstrings and the commands
+reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records
 	$(RUN) python -m scripts.reference
+	$(RUN) python -m scripts.records
 
 clean:
 	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, cast
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as RichText
 
@@ -26,6 +27,9 @@ WIDTH = 110
 
 LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
 """Lines that are printed of a message, of a quote and of an argument; of the lines between, their number."""
+
+WIDE = 1.4
+"""Columns of a character, on average, from which a line counts as Chinese or Japanese."""
 
 LONG, ARGUMENT = 480, 100
 """Characters that are printed of a line, and of an argument."""
@@ -192,11 +196,27 @@ class _Printer:
             bar = pieces[:1] if pieces and pieces[0] == (BAR, QUOTE) else []
             whole = RichText.assemble(*pieces[len(bar) :])
             width = max(20, self._width - indent - 2 * len(bar))
-            for part in whole.wrap(self._console, width) or [whole]:
+            for part in _wrapped(self._console, whole, width):
                 part.rstrip()
                 line = RichText.assemble(" " * indent, *bar, part)
+                line.rstrip()
                 self._console.print(line, no_wrap=True, overflow="ignore", crop=False)
         self._console.print()
+
+
+def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]:
+    """A line in lines of this width, which end behind a word. Chinese and Japanese words have no blanks between them:
+    such lines end anywhere."""
+    if line.cell_len < WIDE * len(line.plain):
+        return list(line.wrap(console, width)) or [line]
+    offsets, cells = list[int](), 0
+    for offset, character in enumerate(line.plain):
+        size = cell_len(character)
+        if cells + size > width:
+            offsets.append(offset)
+            cells = 0
+        cells += size
+    return list(line.divide(offsets))
 
 
 def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:

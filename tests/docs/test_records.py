@@ -1,0 +1,39 @@
+"""The examples of records in the documentation are what the code makes of their conversations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scripts.records import EXAMPLES, PICTURE, Example, files, window_of
+
+from transom import texts
+from transom.core.unit import Folded
+
+FILES = files()
+
+
+def words(text: str) -> list[str]:
+    """The texts of a picture, without its places and colours."""
+    return re.findall(r">([^<>\n]+)</text>", text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_files_are_current(path: Path) -> None:
+    written, made = path.read_text(encoding="utf-8"), FILES[path]
+    if path == PICTURE:
+        written, made = "\n".join(words(written)), "\n".join(words(made))
+        assert "record" in made
+    assert written == made, f"{path.name} is not what the code makes: run `make reference`"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_each_example_has_a_record(example: Example) -> None:
+    records = [slot.text for slot in window_of(example).slots if isinstance(slot, Folded)]
+    assert records
+    assert all(map(texts.is_record, records))
+
+
+def test_a_picture_needs_nothing_from_elsewhere() -> None:
+    assert not re.search(r"url\((?!#)|@import|(?:href|src)=", FILES[PICTURE])
