@@ -69,10 +69,7 @@ EXAMPLES = (
     Example("dialogue", "Dialogue", "No tools: two people's words are all there is.", budget=1_300),
     Example("chinese", "Chinese", "A dialogue in Chinese. Words are pairs of characters there.", budget=1_300),
     Example(
-        "long-document",
-        "Long document",
-        "Questions about a manual that is read section by section.",
-        budget=2_000,
+        "long-document", "Long document", "Questions about a manual that is read section by section.", budget=2_000
     ),
 )
 

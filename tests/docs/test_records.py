@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.records import EXAMPLES, PICTURE, Example, files, window_of
+from scripts.records import EXAMPLES, PAGE, PICTURE, Example, files, window_of
 
 from transom import texts
 from transom.core.unit import Folded
@@ -33,6 +33,11 @@ def test_each_example_has_a_record(example: Example) -> None:
     records = [slot.text for slot in window_of(example).slots if isinstance(slot, Folded)]
     assert records
     assert all(map(texts.is_record, records))
+
+
+def test_the_page_has_code_that_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (PAGE.parent / "record.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(code, "record.md", "exec"), {})
 
 
 def test_a_picture_needs_nothing_from_elsewhere() -> None:

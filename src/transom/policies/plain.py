@@ -45,5 +45,5 @@ DEFAULT = Policy(
     hard=LADDER,
     trigger=1.0,
 )
-"""Clips long results on arrival. Under pressure it folds all but the newest turns into a covering digest, in frozen
-layers; the plan and the user's short messages stay."""
+"""Clips long results on arrival. Under pressure it folds all but the newest turns into a record of what happened, with
+quotes, in frozen layers (docs/record.md). `policy_named("default", keep_recent=0.3)` has other sizes."""
