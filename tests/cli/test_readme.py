@@ -15,9 +15,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_its_python_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert [len([line for line in block.splitlines() if line]) <= 22 for block in blocks] == [True, True, True]
-    fit, loop, own = (compile(block, "README.md", "exec") for block in blocks)
+    assert [len([line for line in block.splitlines() if line]) <= 22 for block in blocks] == [True] * 4
+    agent, fit, loop, own = (compile(block, "README.md", "exec") for block in blocks)
     names: dict[str, Any] = {}
+    exec(agent, {})
+    assert capsys.readouterr().out == "The sky over Lisbon is clear.\n"
     exec(fit, names)
     assert names["short"] == names["messages"]
     for _ in range(2):  # the second time it goes on with the same conversation

@@ -14,7 +14,7 @@ from transom.strategies.covering_digest import Digest
 
 SETTINGS = ("keep_recent", "trigger", "target")
 
-ALMOST = 0.98
+ALMOST = 0.9
 """Of the trigger: the fullest that a compaction leaves a window of nothing but talk, if no target was given."""
 
 LEAST_RECORD = 0.1
@@ -38,7 +38,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     most = given.get("target", (1 - digest.quiet) * trigger)
     sized = _sized(digest, given.get("keep_recent", digest.keep_recent), most, trigger)
     if "target" not in given:
-        sized = replace(sized, least_quiet=1 - ALMOST * trigger)
+        sized = replace(sized, least_quiet=1 - ALMOST * trigger if "trigger" in given else digest.least_quiet)
     return replace(
         policy,
         name=name,
