@@ -118,6 +118,8 @@ def test_a_record_that_tells_everything():
 def test_turns_that_are_left_out_or_counted_wrong_have_no_line():
     assert judged("0 user", "1-3 2 × read_file", "5 list_files").turns_with_line == 2
     assert judged("0 user", "1-3 1 × read_file, 1 × edit_file", "5 list_files").turns_with_line == 4
+    assert judged("0 user", "1-5 read_file src/app.py, 2 × edit_file, list_files").turns_with_line == 1
+    assert judged("0 user", "1-5 read_file src/app.py, 1 × edit_file, list_files").turns_with_line == 4
     assert judged("0-5 4 messages").turns_with_line == 0, "three of them called tools"
     assert judged("0 user", "1 edit_file", "5 list_files").turns_with_line == 2, "another tool, and a turn missing"
 

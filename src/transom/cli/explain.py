@@ -23,6 +23,7 @@ from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
 from transom.measure.explain import Explanation, explain
 from transom.measure.missing_names import MissingNames, missing_names
+from transom.measure.quote_reasons import QuoteReason
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -152,6 +153,7 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
     titles = _columns(wide, "entries", "role", "tokens")
     print_line(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
     runs = [[row] for row in result.rows] if every else _runs(result.rows)
+    line = ""
     for run in runs[:most]:
         new = {edit: result.folds[edit] for edit in run[0].edits if edit in result.folds and edit not in named}
         named.update(new)
@@ -159,6 +161,8 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
         for edit in new:
             print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(result.texts[edit])}", "dim"))
             print_line(console, (f"{'':{9 if wide else 7}} {_names(result.losses[edit])}", "dim"))
+        if every:
+            line = _print_record(console, wide, run[0], line)
     if most is not None and len(runs) > most:
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
     elif result.plans:
@@ -180,6 +184,28 @@ def _names(fold: MissingNames) -> str:
     """How many names of a fold's units are in the window; those that are not, each with an entry that has it."""
     missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
+
+
+def _print_record(console: Console, wide: bool, row: Explanation, before: str) -> str:
+    """What a record has of an entry: its lines, if the entry before has not the same, and why its quotes were chosen.
+    Returns the last line."""
+    indent = 9 if wide else 7
+    for line in row.lines:
+        if line != before:
+            print_line(console, (f"{'':{indent}} record: {one_line(line)}", "dim"))
+        before = line
+    for quote in row.quotes:
+        print_line(console, (f"{'':{indent}} quoted: {one_line(_opening(quote.text))}", "dim"))
+        print_line(console, (f"{'':{indent}} {_reason(quote)}", "dim"))
+    return before
+
+
+def _reason(quote: QuoteReason) -> str:
+    """Why a record has a quote."""
+    found = [f"{one_line(one.name)} ({one.messages:,}×)" for one in quote.names or quote.words]
+    if not found:
+        return "all its names and words are elsewhere in this window, too"
+    return f"the only place of {', '.join(found)}"
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:

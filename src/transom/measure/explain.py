@@ -16,7 +16,9 @@ from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
+from transom.measure.quote_reasons import QuoteReason, RecordShare, record_shares
 
+NOTHING = RecordShare()
 State = Literal["kept", "shortened", "folded", "dropped"]
 
 DROPPED = {
@@ -37,6 +39,10 @@ class Explanation(Struct, frozen=True, kw_only=True):
     `why`: the reasons of the edits behind that. `edits` are the entries of these edits, and `plans` names the plan of
     each: edits of one plan have the same number; None is a person's edit. `tokens` are those of the whole fact,
     `shown_tokens` those that it has in the window. `text` begins as the fact does.
+
+    Of a folded turn, if a record has it: `lines` are its lines in the record (a line that several turns share is given
+    for each), at the entry that the turn begins with. `quotes` are the quotes of the entry, and why each was chosen:
+    the names and words that are nowhere else in the window.
     """
 
     entry: int
@@ -48,6 +54,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     tokens: int
     shown_tokens: int
     text: str
+    lines: tuple[str, ...] = ()
+    quotes: tuple[QuoteReason, ...] = ()
 
 
 def explain(shown: Window | View) -> list[Explanation]:
@@ -58,8 +66,9 @@ def explain(shown: Window | View) -> list[Explanation]:
     view = shown.view if isinstance(shown, Window) else shown
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
     visible = {unit.key for unit in view.visible_units()}
+    shares = record_shares(view)
     return [
-        _explanation(view, entry, places.get(view.unit_of[seq]), visible)
+        _explanation(view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOTHING))
         for seq in range(view.length)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
@@ -69,7 +78,9 @@ Place = tuple[Slot, Unit]
 """The slot that has a unit, and the unit."""
 
 
-def _explanation(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int]) -> Explanation:
+def _explanation(
+    view: View, entry: Entry, place: Place | None, shown: AbstractSet[int], record: RecordShare
+) -> Explanation:
     fact = entry.body
     assert isinstance(fact, Fact)
     labels = 0 if place is None else _label_tokens(view, entry, place[1])
@@ -89,6 +100,8 @@ def _explanation(view: View, entry: Entry, place: Place | None, shown: AbstractS
         tokens=sum(entry.tokens) + labels,
         shown_tokens=tokens and tokens + labels,
         text=preview(fact),
+        lines=record.lines if state == "folded" else (),
+        quotes=record.quotes if state == "folded" else (),
     )
 
 

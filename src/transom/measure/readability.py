@@ -216,7 +216,7 @@ class ReadabilityJudge:
         calls = Counter(_short(name) for key in keys for name in self._tools[key] or ())
         counts = Counter({name: _number(number) for number, name in _COUNT.findall(text.replace(",", ""))})
         if counts:
-            return all(counts[name.split()[0]] == times for name, times in calls.items())
+            return all(counts.get(name.split()[0], 1) == times and name in text for name, times in calls.items())
         if found := _MESSAGES.search(text):
             talk = sum(not self._tools[key] for key in keys)
             return _number(found[1]) in {talk, len(keys)} and all(name in text for name in calls)
@@ -264,6 +264,11 @@ def pairs_in_order(entries: Iterable[int]) -> int:
         count += bisect_right(before, entry)
         insort(before, entry)
     return count
+
+
+def quoted_call(view: View, unit: Unit, quote: Quote) -> int | None:
+    """The call of a turn whose result a quote is from; None if it is from the turn itself."""
+    return _passages(view, unit, quote)[1]
 
 
 def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:

@@ -1,0 +1,141 @@
+"""Why a record quotes what it quotes: the names and words of a quote that are nowhere else in the window."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from transom.core.message import Assistant, Fact, User
+from transom.core.unit import Folded
+from transom.core.view import View
+from transom.measure.readability import quoted_call
+from transom.measure.record_lines import Quote, Record, parsed_record
+from transom.strategies.digest.passages import readable
+from transom.strategies.text.identifiers import is_between_strings, names_in
+from transom.strategies.text.terms import words_in
+
+FEW = 8
+"""So many names, and so many words, are listed for a quote."""
+
+
+class Mentioned(Struct, frozen=True, kw_only=True):
+    """A name or a word, and how many messages of the user and the model have it."""
+
+    name: str
+    messages: int
+
+
+class QuoteReason(Struct, frozen=True, kw_only=True):
+    """A quote of a record, and what it is the only place of in the window.
+
+    `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the rarest first; only listed where
+    there are no names. Both are empty if everything in the quote is elsewhere, too: then the quote is there because of
+    who said it, or a later message has brought its names back.
+    """
+
+    text: str
+    names: tuple[Mentioned, ...] = ()
+    words: tuple[Mentioned, ...] = ()
+
+
+class RecordShare(Struct, frozen=True, kw_only=True):
+    """What a record has of one entry: the lines of the turn that the entry begins, and the quotes of the entry."""
+
+    lines: tuple[str, ...] = ()
+    quotes: tuple[QuoteReason, ...] = ()
+
+
+def record_shares(view: View) -> dict[int, RecordShare]:
+    """What the records of a window have of each folded entry."""
+    records = {slot: record for slot in view.slots if isinstance(slot, Folded) and (record := parsed_record(slot.text))}
+    if not records:
+        return {}
+    reasons = _Reasons(view, list(records.values()))
+    lines: dict[int, list[str]] = {}
+    quotes: dict[int, list[QuoteReason]] = {}
+    for fold, record in records.items():
+        turns = [seq for seq in range(fold.first, view.length) if fold.first <= view.unit_of[seq] <= fold.last]
+        for line in record.lines:
+            numbers = f"{line.first}" if line.first == line.last else f"{line.first}-{line.last}"
+            for seq in turns:
+                if line.first <= seq <= line.last and _begins_a_turn(view, seq):
+                    lines.setdefault(seq, []).append(f"{numbers} {line.text}")
+        for quote in record.quotes:
+            entry = _entry_of(view, quote)
+            if entry is not None:
+                quotes.setdefault(entry, []).append(reasons.of(quote))
+    return {
+        seq: RecordShare(lines=tuple(lines.get(seq, ())), quotes=tuple(quotes.get(seq, ())))
+        for seq in sorted({*lines, *quotes})
+    }
+
+
+def _begins_a_turn(view: View, seq: int) -> bool:
+    key = view.unit_of[seq]
+    return key >= 0 and view.unit(key).seqs[0] == seq
+
+
+def _entry_of(view: View, quote: Quote) -> int | None:
+    """The entry that a quote is from."""
+    if not 0 <= quote.first < view.length or view.unit_of[quote.first] < 0:
+        return None
+    unit = view.unit(view.unit_of[quote.first])
+    call = quoted_call(view, unit, quote)
+    return unit.seqs[0] if call is None else unit.seqs[1 + unit.answered_calls.index(call)]
+
+
+class _Reasons:
+    """The names and words of everything that a window shows, and how often the user and the model used them."""
+
+    def __init__(self, view: View, records: Iterable[Record]) -> None:
+        self._view = view
+        pieces = [*_pieces(view), *(piece for record in records for piece in _record_pieces(record))]
+        self._names = Counter(name for piece in pieces for name in _names(piece))
+        self._words = Counter(word for piece in pieces for word in words_in(piece))
+        self._name_mentions = Counter[str]()
+        self._word_mentions = Counter[str]()
+        for seq in range(view.length):
+            fact = view.fetch(seq).body
+            if isinstance(fact, (User, Assistant)):
+                texts = [text for text, _ in readable(fact)]
+                self._name_mentions.update(frozenset[str]().union(*map(_names, texts)))
+                self._word_mentions.update({word for text in texts for word in words_in(text)})
+
+    def of(self, quote: Quote) -> QuoteReason:
+        """Why a quote is in the window."""
+        names = [name for name in _names(quote.text) if self._names[name] == 1]
+        words = [] if names else [word for word in words_in(quote.text) if self._words[word] == 1]
+        used, spoken = self._name_mentions, self._word_mentions
+        return QuoteReason(
+            text=quote.text,
+            names=_few(sorted(names, key=lambda name: -used[name]), used),
+            words=_few(sorted(words, key=lambda word: spoken[word]), spoken),
+        )
+
+
+def _few(found: Iterable[str], times: Counter[str]) -> tuple[Mentioned, ...]:
+    return tuple(Mentioned(name=one, messages=times[one]) for one in list(found)[:FEW])
+
+
+def _pieces(view: View) -> Iterator[str]:
+    """The texts of a window, but for those of records."""
+    for message in view.head.messages:
+        yield from (text for text, _ in readable(message))
+    for unit in view.visible_units():
+        for fact in unit.shown_facts():
+            assert isinstance(fact, Fact)
+            yield from (text for text, _ in readable(fact))
+    for slot in view.slots:
+        if isinstance(slot, Folded) and parsed_record(slot.text) is None:
+            yield slot.text
+
+
+def _record_pieces(record: Record) -> Iterator[str]:
+    yield from (part.text for part in record.parts)
+    yield from record.endings
+
+
+def _names(text: str) -> dict[str, None]:
+    return dict.fromkeys(name for _, names in names_in(text) for name in names if not is_between_strings(name))
