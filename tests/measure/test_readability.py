@@ -88,6 +88,7 @@ def test_a_summary_of_another_kind_has_no_lines():
         ("1. ", "Two", "between words", "between words"),
         ("one ", "two", "between words", "between words"),
         ("o", "ne", "inside a word", "inside a word"),
+        ('{"a": "one\\\\n', 'two"}', "line", "line"),
         ("date_", "range", "inside a word", "inside a word"),
     ],
 )

@@ -14,6 +14,9 @@ from transom.texts import CLOSE, OPEN
 End = Literal["line", "sentence", "between words", "inside a word"]
 _WORST: tuple[End, ...] = ("line", "sentence", "between words", "inside a word")
 
+ESCAPED_LINE = "\\n"
+"""The end of a line in a text that is a string of JSON or of code."""
+
 GAP = "\n…\n"
 """Between two passages of one quote."""
 
@@ -87,7 +90,7 @@ def _occurrences(piece: str, text: str) -> Iterable[int]:
 def start_of(text: str, at: int) -> End:
     """What of a text begins at a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
-    if not line.strip():
+    if not line.strip() or line.endswith(ESCAPED_LINE):
         return "line"
     return "sentence" if _SENTENCE.search(line) and not _LIST_NUMBER.search(line) else _between(text, at)
 
@@ -95,7 +98,11 @@ def start_of(text: str, at: int) -> End:
 def end_of(text: str, at: int) -> End:
     """What of a text ends at a position."""
     stop = text.find("\n", at)
-    if (at > 0 and text[at - 1] == "\n") or not text[at : stop if stop >= 0 else len(text)].strip():
+    if (
+        text.endswith(("\n", ESCAPED_LINE), 0, at)
+        or text.startswith(ESCAPED_LINE, at)
+        or not text[at : stop if stop >= 0 else len(text)].strip()
+    ):
         return "line"
     line = text[text.rfind("\n", 0, at) + 1 : at]
     ended = line.rstrip()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from transom.core.edit import Span
@@ -27,6 +28,17 @@ MOST = 200_000
 
 DENSE = 0.3
 """In scripts with about one token a character, so much of the usual number of characters makes a passage."""
+
+LINE = 300
+"""Characters up to which a line is quoted to its end, rather than cut in it."""
+
+_LINES = ("\n", "\\n")
+"""Ends of lines: in text within a string of JSON or of code they are escaped."""
+
+_LIST_NUMBER = re.compile(r"(?:^|[\s*#>-])\(?\d{1,3}\. \Z")
+_OF_WORD = re.compile(r"\w")
+_INSIDE = re.compile(r"\w{0,160}\Z")
+"""The beginning of the word that a place is in."""
 
 _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
@@ -133,36 +145,72 @@ def with_margins(text: str, start: int, end: int) -> Span:
 
 
 def _margin_before(text: str, start: int) -> int:
-    low, high = start - FAR, start - NEAR
+    low, high = max(0, start - FAR), start - NEAR
     if high <= 0:
         return 0
-    for marks in (("\n",), *_ENDS):
-        found = max(text.rfind(mark, max(0, low), high) + len(mark) for mark in marks)
-        if found > max(0, low):
-            return found
-    return 0 if low <= 0 else high
+    if (found := _last_end(text, low, high, _LINES)) or (found := _last_end(text, low, high, _ENDS[0])):
+        return found
+    if start <= LINE:
+        return 0
+    if (found := _last_end(text, start - LINE, start, _LINES)) or (found := _last_end(text, low, high, _ENDS[1])):
+        return found
+    return _between_words(text, high)
 
 
 def _margin_after(text: str, end: int) -> int:
-    low, high = end + NEAR, end + FAR
-    if low >= len(text):
-        return len(text)
-    for marks in (("\n",), *_ENDS):
-        found = [at + len(mark) for mark in marks if (at := text.find(mark, low, high)) >= 0]
-        if found:
-            return min(found)
-    return len(text) if high >= len(text) else low
+    low, high, last = end + NEAR, end + FAR, len(text)
+    if low >= last:
+        return last
+    if (found := _first_end(text, low, high, _LINES)) or (found := _first_end(text, low, high, _ENDS[0])):
+        return found
+    if last - end <= LINE:
+        return last
+    near = _last_end(text, end - 1, low, _LINES)  # a line that ends before there is a whole margin
+    if (
+        near
+        or (found := _first_end(text, high, end + LINE, _LINES))
+        or (found := _first_end(text, low, high, _ENDS[1]))
+    ):
+        return near or found
+    return _between_words(text, low)
+
+
+def _last_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
+    """The end of the last of these marks between two places; 0 if there is none. The number of a list ends nothing."""
+    while high > low:
+        end = max((at + len(mark) if (at := text.rfind(mark, low, high)) >= 0 else 0) for mark in marks)
+        if not end or not _LIST_NUMBER.search(text, max(0, end - 8), end):
+            return end
+        high = end - 1
+    return 0
+
+
+def _first_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
+    """As `_last_end`, of the first of these marks."""
+    while low < high:
+        end = min((at + len(mark) if (at := text.find(mark, low, high)) >= 0 else high + 9) for mark in marks)
+        if end > high + 8:
+            return 0
+        if not _LIST_NUMBER.search(text, max(0, end - 8), end):
+            return end
+        low = end
+    return 0
+
+
+def _between_words(text: str, at: int) -> int:
+    """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
+    found = _INSIDE.search(text, max(0, at - FAR), at)
+    return at if found is None or not at < len(text) or not _OF_WORD.match(text[at]) else found.start()
 
 
 def opening(text: str, most: int) -> int:
     """The end of the beginning of a text: of its last sentence or line within `most` characters, else of a word."""
     if len(text) <= most:
         return len(text)
-    for marks in (("\n", *_ENDS[0]), _ENDS[1]):
-        end = max(text.rfind(mark, most // 4, most) + len(mark) for mark in marks)
-        if end > most // 4 + 1:
+    for marks in ((*_LINES, *_ENDS[0]), _ENDS[1]):
+        if (end := _last_end(text, most // 4, most, marks)) > most // 4 + 1:
             return end
-    return most
+    return _between_words(text, most)
 
 
 def closing(text: str, most: int) -> int:
