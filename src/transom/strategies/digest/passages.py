@@ -152,8 +152,9 @@ def _margin_before(text: str, start: int) -> int:
         return found
     if start <= LINE:
         return 0
-    if (found := _last_end(text, start - LINE, start, _LINES)) or (found := _last_end(text, low, high, _ENDS[1])):
-        return found
+    for first, last, marks in ((start - LINE, low, _LINES), (high, start, _LINES), (low, high, _ENDS[1])):
+        if found := _last_end(text, first, last, marks):
+            return found
     return _between_words(text, high)
 
 
