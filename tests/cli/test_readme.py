@@ -44,7 +44,7 @@ def test_its_sample_of_the_demo_is_current(run):
 
 def steady(text):
     """Without what differs from machine to machine: the time. Without empty ends of lines and of the text."""
-    text = re.sub(r"(ms per call +)[\d.]+", r"\1–", text)
+    text = re.sub(r"(ms per call) +[\d.]+", r"\1 –", text)
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
