@@ -160,8 +160,9 @@ BETWEEN_CALLS = " · "
 
 
 def quote_marks(text: str) -> str:
-    """A quote in a record: no mark in it closes the quote, and none of its lines begins like one of the record."""
-    return f"{OPEN}{_LIKE_OURS.sub(_escaped, text.translate(_QUOTE_MARKS))}{CLOSE}"
+    """A quote in a record: no mark in it closes the quote, and none of its lines begins like one of the record. Its
+    first line begins with the mark."""
+    return f"{_LIKE_OURS.sub(_escaped, OPEN + text.translate(_QUOTE_MARKS))}{CLOSE}"
 
 
 def in_a_line(text: str) -> str:

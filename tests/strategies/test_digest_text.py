@@ -105,3 +105,7 @@ def test_what_is_left_out_at_both_ends_is_marked_too():
     assert quoted_spans(text, [(0, len(text))]) == text
     assert quoted_spans(text, [(4, 7), (14, 18)]) == "…two\n…\nfour…"
     assert quoted_spans(text, [(0, 3)]) == "one…"
+
+
+def test_the_first_line_of_a_quote_needs_no_escape() -> None:
+    assert transom_texts.quote_marks("9 May it is\n9 May it is") == "«9 May it is\n\\9 May it is»"
