@@ -12,6 +12,7 @@ from transom.core.edit import Fold
 from transom.core.unit import Unit
 from transom.strategies.digest.passages import quoted_spans
 from transom.testing.fakes import FakeClock, WordCounter
+from transom.texts import quote_marks
 from transom.tokenizer import o200k
 
 WITH_DIGEST = ("default", "dynamiq", "openhands", "letta", "aider", "opencode")
@@ -108,4 +109,4 @@ def test_what_is_left_out_at_both_ends_is_marked_too():
 
 
 def test_the_first_line_of_a_quote_needs_no_escape() -> None:
-    assert transom_texts.quote_marks("9 May it is\n9 May it is") == "«9 May it is\n\\9 May it is»"
+    assert quote_marks("9 May it is\n9 May it is") == "«9 May it is\n\\9 May it is»"
