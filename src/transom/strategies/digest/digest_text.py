@@ -20,7 +20,7 @@ from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.coverage import Choice
-from transom.strategies.digest.index import Index, Indexed
+from transom.strategies.digest.index import Index, Indexed, is_one_of
 from transom.strategies.digest.passages import Passage, closing, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
@@ -346,8 +346,12 @@ class _Folding:
         for slot in self.beside:
             for seq in _quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
                 turn = self.view.unit(self.view.unit_of[seq]).seqs[0]
-                about = self.index.about(turn) if seq != turn else frozenset[str]()
-                by = [self._number(at) for at, changed in changes.items() if at > turn and changed & about]
+                about = self.index.at(self.view, turn).about if seq != turn else frozenset[str]()
+                by = [
+                    self._number(at)
+                    for at, changed in changes.items()
+                    if at > turn and any(is_one_of(name, about) for name in changed)
+                ]
                 if by:
                     found.append((self.target.reference(turn), by[-3:]))
         return list(dict(found).items())[-CHANGES:]

@@ -153,18 +153,10 @@ class Index:
         return {name for name, entries in self._changed.items() if entries[-1] > seq}
 
     def changed(self, names: Iterable[str], turn: int) -> list[int]:
-        """The turns after `turn` that changed any of these, but for names that too many calls have."""
-        return sorted(
-            {at for name in names if not self._common(name) for at in self._changed.get(name, ()) if at > turn}
-        )
-
-    def about(self, turn: int) -> frozenset[str]:
-        """What the calls of a turn were about, but for values that too many calls have."""
-        about = self.entries.get(turn, NOTHING).about
-        return frozenset(name for name in about if not self._common(name))
-
-    def _common(self, name: str) -> bool:
-        return self._about.get(name, 0) > max(3, COMMON * self._calls)
+        """The later turns that changed one of these. A file that is worked on all the time is changed each time."""
+        about = set(names)
+        found = {at for name in self._changed if is_one_of(name, about) for at in self._changed[name] if at > turn}
+        return sorted(found)
 
     def add(self, entry: Entry) -> None:
         """The next entry."""
@@ -225,6 +217,15 @@ def _changes(calls: Sequence[Call]) -> frozenset[str]:
         if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
             changes |= targets(call)
     return frozenset(changes)
+
+
+def is_one_of(name: str, others: Iterable[str]) -> bool:
+    """Whether a name is one of these, or the path of the same file: one of both may begin further in."""
+    name = name.removeprefix("./")
+    return any(
+        name == other or name.endswith(f"/{other}") or other.endswith(f"/{name}")
+        for other in (other.removeprefix("./") for other in others)
+    )
 
 
 class _LastIndex:

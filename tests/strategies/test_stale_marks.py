@@ -1,0 +1,37 @@
+"""Which later calls changed what a record quotes."""
+
+from __future__ import annotations
+
+import pytest
+
+from transom.core.derived import Derived
+from transom.core.reducer import build_view
+from transom.strategies.digest.index import Index, is_one_of
+from transom.testing.builders import call, result, talk
+from transom.testing.fakes import Entries, WordCounter
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "same"),
+    [
+        ("src/app.py", "src/app.py", True),
+        ("/work/src/app.py", "src/app.py", True),
+        ("src/app.py", "/work/src/app.py", True),
+        ("./src/app.py", "src/app.py", True),
+        ("src/app.py", "my_src/app.py", False),
+        ("src/app.py", "src/app.pyi", False),
+    ],
+)
+def test_one_file_by_two_paths(name, other, same):
+    assert is_one_of(name, {"x.py", other}) is same
+
+
+def test_a_file_that_is_edited_all_the_time_is_changed_each_time():
+    edit = '{"path": "/work/src/app.py", "old": "a"}'
+    read = talk("Go on.", call("read_file", '{"path": "src/app.py"}'), result("a = 1"))
+    edits = [item for _ in range(6) for item in (call("edit_file", edit), result("done"))]
+    view = build_view(Entries(talk(*read, *edits)), WordCounter())
+    index = Index.of(view, 1_000, Derived())
+    assert index.changed({"src/app.py"}, 1) == [3, 5, 7, 9, 11, 13]
+    assert index.changed({"src/app.py"}, 7) == [9, 11, 13]
+    assert index.changed({"src/other.py"}, 1) == []
