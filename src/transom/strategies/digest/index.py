@@ -57,9 +57,6 @@ FROM_TOOLS = 0.3
 _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
 
-COMMON = 0.05
-"""A value in more than this share of the calls does not tell what a call is about."""
-
 CHANGING = frozenset(
     ("write", "edit", "update", "set", "create", "delete", "remove", "cancel", "move", "rename", "replace", "patch")
 )
@@ -97,8 +94,6 @@ class Index:
         self._tokens = 0
         self._in_turns: Counter[str] = Counter()
         self._mentions: Counter[str] = Counter()
-        self._about: Counter[str] = Counter()
-        self._calls = 0
         self._changed: dict[str, list[int]] = {}
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
@@ -179,8 +174,6 @@ class Index:
 
     def _count(self, one: Indexed, times: int) -> None:
         self._tokens += times * one.tokens
-        self._calls += times * bool(one.about)
-        _tally(self._about, one.about, times)
         _tally(self._mentions, one.names, times)
         _tally(self._in_turns, one.names if one.from_turn else (), times)
 

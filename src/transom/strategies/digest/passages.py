@@ -205,23 +205,28 @@ def _between_words(text: str, at: int) -> int:
 
 
 def opening(text: str, most: int) -> int:
-    """The end of the beginning of a text: of its last sentence or line within `most` characters, else of a word."""
+    """The end of the beginning of a text: of the last sentence or line within `most` characters, of the first one a
+    little behind them, else of a word."""
     if len(text) <= most:
         return len(text)
-    for marks in ((*_LINES, *_ENDS[0]), _ENDS[1]):
-        if (end := _last_end(text, most // 4, most, marks)) > most // 4 + 1:
+    ends = (*_LINES, *_ENDS[0])
+    for low, high, marks in ((most // 4, most, ends), (0, most // 4, ends)):  # better short than cut
+        if (end := _last_end(text, low, high, marks)) > 1:
             return end
-    return _between_words(text, most)
+    return _first_end(text, most, most + FAR, ends) or _last_end(text, 0, most, _ENDS[1]) or _between_words(text, most)
 
 
 def closing(text: str, most: int) -> int:
-    """The start of the end of a text: of a sentence or line within its last `most` characters, else of a word."""
+    """The beginning of the end of a text, as `opening`."""
     low = len(text) - most
-    for marks in (("\n", *_ENDS[0]), _ENDS[1]):
-        found = [at + len(mark) for mark in marks if (at := text.find(mark, low, len(text) - most // 4)) >= 0]
-        if found:
-            return min(found)
-    return low
+    if low <= 0:
+        return 0
+    ends = (*_LINES, *_ENDS[0])
+    if (found := _first_end(text, low, len(text) - most // 4, ends)) or (
+        found := _last_end(text, max(0, low - FAR), low, ends)
+    ):
+        return found
+    return _first_end(text, low, len(text), _ENDS[1]) or _between_words(text, low)
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:
