@@ -230,10 +230,10 @@ def closing(text: str, most: int) -> int:
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:
-    """These spans of a text, with a mark in each gap; at the front and at the end where a line is cut."""
+    """These spans of a text, with a mark in each gap; at the beginning and at the end where a line is cut."""
     if not spans:
         return ""
     inner = gap_mark("").join(text[start:end].strip("\n") for start, end in spans)
     first, last = spans[0][0], spans[-1][1]
-    front = "…" if first > 0 and text[first - 1] != "\n" else ""
-    return front + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")
+    gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""
+    return gap_before + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")

@@ -13,7 +13,7 @@
 
 Every line begins with the number of the entry that a turn begins with. Between « and » is text of that turn, word for
 word; everything else is ours. A quote cannot contain either mark, and no line of it begins like a line of a record, so
-nothing in it can pass for one (`texts.quote_lines`).
+nothing in it can pass for one (`texts.quote_marks`).
 
 Every folded turn has its line, or is counted in one: turns without a quote share lines, first a few of them with what
 they did (11-19 above), then, where there is less room, the older ones as counts ("40-77 12 × Read under src/, 5 ×
@@ -152,13 +152,13 @@ def _line_start(turns: Sequence[Turn], stop: int) -> int:
 
 def _detailed(turns: Sequence[Turn]) -> str:
     """A few turns in one line, each call with what it was about and how it ended."""
-    told: list[str] = []
+    clauses: list[str] = []
     for has_calls, block in groupby(turns, key=lambda turn: bool(turn.calls)):
         if has_calls:
-            told += _joined_calls([call for turn in block for call in turn.calls])
+            clauses += _joined_calls([call for turn in block for call in turn.calls])
         else:
-            told += _messages(list(block))
-    return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(told)}"
+            clauses += _messages(list(block))
+    return f"{_numbers(turns)} {texts.BETWEEN_CALLS.join(clauses)}"
 
 
 def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
@@ -204,17 +204,17 @@ def _counted(turns: Sequence[Turn]) -> str:
     """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
     tools = Counter(call.tool for turn in turns for call in turn.calls)
     failed = Counter(call.tool for turn in turns for call in turn.calls if call.failed)
-    told: list[str] = []
+    clauses: list[str] = []
     for tool, times in tools.most_common():
         subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
         more = f" ({failed[tool]:,} {_last_failure(turns, tool)})" if failed[tool] else ""
         if times == 1 and len(name := _last_part(subjects[0])) <= SHORT:
-            told.append(f"{tool} {name}{more}".strip())
+            clauses.append(f"{tool} {name}{more}".strip())
         else:
-            told.append(f"{times:,} × {tool}{_under(subjects)}{more}")
+            clauses.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
-        told += _messages(messages)
-    return f"{_numbers(turns)} {', '.join(told)}"
+        clauses += _messages(messages)
+    return f"{_numbers(turns)} {', '.join(clauses)}"
 
 
 def _last_failure(turns: Sequence[Turn], tool: str) -> str:

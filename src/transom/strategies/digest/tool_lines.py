@@ -17,7 +17,7 @@ from transom import texts
 from transom.core.message import Call, Text, ToolResult
 from transom.strategies.digest.passages import arguments
 from transom.strategies.text.identifiers import MOST, names_in, names_of
-from transom.strategies.text.stubs import SUMMARY, ending, telling_line, tool_words
+from transom.strategies.text.stubs import SUMMARY, ending, key_line, tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
 """Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
@@ -142,11 +142,11 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     """What a call was about, by the first entry of the table that fits."""
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     subject, says = _subject(call, values, table)
-    told = [value for key, value in values if key not in SETTINGS and not _NUMBER.fullmatch(value)]
+    subject_values = [value for key, value in values if key not in SETTINGS and not _NUMBER.fullmatch(value)]
     full = _shortened(subject, FULL)
-    names = _names(told)
-    if not names <= _names([full]) and sum(len(value) + 2 for value in told) <= FULL:
-        full = _shortened([*subject, *(value for value in told if value not in subject)], FULL)
+    names = _names(subject_values)
+    if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
+        full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
     complete = names <= _names([full])
     finds = says == "summary" and any(map(_FINDS.match, subject[:1]))
     return CallFacts(
@@ -203,7 +203,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
     if body[:1] in {"{", "["} and len(body) > OUTCOME and not failed:
         line = _status(body)
     elif failed or result.synthetic:
-        line = telling_line(body) or (summaries[-1] if summaries else "")
+        line = key_line(body) or (summaries[-1] if summaries else "")
     else:
         lines_of = body[:SCANNED].splitlines()
         line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")

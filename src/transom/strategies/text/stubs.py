@@ -61,7 +61,7 @@ def ending(result: ToolResult) -> tuple[int | None, bool]:
     return None, result.failed or bool(_FAILS.match(text[:ENDS]))
 
 
-def telling_line(text: str) -> str:
+def key_line(text: str) -> str:
     """The line that tells most of a failure: its first error, else its first line; empty if there is none."""
     for lines in _lines(text[:SCANNED])[:2]:
         if lines:
