@@ -12,7 +12,6 @@ TITLE = re.compile(
     r"own words\.(?: transom_read gives an entry whole\.)?\]"
 )
 NUMBERED = re.compile(r"(?P<first>\d+)(?:-(?P<last>\d+))? (?P<text>\S.*)")
-COUNT = re.compile(r"(?P<times>[\d,]+) × (?P<tool>\S+)")
 CHANGED, STALE = "Changed: ", "Changed since it was quoted above: "
 PLAN = re.compile("Plan, from (?:entry|message) ([0-9]+): «»")
 
@@ -25,11 +24,6 @@ class Line(NamedTuple):
     text: str
     inner: tuple[str, ...]
     below: tuple[str, ...] = ()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each tool was called, in a line of counts."""
-        return {found["tool"]: number(found["times"]) for found in COUNT.finditer(self.text)}
 
 
 class Record(NamedTuple):

@@ -220,9 +220,9 @@ _MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
 _RECORD = re.compile(r"\[[^\]\n]{1,60}, a record of [\d,]+ turns \(")
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
+_LAST = "|".join(map(_spelt, ("Changed", "Plan")))
 _LIKE_OURS = re.compile(
-    rf"{_BEGIN}(?=\d[\d,{_UNSEEN}]*+(?:[-–][\d,{_UNSEEN}]++)?{_GAP}++[A-Za-z_]|(?:Changed|Plan){_GAP}*+\b)",
-    re.IGNORECASE,
+    rf"{_BEGIN}(?=\d[\d,{_UNSEEN}]*+(?:[-–][\d,{_UNSEEN}]++)?{_GAP}++[A-Za-z_]|(?:{_LAST})\b)", re.IGNORECASE
 )
 """The beginning of a line that could pass for one of a record."""
 

@@ -150,7 +150,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     complete = names <= _names([full])
     finds = says == "summary" and any(map(_FINDS.match, subject[:1]))
     return CallFacts(
-        tool=one_line(call.name, SUBJECT),
+        tool=one_line(call.name, SUBJECT) or texts.UNNAMED,
         subject=_shortened(subject, SUBJECT),
         says=says,
         full=full,
