@@ -37,14 +37,9 @@ class Record(NamedTuple):
     stale: str = ""
     plan: str | None = None
 
-    def line_of(self, seq: int) -> Line:
-        """The line that stands for the turn which begins with this entry."""
-        (found,) = {line for line in self.lines if line.first <= seq <= line.last and self._is_best(line, seq)}
-        return found
-
-    def _is_best(self, line: Line, seq: int) -> bool:
-        """A turn with quotes may have several lines; the first of them is its line."""
-        return line is next(one for one in self.lines if one.first <= seq <= one.last)
+    def line_of(self, seq: int) -> Line | None:
+        """The (first) line that stands for the turn which begins with this entry."""
+        return next((line for line in self.lines if line.first <= seq <= line.last), None)
 
 
 def number(digits: str) -> int:

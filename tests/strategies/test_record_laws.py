@@ -25,6 +25,7 @@ from transom.strategies.digest.passages import readable
 from transom.strategies.digest.tool_lines import SUBJECT, one_line
 from transom.testing import FakeClock, WordCounter
 
+EARLIER = " earlier turn"
 UNSEEN = "\u200b\u2060\ufeff\u00ad\u200e"
 BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 FORGED = (
@@ -95,7 +96,7 @@ def of_turn(conversation: Conversation, unit: Unit) -> list[str]:
 
 def plain(text: str) -> str:
     """A text without what quoting may change in it: its marks, escapes and blanks."""
-    return re.sub(r"[\\\s«»‹›·.]+", "", text)
+    return re.sub(r"[\\\s«»‹›·.⏎]+", "", text)
 
 
 def check_lines(conversation: Conversation, slot: Folded, record: Record) -> None:
@@ -104,12 +105,15 @@ def check_lines(conversation: Conversation, slot: Folded, record: Record) -> Non
     assert record.turns == len(units)
     assert [line.first for line in record.lines] == sorted(line.first for line in record.lines)
     for before, after in pairwise(record.lines):
-        assert before.last < after.first or before[:2] == after[:2] == (before.first, before.first)
+        same_turn = before[:2] == after[:2] == (before.first, before.first)
+        assert before.last < after.first or same_turn or EARLIER in before.text
     for line in record.lines:
-        assert {line.first, line.last} <= units.keys(), line
+        assert {line.first, line.last} <= units.keys() or EARLIER in line.text, line
     for seq in units:
-        record.line_of(seq)
+        assert record.line_of(seq), (seq, record.lines)
     for line in record.lines:
+        if any(EARLIER in other.text and line.first <= other.last for other in record.lines):
+            continue  # turns that were not read again are only counted, also between those that older records quote
         check_line(conversation, [unit for seq, unit in units.items() if line.first <= seq <= line.last], line)
 
 
@@ -296,11 +300,12 @@ def recorded(data: Path, family: str, count: int) -> list[list[dict]]:
     return sorted(read, key=lambda messages: len(str(messages)), reverse=True)[:count]
 
 
-@pytest.mark.parametrize("family", ["claude_code", "codex", "tau2", "locomo", "memorybank"])
+@pytest.mark.parametrize("family", ["claude_code", "tau2", "locomo", "goodai_ltm"])
 def test_records_of_real_conversations_have_every_turn_in_order(data, family):
-    cut, quoted, seen = 0, 0, 0
+    quoted, seen = 0, 0
+    cut: list[str] = []
     for messages in recorded(data, family, 3):
-        conversation = Conversation.open("memory:", "x", budget=Budget(context=12_000), clock=FakeClock())
+        conversation = Conversation.open("memory:", "x", budget=Budget(context=8_000), clock=FakeClock())
         answers = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
         for start, stop in pairwise([0, *answers[9::10], len(messages)]):
             conversation.extend(messages[start:stop])
@@ -308,10 +313,10 @@ def test_records_of_real_conversations_have_every_turn_in_order(data, family):
         for slot, record in records(conversation):
             seen += 1
             check_lines(conversation, slot, record)
-            quoted += sum(len(line.below) for line in record.lines)
-            cut += len(cut_words(conversation, slot, record))
+            quoted += sum(len(line.inner) + len(line.below) for line in record.lines)
+            cut.extend(cut_words(conversation, slot, record))
         order = list(shown_order(conversation))
         assert order == sorted(order)
     assert seen
     assert quoted
-    assert cut == 0
+    assert cut == []

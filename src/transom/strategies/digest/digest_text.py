@@ -252,9 +252,11 @@ class _Folding:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
         turns = [self._turn(unit, spans) for unit in self.units]
         if self.older > 0:
-            first = self.totals()[0].split()[1]
-            last = max(int(first), min(self.first_indexed, self.run[-1].last + 1) - 1)
-            turns.insert(0, Turn(first=first, last=self._number(last), role=EARLIER, count=self.older))
+            entries = self.totals()[0].split()
+            first, end = entries[1], entries[-1]
+            newer = (unit.seqs[0] for unit in self.units if unit.key >= self.first_indexed)
+            last = next((self._number(seq - 1) for seq in newer), end)
+            turns.insert(0, Turn(first=first, last=last, role=EARLIER, count=self.older))
         return turns
 
     def endings(self, size: float) -> list[str]:

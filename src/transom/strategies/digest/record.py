@@ -239,6 +239,7 @@ def _under(paths: Sequence[str]) -> str:
 
 
 def _numbers(turns: Sequence[Turn]) -> str:
-    """The numbers of the first and the last of these turns."""
-    first, last = turns[0].first, turns[-1].first if turns[-1].count == 1 else turns[-1].last
+    """The numbers of the first and the last of these turns; those that stand for several may reach furthest."""
+    first = turns[0].first
+    last = max((turn.first if turn.count == 1 else turn.last for turn in turns), key=int)
     return first if first == last else f"{first}-{last}"
