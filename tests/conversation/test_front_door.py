@@ -138,7 +138,7 @@ def test_cache_marks_stand_behind_the_system_prompt_the_last_fold_and_the_histor
     assert "cache_control" not in json.dumps(render(window, "anthropic"))
     request = render(window, "anthropic", cache=True)
     marked = [at for at, message in enumerate(request["messages"]) if "cache_control" in json.dumps(message)]
-    fold = next(at for at, message in enumerate(request["messages"]) if "a record, not" in json.dumps(message))
+    fold = next(at for at, message in enumerate(request["messages"]) if ", a record of " in json.dumps(message))
     assert marked == [fold, len(request["messages"]) - 1]
     assert request["system"][-1]["cache_control"] == {"type": "ephemeral"}
 
