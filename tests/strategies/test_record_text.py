@@ -1,0 +1,51 @@
+"""The record as a function of typed turns: whole texts."""
+
+from __future__ import annotations
+
+from transom import texts
+from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
+
+TITLE = texts.record_title("entry 3 to entry 25", 6, 6674, readable=False)
+TURNS = (
+    Turn(
+        first="3",
+        last="4",
+        role="assistant",
+        calls=(
+            CallLine(
+                tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("+def f(\n+  x",), changed=("21",)
+            ),
+        ),
+    ),
+    Turn(first="9", last="9", role="user", words="use one link"),
+    Turn(first="11", last="12", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
+    Turn(first="13", last="14", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
+    Turn(first="15", last="16", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)),
+    Turn(first="23", last="25", role="assistant", words="好的，我来修改。"),
+)
+
+
+def test_a_record_in_detail():
+    lines = [
+        TITLE,
+        "3 Bash git diff a.py: 214 lines (changed since: 21)",
+        "«+def f(",
+        "+  x»",
+        "9 user «use one link»",
+        "11-15 Read src/a.py, b.py · Grep link: 14 matches",
+        "23 assistant «好的，我来修改。»",
+        "Changed: a.py (21)",
+    ]
+    assert record_text(TITLE, TURNS, ["Changed: a.py (21)"], 100) == "\n".join(lines)
+
+
+def test_without_room_turns_without_quotes_are_counted():
+    lines = record_text(TITLE, TURNS, [], 0).split("\n")
+    assert lines[5] == "11-15 2 × Read under src/, Grep link"
+    assert len(lines) == 7
+
+
+def test_turns_that_were_not_read_again_are_counted():
+    older = Turn(first="3", last="40", role=EARLIER, count=17)
+    assert record_text(TITLE, [older], [], 100) == f"{TITLE}\n3-40 17 earlier turns"
+    assert record_text(TITLE, [], [], 100) == TITLE
