@@ -58,7 +58,23 @@ _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
 
 CHANGING = frozenset(
-    ("write", "edit", "update", "set", "create", "delete", "remove", "cancel", "move", "rename", "replace", "patch")
+    (
+        *(
+            "write",
+            "edit",
+            "update",
+            "set",
+            "create",
+            "delete",
+            "remove",
+            "cancel",
+            "move",
+            "rename",
+            "replace",
+            "patch",
+        ),
+        *("modify", "exchange", "return", "book", "insert", "add", "register"),
+    )
 )
 """Words in the names of tools that change what they are called with."""
 
