@@ -111,6 +111,13 @@ class ChatTerminal:
     def interrupt(self) -> None:
         os.write(self._master, b"\x03")
 
+    def interrupt_at_prompt(self) -> None:
+        """Ctrl-C when the line editor reads. One that comes while it begins to read is seen only at the next key."""
+        self.expect("› ")
+        os.write(self._master, b"x")
+        self.expect("x")
+        self.interrupt()
+
     def expect(self, pattern: str, seconds: float = 20.0) -> str:
         """What is printed up to the pattern. Fails if it does not come in time."""
         end = time.monotonic() + seconds
