@@ -58,6 +58,12 @@ def test_answers_and_commands(folder):
         chat.type("/help")
         helped = chat.expect("/quit[^\n]*\n")
         assert all(f"{name} " in helped for name in SLASH_COMMANDS)
+        chat.type("/mode run")
+        chat.expect("what must the run do")
+        chat.type("/mode run Tidy up")
+        chat.expect("run mode from the next message on; nothing is read again")
+        chat.type("/mode")
+        chat.expect("run\n")
         chat.type("/quit")
         chat.expect("to go on: .*chat 'c1'")
         assert chat.ended() == 0

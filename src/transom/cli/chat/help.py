@@ -8,6 +8,7 @@ SLASH_COMMANDS = {
     "/pin ENTRY [WHY]": "keep an entry in the context (/explain has the numbers)",
     "/note TEXT": "a note that the model reads with every message",
     "/model [NAME]": "go on with another model, or print which one it is",
+    "/mode [MODE]": "chat, agent, or run DIRECTIVE; or print which one it is",
     "/retry": "discard the last answer and ask again; after a failure, go on",
     "/help": "these commands",
     "/quit": "leave; the same id goes on",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from transom import texts
 from transom.cli.chat.help import SLASH_COMMANDS
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
+from transom.conversation.modes import MODES, Directive, Mode
 from transom.core.edit import Fold
 from transom.core.message import Assistant, Note
 from transom.core.view import View
@@ -35,6 +36,7 @@ class SlashCommands:
             "/pin": self._pin,
             "/note": self._note,
             "/model": self._model,
+            "/mode": self._mode,
             "/retry": self._retry,
             "/help": self._help,
         }
@@ -109,6 +111,25 @@ class SlashCommands:
         if rest:
             self._chat.use_model(rest)
         self._chat.screen.print(self._chat.model_name)
+
+    def _mode(self, rest: str) -> None:
+        conv = self._chat.conv
+        mode, _, text = rest.partition(" ")
+        if mode not in {"", *MODES}:
+            raise InvalidSetting(f"mode: {', '.join(MODES)} DIRECTIVE")
+        if mode == "run" and not text.strip():
+            raise InvalidSetting("mode: what must the run do? /mode run DIRECTIVE")
+        if not mode:
+            self._chat.screen.print(conv.mode or "no mode")
+            return
+        directive = Directive(run_id=f"run {conv.view.length}", text=text.strip()) if mode == "run" else None
+        change = conv.set_mode(cast("Mode", mode), directive=directive)
+        cost = (
+            f"{change.tokens_read_again:,} tokens are read again"
+            if change.tokens_read_again
+            else "nothing is read again"
+        )
+        self._chat.screen.print(f"{mode} mode from the next message on; {cost}")
 
     def _retry(self, _rest: str) -> None:
         conv = self._chat.conv
