@@ -10,6 +10,7 @@ with transom.Conversation.open("sqlite:///agent.db", "trip", budget=32_000, syst
     conv.observe(reply)
 """
 
+from transom.conversation.agents import SubAgent
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
@@ -84,6 +85,7 @@ __all__ = [
     "StoreDamaged",
     "StoreUnavailable",
     "StoredLog",
+    "SubAgent",
     "TokenCounter",
     "Tool",
     "TransomError",

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 import transom
 from transom import Conversation, Directive, Profile, texts
 from transom.core.entry import Sent
-from transom.core.message import Fact, Head, Note
+from transom.core.message import Fact, Failure, Head, Note
 from transom.errors import BudgetImpossible, InvalidSetting
 from transom.providers.scripted import Scripted, call
 from transom.wire.dialects import DIALECTS
@@ -253,3 +254,41 @@ def test_the_page_shows_what_each_change_did(tmp_path: Path) -> None:
     table = re.search(r"^\| change .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)
     assert table is not None
     assert done.stdout.splitlines() == table[0].splitlines()[2:]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_changes_of_mode_are_announced_once_and_reported_truly(seed: int) -> None:
+    random = Random(seed)
+    with Conversation.open("memory:", "trip", budget=random.choice([1_200, 2_000, 4_000])) as conv:
+        for number in range(30):
+            if random.random() < 0.4:
+                mode = random.choice(["chat", "agent", "run"])
+                step = replace(BOOK, step=random.choice(["", "a", "b"]), completed=random.random() < 0.3)
+                directive = step if mode == "run" else None
+                length = conv.view.length
+                change = conv.set_mode(mode, PROFILE, directive=directive, new_head=random.random() < 0.1)
+                assert conv.view.length == length
+                assert conv.window().tokens == change.tokens
+            conv.user(f"Question {number}: " + "and so on " * random.randrange(60))
+            conv.request()
+            length = conv.view.length
+            conv.append(Failure(failure="abandoned", answers=length - 1))
+            conv.request()
+            added = [type(entry.body).__name__ for entry in conv.log.read(length)]
+            assert added == ["Failure", "Sent"], "planning again announces nothing"
+            conv.observe({"role": "assistant", "content": "OK."})
+
+
+def test_a_tool_may_change_the_step_of_a_run() -> None:
+    with opened() as conv:
+
+        def next_step() -> str:
+            """Go on to the next step."""
+            conv.set_mode("run", directive=replace(BOOK, step="Find a hotel."))
+            return "done"
+
+        conv.set_mode("run", PROFILE, directive=BOOK)
+        provider = Scripted(call("next_step"), "Found.")
+        conv.run("Go", provider=provider, tools=[next_step])
+        steps = [in_force(request)["step"] for request in provider.requests]
+        assert steps == ["Find a flight.", "Find a hotel."]

@@ -13,7 +13,23 @@ ROOT = Path(__file__).parents[2]
 PRINTED = {
     "agent.py": "The sky over Lisbon is clear.\n",
     "agent_async.py": "[weather: {'city': 'Lisbon', 'sky': 'clear'}]\nThe sky over Lisbon is clear.\n[2 requests, ",
+    "chat_server.py": "weather The sky  over Lis bon is c lear. ",
+    "coding_agent.py": """\
+→ run {"script": "test_prices.py"}
+← exit code 1
+→ read {"path": "prices.py"}
+→ replace {"path": "prices.py", "old": "prices[1:]", "new": "prices"}
+→ run {"script": "test_prices.py"}
+← exit code 0
+`total` left out the first price. It adds all of them now, and the test passes.
+""",
 }
+WEATHER = "How is the weather in Lisbon?"
+ASKED = dict.fromkeys(("agent.py", "agent_async.py"), WEATHER) | {
+    "chat_server.py": "How is t he weath er in Li sbon?",
+    "coding_agent.py": "test_prices.py fails. Find out why, and mend it.",
+}
+"""What each asks, as a model that repeats it answers."""
 
 
 def output_of(*arguments: str) -> str:
@@ -23,7 +39,7 @@ def output_of(*arguments: str) -> str:
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} >= set(PRINTED)
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(PRINTED) == set(ASKED)
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -33,7 +49,7 @@ def test_an_example_prints_what_it_should(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_takes_a_model(name: str) -> None:
-    assert "How is the weather in Lisbon?" in output_of(str(ROOT / "examples" / name), "scripted:anthropic")
+    assert ASKED[name] in output_of(str(ROOT / "examples" / name), "scripted:anthropic")
 
 
 def test_the_page_about_running_runs(tmp_path: Path) -> None:

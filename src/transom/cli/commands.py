@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from transom.cli import options as o
 from transom.cli.app import command
+from transom.cli.chat.help import SLASH_COMMANDS
 from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, block_text, explained, help_text
 
 STATES = {
@@ -109,6 +110,32 @@ class Demo(Struct, frozen=True, kw_only=True):
     budget: o.DemoBudget = 16_000
     policy: o.Policy = "default"
     json: o.Json = False
+
+
+CHAT = (
+    "\b\nCommands in a chat:\n"
+    + "\n".join(f"  {name:<18} {about}" for name, about in SLASH_COMMANDS.items())
+    + "\n\nCtrl-C stops an answer; what had arrived is kept. The tools read and grep work in this folder; write and "
+    "shell ask first."
+)
+"""What can be typed in a chat, for the end of its --help."""
+
+
+@command("chat.session", "Chat with a model, with tools.", epilog=CHAT)
+class Chat(Struct, frozen=True, kw_only=True):
+    """Chat with a model at the terminal. Its answers are shown as they come, and how full the context is.
+
+    Everything is logged: the same ID goes on where the last chat ended. What is shortened when the context is full can
+    be looked at (`explain`), read back and undone.
+    """
+
+    id: o.ChatId = None
+    store: o.ChatStore = None
+    model: o.Model = None
+    budget: o.ChatBudget = None
+    policy: o.Policy = "default"
+    tools: o.ChatTools = "read,write,grep,shell"
+    system: o.System = None
 
 
 @command("edits", "List the edits of a conversation: folds, trims, pins and undos.")

@@ -61,6 +61,36 @@ Dialect = Annotated[
     ),
 ]
 AnyDialect = Annotated[str | None, Option(metavar="NAME", help="The provider API. Default: the one of the log.")]
+ChatId = Annotated[
+    str | None, Argument(metavar="ID", help="The conversation: a new id, or one to go on with. Default: a new one.")
+]
+ChatStore = Annotated[
+    str | None,
+    Option(metavar="URL", help="The store of the chat: a URL or a path. Default: .transom/chats.db in this folder."),
+]
+Model = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="The model: anthropic:claude-sonnet-5-5, openai:gpt-5, openai:qwen3@http://localhost:8000/v1, local. "
+        "Default: what TRANSOM_MODEL says.",
+    ),
+]
+ChatBudget = Annotated[
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="The most tokens that a request may have. Default: the model's context window if it is known, else "
+        "128,000.",
+    ),
+]
+ChatTools = Annotated[
+    str, Option(metavar="NAMES", help="The tools, separated by commas: read, write, grep, shell; or none.")
+]
+System = Annotated[
+    str | None, Option(metavar="TEXT", help="The system prompt. Default: a short one, or the one of the log.")
+]
 ReplayStore = Annotated[
     str | None,
     Option(

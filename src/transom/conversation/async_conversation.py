@@ -14,10 +14,11 @@ from transom.conversation.pump import pump_async
 from transom.conversation.run import RunOptions
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
+from transom.core.entry import Meta
 from transom.core.message import Head
 from transom.core.policy import Policy
 from transom.core.view import View
-from transom.stores import StoredLog
+from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
 
 P = ParamSpec("P")
@@ -134,6 +135,20 @@ class AsyncConversation:
     def view(self) -> View:
         """What the log shows now."""
         return self.conversation.view
+
+    @property
+    def store(self) -> Store | None:
+        """The store that it was opened from."""
+        return self.conversation.store
+
+    @property
+    def tags(self) -> Meta:
+        """The mode, the run and the agent that every new fact has in its `Meta`."""
+        return self.conversation.tags
+
+    @tags.setter
+    def tags(self, tags: Meta) -> None:
+        self.conversation.tags = tags
 
     @property
     def mode(self) -> str:

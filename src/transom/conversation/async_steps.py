@@ -13,11 +13,21 @@ import anyio
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.events import Event
-from transom.conversation.pump import Cancel, fed, out_of_time, timed
+from transom.conversation.pump import Cancel, as_outcome, fed, out_of_time, timed
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.conversation.wants import (
+    CURRENT_JOB,
+    Approve,
+    Complete,
+    NextTool,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+    Want,
+)
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed
 
@@ -129,13 +139,14 @@ class AsyncSteps:
         """Run a call: an async tool on this loop, a sync one in a thread. Only a cancellation is raised."""
         assert job.tool is not None
         function = job.tool.function
+        CURRENT_JOB.set(job)
         try:
             if inspect.iscoroutinefunction(function):
-                return ToolOutcome(content=await function(**job.arguments))
+                return as_outcome(await function(**job.arguments))
             value = await to_thread.run_sync(
                 partial(function, **job.arguments), abandon_on_cancel=True, limiter=self._tool_threads
             )
-            return ToolOutcome(content=await value if inspect.isawaitable(value) else value)
+            return as_outcome(await value if inspect.isawaitable(value) else value)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
             return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
 

@@ -118,6 +118,7 @@ class Conversation:
         self._frame = Frame(head=self._first_head(system), required_user_turn=self._dialect.required_user_turn)
         self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
         self._store: Store | None = None  # set if this conversation opened it, and so must close it
+        self._home: Store | None = None
         self._closed = False
         self._is_running = False
         self._system = Head() if system is None else self._frame.head  # what the caller gave, not what the log has
@@ -175,6 +176,7 @@ class Conversation:
             if opened is not store:
                 opened.close()
             raise
+        conversation._home = opened
         if opened is not store:
             conversation._store = opened
         return conversation
@@ -535,6 +537,20 @@ class Conversation:
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
         self._state = check.state(state)
+
+    @property
+    def store(self) -> Store | None:
+        """The store that it was opened from; None for a conversation that was made of a log."""
+        return self._home
+
+    @property
+    def tags(self) -> Meta:
+        """The mode, the run and the agent that every new fact has in its `Meta`."""
+        return self._tags
+
+    @tags.setter
+    def tags(self, tags: Meta) -> None:
+        self._tags = tags
 
     @property
     def mode(self) -> str:

@@ -102,24 +102,37 @@ class Retrying(Struct, frozen=True, kw_only=True, tag=True):
 class RunUsage(Struct, frozen=True, kw_only=True):
     """What a run used: requests that were answered, tokens as the providers report them, tool calls.
 
-    The tokens are those of `Usage`, added up.
+    The tokens are those of `Usage`, added up. `agents`: those of the sub-agents that it called.
     """
 
     requests: int = 0
     tool_calls: int = 0
     tokens: Usage = Usage()
+    agents: Usage = Usage()
 
     @property
     def total(self) -> int:
-        """Tokens of prompts and outputs."""
-        return self.tokens.prompt + self.tokens.output
+        """Tokens of prompts and outputs, of sub-agents too."""
+        return self.all_tokens.prompt + self.all_tokens.output
+
+    @property
+    def all_tokens(self) -> Usage:
+        """The tokens of the run and its sub-agents."""
+        return _sum(self.tokens, self.agents)
+
+    def plus_agent(self, tokens: Usage) -> RunUsage:
+        """With the tokens of one more run of a sub-agent."""
+        return replace(self, agents=_sum(self.agents, tokens))
 
     def plus(self, usage: Usage | None) -> RunUsage:
         """With one more answered request."""
         if usage is None:
             return replace(self, requests=self.requests + 1)
-        summed = {name: getattr(self.tokens, name) + getattr(usage, name) for name in Usage.__struct_fields__}
-        return replace(self, requests=self.requests + 1, tokens=Usage(**summed))
+        return replace(self, requests=self.requests + 1, tokens=_sum(self.tokens, usage))
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(**{name: getattr(one, name) + getattr(other, name) for name in Usage.__struct_fields__})
 
 
 class RunResult(Struct, frozen=True, kw_only=True):

@@ -15,10 +15,22 @@ from collections.abc import AsyncGenerator, Generator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec.structs import replace
+
 from transom.conversation.events import Event, ReasoningDelta, RunResult, TextDelta
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.conversation.wants import (
+    CURRENT_JOB,
+    Approve,
+    Complete,
+    NextTool,
+    RunTools,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+    Want,
+)
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
@@ -181,16 +193,22 @@ class _ToolThreads:
 def call_tool(job: ToolJob) -> ToolOutcome:
     """Run a call where it is; an async tool in an event loop of its own. Never raises."""
     assert job.tool is not None
+    CURRENT_JOB.set(job)
     try:
         value = job.tool.function(**job.arguments)
-        return ToolOutcome(content=_run_async(value) if inspect.isawaitable(value) else value)
+        return as_outcome(_run_async(value) if inspect.isawaitable(value) else value)
     except BaseException as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
         return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
 
 
+def as_outcome(value: object) -> ToolOutcome:
+    """What a tool returned, as an outcome; a sub-agent returns one."""
+    return value if isinstance(value, ToolOutcome) else ToolOutcome(content=value)
+
+
 def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
     """The outcome with how long it took."""
-    return ToolOutcome(content=outcome.content, failed=outcome.failed, duration=round(time.monotonic() - start, 6))
+    return replace(outcome, duration=round(time.monotonic() - start, 6))
 
 
 def out_of_time(job: ToolJob) -> ToolOutcome:

@@ -35,7 +35,7 @@ from transom.conversation.events import (
 from transom.conversation.failures import Partial, Retry, read_reply
 from transom.conversation.request import Request
 from transom.conversation.tools import FunctionTool, names_of, result_content
-from transom.conversation.wants import Approve, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
@@ -248,6 +248,8 @@ class Turn:
                     answered.add(job.call.index)
                     yield self._log_result(job)
             waiting = tuple(job for job in jobs if job.outcome is None)
+            for job in waiting:
+                job.caller = self._caller(len(waiting))
             want: Want = RunTools(waiting)
             for _ in waiting:
                 job = yield want
@@ -260,6 +262,21 @@ class Turn:
                     job.outcome = job.outcome or _interrupted(job)
                     self._log_result(job)
             raise
+
+    def _caller(self, calls: int) -> Caller:
+        """What a sub-agent may know and use; what is left of the limits is shared by the calls of a reply."""
+        settings, conv = self._settings, self._conv
+        tokens, dollars = settings.max_total_tokens, settings.max_cost
+        return Caller(
+            log=conv.log.name,
+            store=conv.store,
+            budget=conv.budget,
+            tags=conv.tags,
+            provider=self._provider,
+            approve=settings.approve,
+            tokens_left=None if tokens is None else (tokens - self._usage.total) // calls,
+            cost_left=None if dollars is None or self._cost is None else (dollars - self._cost) / calls,
+        )
 
     def _job(self, called: ToolCalled) -> ToolJob:
         """The call as a job for a pump; with its outcome at once if no function has to run."""
@@ -290,6 +307,8 @@ class Turn:
         assert outcome is not None
         if job.started:
             self._usage = replace(self._usage, tool_calls=self._usage.tool_calls + 1)
+        self._usage = self._usage.plus_agent(outcome.tokens)
+        self._cost = None if self._cost is None or outcome.cost is None else self._cost + outcome.cost
         content = result_content(outcome.content)
         try:
             fact = self._conv.dialect.parse_tool_result(called.id, content)
@@ -297,7 +316,8 @@ class Turn:
             fact = self._conv.dialect.parse_tool_result(called.id, failures.as_text(content))
         assert isinstance(fact, ToolResult)
         fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
-        entry = self._log(fact, tool_name=called.name, duration=outcome.duration)
+        extra = {"log": outcome.log} if outcome.log else None
+        entry = self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
         return ToolReturned(
             entry=entry,
             name=called.name,
@@ -307,9 +327,11 @@ class Turn:
             duration=outcome.duration,
         )
 
-    def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None) -> int:
+    def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None, extra: Raw | None = None) -> int:
         self._sequence += 1
-        meta = Meta(evaluation_id=self._run, sequence=self._sequence, tool_name=tool_name, duration=duration)
+        meta = Meta(
+            evaluation_id=self._run, sequence=self._sequence, tool_name=tool_name, duration=duration, extra=extra
+        )
         return self._conv.append(fact, meta)
 
 

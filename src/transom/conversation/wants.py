@@ -10,14 +10,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
 from transom.conversation.tools import FunctionTool
+from transom.core.budget import Budget
+from transom.core.entry import Meta
+from transom.core.message import Usage
 from transom.providers.base import Provider
+from transom.stores import Store
 from transom.wire.stream import Accumulator
 
 
@@ -32,11 +37,27 @@ class Complete(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call."""
+    """What became of a call. Of a sub-agent's also its tokens, their cost, and the name of its log."""
 
     content: object
     failed: bool = False
     duration: float | None = None
+    tokens: Usage = Usage()
+    cost: float | None = 0.0
+    log: str = ""
+
+
+class Caller(Struct, frozen=True, kw_only=True, eq=False):
+    """What a sub-agent needs to know of the run that calls it. The limits are those of this one call."""
+
+    log: str
+    store: Store | None
+    budget: Budget
+    tags: Meta
+    provider: Provider
+    approve: Callable[[ToolCalled], Any] | None
+    tokens_left: int | None
+    cost_left: float | None
 
 
 class ToolJob:
@@ -48,6 +69,11 @@ class ToolJob:
         self.call, self.tool, self.arguments, self.timeout = call, tool, arguments, timeout
         self.started = False
         self.outcome: ToolOutcome | None = None
+        self.caller: Caller | None = None
+
+
+CURRENT_JOB: ContextVar[ToolJob] = ContextVar("transom_tool_job")
+"""The call that a tool answers, while it runs."""
 
 
 class Approve(Struct, frozen=True, eq=False):

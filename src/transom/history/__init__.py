@@ -34,6 +34,7 @@ from transom.history.managers import (
     coherent,
 )
 from transom.history.react import react
+from transom.history.runner import ConversationRunner
 from transom.history.session import (
     ConversationRecorded,
     Session,
@@ -51,6 +52,7 @@ __all__ = [
     "ComposedManager",
     "ConversationEntry",
     "ConversationRecorded",
+    "ConversationRunner",
     "CurationContext",
     "EngineManager",
     "HistoryCurated",

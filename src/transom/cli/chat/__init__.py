@@ -1,0 +1,1 @@
+"""`transom chat`: a chat at the terminal, over any provider."""

@@ -1,0 +1,155 @@
+"""What a chat shows: text that arrives as Markdown, lines about tools, the gauge. And how it asks.
+
+No control character of a model, a tool or a log reaches the terminal. Texts are escaped before they are laid out, and
+what was laid out is looked through again, because Markdown can write a character as `&#8238;` or `%1B`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.segment import Segment
+from rich.text import Text
+
+from transom.cli.terminal import Terminal, terminal
+from transom.readback.content import escaped
+
+GAUGE = 20
+"""Characters of the gauge."""
+GAUGE_STYLES = {"normal": "green", "warning": "yellow", "compacting": "red"}
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+
+
+def printable(text: str) -> str:
+    """A text from outside whose control characters, except line ends, are escaped."""
+    return "\n".join(escaped(line) for line in text.replace("\r\n", "\n").replace("\t", "    ").split("\n"))
+
+
+class Printable:
+    """What another renderable shows, without control characters."""
+
+    def __init__(self, renderable: RenderableType, *, last_lines: int | None = None) -> None:
+        self._renderable, self._last_lines = renderable, last_lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Only the last lines, if there is a limit. No empty lines around it, and no spaces that fill a line."""
+        lines = [_clean(line) for line in console.render_lines(self._renderable, options, pad=False)]
+        while lines and not lines[-1]:
+            lines.pop()
+        begin = next((at for at, line in enumerate(lines) if line), 0)
+        if self._last_lines is not None:
+            begin = max(begin, len(lines) - self._last_lines)
+        for line in lines[begin:]:
+            yield from line
+            yield Segment.line()
+
+
+def _clean(line: list[Segment]) -> list[Segment]:
+    segments = [Segment(_replaced(each.text), each.style) for each in line if not each.control]
+    while segments and not segments[-1].text.strip():
+        segments.pop()
+    if segments:
+        segments[-1] = Segment(segments[-1].text.rstrip(), segments[-1].style)
+    return segments
+
+
+def _replaced(text: str) -> str:
+    """As `escaped`, but as long as it was: the lines are laid out already."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+class MarkdownStream:
+    """Markdown that arrives in pieces. Finished blocks are printed for good; at a terminal the last one is redrawn."""
+
+    def __init__(self, console: Terminal) -> None:
+        self._console = console
+        self._text = ""
+        self._has_printed = False
+        self._live: Live | None = None
+
+    def add(self, piece: str) -> None:
+        """Some more text."""
+        self._text += printable(piece)
+        if "\n" in piece and (done := _finished(self._text)):
+            self._print(self._text[:done])
+            self._text = self._text[done:]
+        if self._console.is_terminal and self._text.strip():
+            if self._live is None:
+                self._live = Live(console=self._console, transient=True, refresh_per_second=10, redirect_stdout=False)
+                self._live.start()
+            self._live.update(Printable(_markdown(self._text), last_lines=max(1, self._console.height - 2)))
+
+    def end(self) -> None:
+        """The rest is printed; what follows is another text."""
+        if self._live is not None:
+            self._live.update("")
+            self._live.stop()
+            self._live = None
+        rest, self._text = self._text, ""
+        self._print(rest)
+        self._has_printed = False
+
+    def _print(self, text: str) -> None:
+        if text.strip():
+            if self._has_printed:
+                self._console.print()
+            self._has_printed = True
+            self._console.print(Printable(_markdown(text)), crop=False)
+
+
+class Screen:
+    """The terminal of a chat."""
+
+    def __init__(self) -> None:
+        self.console = terminal()
+        self.is_interactive = sys.stdin.isatty()
+        if self.is_interactive:
+            import_module("readline")  # `input` edits lines, and has a history
+
+    def ask(self, prompt: str) -> str:
+        """A line from the user. Raises EOFError at the end of the input. Without a terminal the line is printed."""
+        self.console.file.flush()
+        line = input(prompt)
+        if not self.is_interactive:
+            self.console.print(printable(line), soft_wrap=True)
+        return line.encode("utf-8", "replace").decode("utf-8").strip()
+
+    def print(self, text: str = "", style: str = "") -> None:
+        """Print lines."""
+        self.console.print(Text(printable(text), style=style), soft_wrap=True)
+
+    def print_markdown(self, text: str) -> None:
+        """Print a text that is complete."""
+        self.console.print(Printable(_markdown(printable(text))), crop=False)
+
+    def gauge(self, percent: float, status: str, words: str) -> None:
+        """How full the window is."""
+        cells = min(GAUGE, round(percent * GAUGE / 100) or int(percent > 0))
+        bar = ("█" * cells, GAUGE_STYLES.get(status, ""))
+        self.console.print(Text.assemble(bar, ("░" * (GAUGE - cells), "dim"), (f" {words}", "dim")), soft_wrap=True)
+
+
+def _markdown(text: str) -> Markdown:
+    """Links show their address: a model chooses both."""
+    return Markdown(text, hyperlinks=False, code_theme="ansi_dark")
+
+
+def _finished(text: str) -> int:
+    """The characters of the blocks that are finished: up to the last empty line outside of a code block."""
+    done = at = 0
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        at += len(line)
+        if found := _FENCE.match(line):
+            if not fence:
+                fence = found[1]
+            elif found[1].startswith(fence):
+                fence = ""
+        elif not fence and not line.strip() and line.endswith("\n"):
+            done = at
+    return done

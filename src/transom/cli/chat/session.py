@@ -1,0 +1,240 @@
+"""A chat: the user's lines go to `Conversation.stream`, and what comes back is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from transom.cli.chat.screen import MarkdownStream, Screen
+from transom.cli.chat.slash import CONTINUE, SlashCommands
+from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
+from transom.cli.commands import Chat
+from transom.cli.locate import command, remember_store
+from transom.cli.lock_notice import LockNotice
+from transom.cli.runs import FOLDER, make_folder
+from transom.cli.streams import counted, one_line
+from transom.conversation import events
+from transom.conversation.conversation import Conversation
+from transom.core.message import Assistant, Text, User
+from transom.errors import InvalidSetting, RunStopped, TransomError
+from transom.providers import Provider, provider_named
+from transom.readback import TOOLS
+from transom.stores import open_store
+
+STORE = f"sqlite:///{(FOLDER / 'chats.db').as_posix()}"
+MODEL_VARIABLE = "TRANSOM_MODEL"
+SYSTEM = "You help a user at a terminal. Answer briefly, in Markdown."
+SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the working folder and to change them."
+RESULT_CHARACTERS = 200
+"""So much of a tool's result is shown to the user."""
+
+
+def run(options: Chat) -> int:
+    """Chat until the user leaves."""
+    provider = provider_named(options.model or _model_of_environment())
+    tools = ChatTools(Path.cwd())
+    functions = tools.named(options.tools)
+    url = options.store or STORE
+    if options.store is None:
+        make_folder()
+    name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
+    with LockNotice(url, writing=True), closing(open_store(url)) as store:
+        is_new = name not in store.names()
+        default = SYSTEM_WITH_TOOLS if functions else SYSTEM
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # without a budget: the run takes the model's, where known
+            conv = Conversation.open(
+                store,
+                name,
+                budget=options.budget,
+                policy=options.policy,
+                dialect=provider.dialect,
+                system=options.system if options.system is not None else default if is_new else None,
+            )
+        with conv:
+            ChatSession(conv, provider, tools, functions).run()
+        remember_store(url)
+    return 0
+
+
+def _model_of_environment() -> str:
+    if model := os.environ.get(MODEL_VARIABLE):
+        return model
+    raise InvalidSetting(
+        "chat: which model? For example --model anthropic:claude-sonnet-5-5, or --model local, which needs no network; "
+        f"{MODEL_VARIABLE} sets the default"
+    )
+
+
+class ChatSession:
+    """One sitting at the terminal, with one conversation."""
+
+    def __init__(
+        self, conv: Conversation, provider: Provider, tools: ChatTools, functions: list[Callable[..., Any]]
+    ) -> None:
+        self.conv, self.provider = conv, provider
+        self.screen = Screen()
+        self._tools = tools
+        self._functions: list[Any] = [*functions, *TOOLS] if functions else []
+        self._markdown = MarkdownStream(self.screen.console)
+        self._is_thinking = False
+        self._slash = SlashCommands(self)
+
+    def run(self) -> None:
+        """Read lines until the end of the input, /quit, or Ctrl-C twice."""
+        self._greet()
+        interrupted = False
+        while True:
+            try:
+                line = self.screen.ask("\n› ")
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                if interrupted:
+                    break
+                interrupted = True
+                self.screen.print("\n/quit or Ctrl-C again to leave", "dim")
+                continue
+            interrupted = False
+            if line.startswith("/"):
+                if not self._slash.run(line):
+                    break
+            elif line:
+                self.answer(line)
+        self.screen.print(f"\nto go on: {command()} chat '{one_line(self.conv.log.name)}'", "dim")
+
+    def answer(self, text: str | None) -> None:
+        """Let the model answer the text, or go on if there is none. Ctrl-C stops it; what had arrived is in the log."""
+        result: events.RunResult | None = None
+        try:
+            with closing(
+                self.conv.stream(text, provider=self.provider, tools=self._functions, approve=self._approve)
+            ) as stream:
+                for event in stream:
+                    self._show(event)
+                    if isinstance(event, events.Finished):
+                        result = event.result
+        except KeyboardInterrupt:
+            self._tools.stop()
+            self._markdown.end()
+            self.screen.print(f"stopped; what had arrived is kept. {CONTINUE}", "yellow")
+        except RunStopped as stopped:
+            self._markdown.end()
+            self.screen.print(f"{stopped}. {CONTINUE}", "yellow")
+        except TransomError as problem:
+            self._markdown.end()
+            self.screen.print(f"{problem}. {CONTINUE}", "red")
+        finally:
+            self._markdown.end()
+            self._is_thinking = False
+        self.show_gauge(result)
+
+    def use_model(self, name: str) -> None:
+        """Go on with another model. Raises InvalidSetting."""
+        self.provider = provider_named(name)
+
+    def show_gauge(self, result: events.RunResult | None = None) -> None:
+        """How full the context is, and what the last answer used."""
+        usage = self.conv.usage
+        words = f"{usage.percent}% of {usage.budget:,} tokens"
+        if result is not None:
+            cost = f", ${result.cost:.4f}" if result.cost else ""
+            requests = counted(result.usage.requests, "request")
+            words += f" · {requests}, {result.usage.total:,} tokens{cost}"
+        self.screen.gauge(usage.percent, usage.status, words)
+
+    # ---- what is shown
+
+    def _greet(self) -> None:
+        name, length = one_line(self.conv.log.name), self.conv.view.length
+        state = counted(length, "entry", "entries") if length else "new"
+        self.screen.print(f"{name} ({state}) with {self.model_name}; /help lists the commands", "bold")
+        last: dict[type, str] = {}
+        for entry in self.conv.log.read(max(0, length - 50)):
+            if isinstance(entry.body, (User, Assistant)):
+                text = "".join(part.text for part in entry.body.parts if isinstance(part, Text))
+                last[type(entry.body)] = text or last.get(type(entry.body), "")
+        if User in last:
+            self.screen.print(f"› {one_line(last[User])[:RESULT_CHARACTERS]}", "dim")
+        if Assistant in last:
+            self.screen.print_markdown(last[Assistant])
+
+    @property
+    def model_name(self) -> str:
+        """The model, as it can be named with --model."""
+        return f"{self.provider.name}:{self.provider.model}"
+
+    def _show(self, event: events.Event) -> None:
+        match event:
+            case events.TextDelta():
+                self._markdown.add(event.text)
+            case events.ReasoningDelta():
+                if not self._is_thinking:
+                    self.screen.print("thinking …", "dim")
+                self._is_thinking = True
+            case events.Replied():
+                self._is_thinking = False
+                self._markdown.end()
+                if event.stop == "length":
+                    self.screen.print(f"the answer is as long as it may be. {CONTINUE}", "yellow")
+            case events.ToolCalled():
+                self._markdown.end()
+                self.screen.print(f"→ {event.name} {_arguments(event)}", "cyan")
+            case events.ToolReturned():
+                self._show_result(event)
+            case events.Compacted():
+                self.show_compacted(event)
+            case events.RequestFailed():
+                self._markdown.end()
+                self.screen.print(f"the request failed ({event.kind}): {one_line(event.error)}", "red")
+            case events.Retrying():
+                self.screen.print(f"trying again in {event.wait:g} s with {event.model}", "dim")
+            case _:
+                pass
+
+    def show_compacted(self, event: events.Compacted) -> None:
+        """What a compaction did."""
+        change = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+        self.screen.print(f"compacted: {change}. /undo takes it back", "dim")
+
+    def _show_result(self, event: events.ToolReturned) -> None:
+        text = event.content if isinstance(event.content, str) else json.dumps(event.content, ensure_ascii=False)
+        lines = text.strip().splitlines() or [""]
+        more = f" (and {counted(len(lines) - 1, 'line')} more)" if len(lines) > 1 else ""
+        self.screen.print(f"← {one_line(lines[0])[:RESULT_CHARACTERS]}{more}", "red" if event.failed else "dim")
+
+    def _approve(self, call: events.ToolCalled) -> bool | str:
+        """Ask before a tool changes something. What the user answers, unless it is yes or no, is for the model."""
+        if call.name not in NEEDS_CONSENT:
+            return True
+        self.screen.print(self._tools.preview(call.name, _parsed(call)), "yellow")
+        try:
+            answer = self.screen.ask("run it? [y/n, or what to do instead] ")
+        except EOFError:
+            return False
+        if answer.lower() in {"y", "yes"}:
+            return True
+        if answer.lower() in {"", "n", "no"}:
+            return False
+        return f"[not run: the user refused it and said: {answer}]"
+
+
+def _arguments(call: events.ToolCalled) -> str:
+    """The arguments on one line; those that the user will be asked about are shown then."""
+    if call.name in NEEDS_CONSENT:
+        return ""
+    return ", ".join(f"{name}={one_line(str(value))[:RESULT_CHARACTERS]}" for name, value in _parsed(call).items())
+
+
+def _parsed(call: events.ToolCalled) -> dict[str, Any]:
+    try:
+        given: object = json.loads(call.arguments or "{}")
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}

@@ -1,0 +1,218 @@
+"""The tools of a chat: read, write, grep and shell, in the folder where the chat was started."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from transom.errors import InvalidSetting, quote
+from transom.readback.patterns import Pattern, compile_pattern, matching_lines
+
+NAMES = ("read", "write", "grep", "shell")
+NEEDS_CONSENT = frozenset({"write", "shell"})
+
+MAX_FILE = 2_000_000
+"""Bytes of a file that `read` reads and `grep` searches."""
+MAX_MATCHES = 100
+MAX_LINE = 300
+"""Characters of a line that `grep` shows."""
+MAX_OUTPUT = 100_000
+"""Bytes of a command's output that are given to the model: half of them from its beginning, half from its end."""
+MAX_SECONDS = 600
+SHOWN_LINES = 40
+"""Lines of a change that are shown before the user is asked."""
+
+
+class ToolError(Exception):
+    """What the model did wrong, for the model."""
+
+
+class ChatTools:
+    """Tools that work in one folder. `read`, `write` and `grep` refuse paths outside of it; `shell` cannot."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def named(self, names: str) -> list[Callable[..., Any]]:
+        """The functions with these names, which are separated by commas. Raises InvalidSetting."""
+        wanted = [name for each in names.split(",") if (name := each.strip()) and name != "none"]
+        if unknown := [name for name in wanted if name not in NAMES]:
+            raise InvalidSetting(f"tools: there is no {quote(unknown[0])}; there are {', '.join(NAMES)}, none")
+        return [getattr(self, name) for name in dict.fromkeys(wanted)]
+
+    def stop(self) -> None:
+        """End every command that is running."""
+        for process in tuple(self._running):
+            _kill(process)
+
+    # ---- what the model can call
+
+    def read(self, path: str, start: int = 1, lines: int = 500) -> str:
+        """Read a text file, with line numbers.
+
+        Args:
+            path: the file, relative to the working folder
+            start: the first line to read, from 1
+            lines: how many lines to read
+        """
+        file = self._inside(path)
+        if not file.is_file():
+            raise ToolError(f"there is no file {path}")
+        text = _text(file)
+        if text is None:
+            raise ToolError(f"{path} is binary, or larger than {MAX_FILE:,} bytes")
+        found = text.splitlines()
+        first, last = max(1, start), min(len(found), max(1, start) + max(1, lines) - 1)
+        shown = [f"{number:>5}  {found[number - 1]}" for number in range(first, last + 1)]
+        rest = [f"({len(found):,} lines in all; start={last + 1} goes on)"] if last < len(found) else []
+        return "\n".join([*shown, *rest]) or "(empty)"
+
+    def write(self, path: str, content: str) -> str:
+        """Write a whole text file. The user is asked first.
+
+        Args:
+            path: the file, relative to the working folder
+            content: everything that the file is to contain
+        """
+        file = self._inside(path)
+        existed = file.exists()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return f"{path} {'replaced' if existed else 'created'}, {len(content.splitlines()):,} lines"
+
+    def grep(self, pattern: str, path: str = ".") -> str:
+        """Search the lines of text files. Hidden files and folders are left out.
+
+        Args:
+            pattern: a regular expression in the syntax of RE2
+            path: a file or a folder, relative to the working folder
+        """
+        compiled = compile_pattern(pattern)
+        found: list[str] = []
+        for file in _files(self._inside(path)):
+            for line in _matches(file, compiled):
+                if len(found) == MAX_MATCHES:
+                    return "\n".join([*found, f"(only the first {MAX_MATCHES} matches)"])
+                found.append(f"{file.relative_to(self._folder).as_posix()}:{line}")
+        return "\n".join(found) or "no match"
+
+    def shell(self, command: str, timeout: int = 120) -> str:
+        """Run a command in a shell, in the working folder, without input. The user is asked first.
+
+        Args:
+            command: what to run
+            timeout: seconds until it is ended
+        """
+        seconds = min(max(1, timeout), MAX_SECONDS)
+        process = subprocess.Popen(  # noqa: S602 - a shell is what was asked for, and the user has agreed
+            command,
+            shell=True,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that all of it can be ended, and Ctrl-C does not reach it twice
+        )
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            _kill(process)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        self._running.add(process)
+        timer.start()
+        try:
+            output = _output(process)
+            code = process.wait()
+        finally:
+            timer.cancel()
+            self._running.discard(process)
+        if late.is_set():
+            return f"{output}\n(ended after {seconds} s)"
+        return output if code == 0 and output else f"{output}\n(exit code {code})".strip()
+
+    # ---- for the user
+
+    def preview(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """What a call would do, as the user reads it before he agrees."""
+        if name == "shell":
+            return f"$ {arguments.get('command', '')}"
+        path, content = str(arguments.get("path", "")), str(arguments.get("content", ""))
+        before = ""
+        with suppress(ToolError, OSError):
+            before = _text(self._inside(path)) or ""
+        changed = difflib.unified_diff(before.splitlines(), content.splitlines(), path, path, lineterm="", n=2)
+        lines = [line for number, line in enumerate(changed) if number > 1]
+        more = [f"… and {len(lines) - SHOWN_LINES:,} lines more"] if len(lines) > SHOWN_LINES else []
+        return "\n".join([f"write {path}", *lines[:SHOWN_LINES], *more])
+
+    def _inside(self, path: str) -> Path:
+        """The file or folder, links followed. Raises ToolError for one that is not in the working folder."""
+        found = (self._folder / path).resolve()
+        if not found.is_relative_to(self._folder):
+            raise ToolError(f"{path} is outside of the working folder")
+        return found
+
+
+def _text(file: Path) -> str | None:
+    """The text of a file; None if it is missing, large or binary."""
+    if not file.is_file() or file.stat().st_size > MAX_FILE:
+        return None
+    data = file.read_bytes()
+    return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """The file, or the files below a folder, in order. Links are not followed."""
+    if place.is_file():
+        yield place
+        return
+    for folder, names, files in os.walk(place):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(folder, name)
+            if not name.startswith(".") and not file.is_symlink():
+                yield file
+
+
+def _matches(file: Path, pattern: Pattern) -> Iterator[str]:
+    with suppress(OSError):
+        text = _text(file)
+        lines = [] if text is None else text.split("\n")
+        for match in matching_lines("\n".join(lines).encode(), pattern):
+            yield f"{match.line}: {lines[match.line - 1][:MAX_LINE]}"
+
+
+def _output(process: subprocess.Popen[bytes]) -> str:
+    """Everything that a process prints; of a very long output, its beginning and its end."""
+    assert process.stdout is not None
+    head, tail, left_out = bytearray(), bytearray(), 0
+    half = MAX_OUTPUT // 2
+    with process.stdout as stream:
+        while chunk := os.read(stream.fileno(), 65_536):
+            room = half - len(head)
+            head += chunk[:room]
+            tail += chunk[room:]
+            if len(tail) > 2 * half:
+                left_out += len(tail) - half
+                del tail[:-half]
+    if len(tail) > half:
+        left_out += len(tail) - half
+        del tail[:-half]
+    between = f"\n(… {left_out:,} bytes left out …)\n".encode() if left_out else b""
+    return bytes(head + between + tail).decode("utf-8", "replace").rstrip("\n")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,153 @@
+"""Sub-agents: a tool whose work is a run of its own, on a log of its own.
+
+A sub-agent has its own conversation: system prompt, window, budget and tools. Its log is a child of the caller's, in
+the same store. The caller's log gets one fact, the tool result, whose `Meta.extra` names the child log. Several calls
+in one reply run at the same time, as all tools do. Whatever goes wrong in a sub-agent is a failed result.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any, Unpack, cast
+
+from msgspec import Struct
+
+from transom.conversation.conversation import Conversation
+from transom.conversation.events import RunResult, RunUsage
+from transom.conversation.pump import Cancel
+from transom.conversation.run import RunOptions
+from transom.conversation.tools import FunctionTool, error_text
+from transom.conversation.wants import CURRENT_JOB, Caller, ToolJob, ToolOutcome
+from transom.core.budget import Budget
+from transom.core.entry import Meta
+from transom.core.message import Assistant, Usage
+from transom.core.policy import Policy
+from transom.errors import InvalidSetting, RunStopped, quote
+from transom.providers import provider_named
+from transom.providers.models import cost
+from transom.texts import tool_failed
+
+MAX_DEPTH = 3
+
+_depth: ContextVar[int] = ContextVar("transom_agent_depth", default=0)
+"""How many sub-agents the running code is in: a tool runs in a copy of its caller's context."""
+
+
+class SubAgent(FunctionTool):
+    """An agent as a tool of another agent. The model gives it a `task`, and reads its final answer.
+
+        research = SubAgent("research", "Finds facts in the library.", system="You are a librarian.", tools=[search])
+        conv.run("Who built it?", provider=…, tools=[research])
+
+    `settings` are those of `Conversation.run`; `provider`, `approve` and the `budget` of the window are the caller's if
+    not given. `max_total_tokens` and `max_cost` are at most what is left of the caller's own limits, shared evenly
+    among the calls of one reply. What a sub-agent uses counts for the caller, in `RunUsage.agents` and in the cost.
+    `max_depth`: how deep sub-agents may call sub-agents; 1 means that this one must be called by the main agent.
+    `agent_timeout`: seconds for its whole run. Raises InvalidSetting.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        *,
+        system: str | None = None,
+        budget: Budget | int | None = None,
+        policy: str | Policy = "default",
+        max_depth: int = MAX_DEPTH,
+        agent_timeout: float | None = None,
+        **settings: Unpack[RunOptions],
+    ) -> None:
+        if type(max_depth) is not int or max_depth < 1:
+            raise InvalidSetting(f"max_depth: must be a whole number above 0, not {quote(max_depth)}")
+        if unknown := sorted(set(settings) - (set(RunOptions.__annotations__) - {"messages"})):
+            raise InvalidSetting(f"sub-agent: there is no setting {quote(unknown[0])}")
+        super().__init__(self._answer, name=name, description=description, timeout=agent_timeout)
+        self._system, self._budget, self._policy = system, budget, policy
+        self._max_depth, self._settings = max_depth, settings
+
+    def __repr__(self) -> str:
+        return f"SubAgent({self.name!r})"
+
+    def _answer(self, task: str) -> ToolOutcome:
+        job = CURRENT_JOB.get(None)
+        if job is None or job.caller is None:
+            return _failed("a sub-agent runs only as a tool of a run")
+        depth = _depth.get() + 1
+        if depth > self._max_depth:
+            return _failed(f"sub-agents may not be nested deeper than {self._max_depth}")
+        _depth.set(depth)
+        caller = job.caller
+        call = f"{job.call.turn}.{job.call.index}"
+        name = f"{caller.log}/{self.name} {call}"
+        try:
+            settings = self._limited(caller, job)
+            with Conversation.open(
+                "memory:" if caller.store is None else caller.store,
+                name,
+                budget=caller.budget if self._budget is None else self._budget,
+                policy=self._policy,
+                system=self._system,
+            ) as child:
+                child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
+                return _run(child, task, settings)
+        except Exception as error:  # noqa: BLE001 - as for any tool
+            return _failed(error_text(error))
+
+    def _limited(self, caller: Caller, job: ToolJob) -> RunOptions:
+        """The settings of the run, within what the caller has left. Raises InvalidSetting if that is nothing."""
+        settings = cast("dict[str, Any]", {**self._settings})
+        settings["cancel"] = _GivenUp(job, self._settings.get("cancel"))
+        settings.setdefault("provider", caller.provider)
+        if caller.approve is not None:
+            settings.setdefault("approve", caller.approve)
+        for limit, left in (("max_total_tokens", caller.tokens_left), ("max_cost", caller.cost_left)):
+            if left is None:
+                continue
+            if left <= 0:
+                raise InvalidSetting(f"{limit}: nothing is left for a sub-agent")
+            own = settings.get(limit)
+            settings[limit] = left if own is None else min(own, left)
+        return cast("RunOptions", settings)
+
+
+class _GivenUp(Struct, frozen=True, eq=False):
+    """Set when the caller no longer waits for the call: it took too long, or the caller's run was stopped."""
+
+    job: ToolJob
+    own: Cancel | None
+
+    def is_set(self) -> bool:
+        return self.job.outcome is not None or (self.own is not None and self.own.is_set())
+
+
+def _run(child: Conversation, task: str, settings: RunOptions) -> ToolOutcome:
+    result: RunResult | None = None
+    try:
+        result = child.run(task, **settings)
+        content = result.text
+    except RunStopped as stopped:
+        result, content = stopped.result, tool_failed(error_text(stopped))
+    except Exception as error:  # noqa: BLE001 - a failure of the sub-agent is a result for its caller
+        content = tool_failed(error_text(error))
+    failed = result is None or result.text != content
+    tokens, dollars = _used(child, settings) if result is None else (result.usage.all_tokens, result.cost)
+    return ToolOutcome(content=content, failed=failed, tokens=tokens, cost=dollars, log=child.log.name)
+
+
+def _used(child: Conversation, settings: RunOptions) -> tuple[Usage, float | None]:
+    """The tokens and the cost of the replies in a log: the run gave no result that says it."""
+    used, dollars = RunUsage(), 0.0
+    given = settings.get("provider")
+    assert given is not None
+    provider = provider_named(given)
+    for entry in child.log.read():
+        if isinstance(entry.body, Assistant) and entry.body.usage is not None:
+            used = used.plus(entry.body.usage)
+            price = cost(entry.body.usage, provider.name, provider.model, settings.get("prices"))
+            dollars = None if price is None or dollars is None else dollars + price
+    return used.tokens, dollars
+
+
+def _failed(why: str) -> ToolOutcome:
+    return ToolOutcome(content=tool_failed(why), failed=True)

@@ -1,0 +1,150 @@
+"""A small agent loop over lists of messages, for history managers. `Conversation.run` is the one with everything else.
+
+Every message is recorded in the session when it happens: the input, the model's answer before any tool runs, and each
+tool result. A manager decides what the model sees of them; what is recorded never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.clock import Clock, system_clock
+from transom.conversation.events import ToolCalled
+from transom.conversation.failures import as_text
+from transom.conversation.pump import call_tool
+from transom.conversation.tools import FunctionTool, result_content, tools_by_name
+from transom.conversation.wants import ToolJob, ToolOutcome
+from transom.core.message import Assistant, Call, Raw, Text
+from transom.core.tool import Tool
+from transom.errors import InvalidMessage, InvalidSetting, RunStopped, quote
+from transom.history.entries import ConversationEntry, entry_to_provider_message, provider_message_to_entry
+from transom.history.managers import HistoryManager, PassthroughManager
+from transom.history.session import ConversationRecorded, Session
+from transom.providers import Provider, provider_named
+from transom.wire.openai import OPENAI_CHAT, message
+from transom.wire.turns import copied
+
+
+class ConversationRunner:
+    """Calls a model with the curated messages, and its tools, until it answers.
+
+    `provider`: a name or a provider that speaks OpenAI's chat dialect. `tools`: as in `Conversation.run`.
+    `history_manager`: gets copies of all messages before each request; its result is what is sent, unchecked. Without
+    one, all of them are sent. `max_steps`: replies in one run.
+
+    One `run` is one evaluation: its entries have the same `evaluation_id` and are counted from 0. The runner begins
+    with the messages that the session's entries hold. Raises InvalidSetting.
+    """
+
+    def __init__(
+        self,
+        provider: str | Provider,
+        session: Session,
+        *,
+        history_manager: HistoryManager | None = None,
+        tools: Sequence[Any] = (),
+        settings: Mapping[str, Any] | None = None,
+        max_steps: int = 50,
+        clock: Clock = system_clock,
+    ) -> None:
+        self._provider = provider_named(provider)
+        if self._provider.dialect != "openai":
+            raise InvalidSetting(f"provider: must speak the openai dialect, not {quote(self._provider.dialect)}")
+        if type(max_steps) is not int or max_steps < 1:
+            raise InvalidSetting(f"max_steps: must be a whole number above 0, not {quote(max_steps)}")
+        schemas, self._functions = tools_by_name(tools)
+        plain = [each.schema() if isinstance(each, Tool) else each for each in schemas]
+        self._tools = OPENAI_CHAT.render_tools(plain) if plain else []
+        self._session, self._manager = session, history_manager or PassthroughManager()
+        self._settings, self._max_steps, self._clock = dict(settings or {}), max_steps, clock
+        recorded = session.select_all(ConversationEntry)
+        self._messages: list[Raw] = [entry_to_provider_message(entry) for entry in recorded if entry.include_in_context]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """All messages so far, as copies."""
+        return cast("list[Raw]", copied(self._messages))
+
+    def run(self, *messages: Mapping[str, Any], evaluation_id: UUID | None = None) -> str:
+        """Record the messages, and run until the model answers; the text of the answer.
+
+        What a tool or the model does wrong is a tool result. Raises InvalidMessage, with nothing recorded, for a
+        message that is none; ProviderError; RunStopped after `max_steps`. What was recorded until then stays, and
+        every call in it has a result: run again, also without messages, to go on.
+        """
+        evaluation = _Evaluation(self._session, evaluation_id or uuid4(), self._clock)
+        entries = [evaluation.entry(each) for each in messages]
+        for each, entry in zip(messages, entries, strict=True):
+            self._record(evaluation, dict(each), entry)
+        for _ in range(self._max_steps):
+            turn = OPENAI_CHAT.parse_reply(self._provider.complete(self._request()))
+            answer = message(turn)
+            self._record(evaluation, answer, evaluation.entry(answer))
+            if not turn.calls:
+                return "".join(part.text for part in turn.parts if isinstance(part, Text))
+            self._run_tools(evaluation, turn)
+        raise RunStopped("steps", f"no answer after {self._max_steps:,} steps")
+
+    def _request(self) -> dict[str, Any]:
+        sent = self._manager.curate(self.messages, session=self._session)
+        return {"messages": sent, **({"tools": copied(self._tools)} if self._tools else {}), **self._settings}
+
+    def _record(self, evaluation: _Evaluation, said: Raw, entry: ConversationEntry) -> None:
+        evaluation.publish(entry)
+        self._messages.append(cast("Raw", copied(said)))
+
+    def _run_tools(self, evaluation: _Evaluation, turn: Assistant) -> None:
+        """One call after the other. If the run is interrupted, the calls that are left get a result that says so."""
+        waiting = list(turn.calls)
+        try:
+            while waiting:
+                self._record_result(evaluation, waiting[0], self._call(waiting[0]))
+                del waiting[0]
+        except BaseException:
+            for at, call in enumerate(waiting):
+                text = texts.NOT_STARTED if at else texts.STOPPED
+                self._record_result(evaluation, call, ToolOutcome(content=text, failed=True))
+            raise
+
+    def _record_result(self, evaluation: _Evaluation, call: Call, outcome: ToolOutcome) -> None:
+        content = as_text(result_content(outcome.content))
+        result = {"role": "tool", "tool_call_id": call.id, "content": content}
+        self._record(evaluation, result, evaluation.entry(result, tool_name=call.name))
+
+    def _call(self, call: Call) -> ToolOutcome:
+        tool: FunctionTool | None = self._functions.get(call.name)
+        if tool is None:
+            return ToolOutcome(content=texts.tool_failed(f"there is no tool {call.name}"), failed=True)
+        try:
+            arguments = tool.arguments(call.args)
+        except InvalidMessage as wrong:
+            return ToolOutcome(content=texts.tool_failed(str(wrong)), failed=True)
+        called = ToolCalled(name=call.name, arguments=call.args, id=call.id, turn=0, index=0)
+        return call_tool(ToolJob(called, tool, arguments))
+
+
+class _Evaluation:
+    """Numbers the entries of one run, and publishes them."""
+
+    def __init__(self, session: Session, id: UUID, clock: Clock) -> None:  # noqa: A002 - of the evaluation
+        self._session, self._id, self._clock, self._sequence = session, id, clock, 0
+
+    def entry(self, said: Mapping[str, Any], *, tool_name: str | None = None) -> ConversationEntry:
+        """The next entry. Raises InvalidMessage."""
+        entry = provider_message_to_entry(
+            dict(said), evaluation_id=self._id, sequence=self._sequence, created_at=self._now()
+        )
+        self._sequence += 1
+        return entry if tool_name is None else replace(entry, tool_name=tool_name)
+
+    def publish(self, entry: ConversationEntry) -> None:
+        self._session.publish(ConversationRecorded(entry, self._session.session_id, entry.created_at))
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
