@@ -35,6 +35,15 @@ HARMFUL = [
     HOSTILE,
     "Done.",
 ]
+PRICES = "def total(prices):\n    return sum(prices[1:])\n"
+README = [
+    call("read", path="prices.py"),
+    "`total` adds the prices, but it leaves out the **first** one: `prices[1:]`.",
+    call("write", path="prices.py", content=PRICES.replace("[1:]", "")),
+    call("shell", command="python3 -c 'from prices import total; print(total([1, 2]))'"),
+    "It adds all of them now.",
+]
+README_LINES = ["What is wrong in prices.py?", "Mend it", "y", "y", "/context", "/quit"]
 FILES = [
     call("write", path="notes.txt", content="one\ntwo\n"),
     "It is written.",
@@ -47,7 +56,13 @@ FILES = [
     call("grep", pattern="tw."),
     "All done.",
 ]
-SLOW = [LONG, "The rest of it.", Fault(kind="auth", status=401), "It works again.", call("shell", command="sleep 60")]
+SLOW = [
+    LONG,
+    "The rest of it.",
+    Fault(kind="auth", status=401),
+    "It works again.",
+    call("shell", command="echo $$ > pid; sleep 60"),
+]
 
 
 class Slow(Scripted):
@@ -65,6 +80,10 @@ def talk(_model: str, **_: object) -> Scripted:
 
 def hostile(_model: str, **_: object) -> Scripted:
     return Scripted(*HARMFUL)
+
+
+def readme(_model: str, **_: object) -> Scripted:
+    return Scripted(*README)
 
 
 def files(_model: str, **_: object) -> Scripted:
@@ -111,12 +130,17 @@ class ChatTerminal:
     def interrupt(self) -> None:
         os.write(self._master, b"\x03")
 
-    def interrupt_at_prompt(self) -> None:
-        """Ctrl-C when the line editor reads. One that comes while it begins to read is seen only at the next key."""
-        self.expect("› ")
-        os.write(self._master, b"x")
-        self.expect("x")
-        self.interrupt()
+    def interrupt_until(self, pattern: str) -> str:
+        """What is printed up to the pattern, with Ctrl-C at every prompt. Again after some time: one that comes while
+        the line editor begins to read is not seen before the next."""
+        for _ in range(10):
+            self.interrupt()
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                if re.compile(pattern).search(self.text(), self._seen):
+                    return self.expect(pattern)
+                self._read(0.1)
+        return self.expect(pattern)
 
     def expect(self, pattern: str, seconds: float = 20.0) -> str:
         """What is printed up to the pattern. Fails if it does not come in time."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+from chat_process import PRICES, README_LINES
+
 import transom
 from transom.conversation.request import render
+from transom.providers import PROVIDERS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SAMPLES = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
 
 
 def test_its_python_runs(capsys):
@@ -18,7 +24,7 @@ def test_its_python_runs(capsys):
     assert [len([line for line in block.splitlines() if line]) <= 22 for block in blocks] == [True] * 4
     agent, fit, loop, own = (compile(block, "README.md", "exec") for block in blocks)
     names: dict[str, Any] = {}
-    exec(agent, {})
+    exec(agent, names)
     assert capsys.readouterr().out == "The sky over Lisbon is clear.\n"
     exec(fit, names)
     assert names["short"] == names["messages"]
@@ -37,14 +43,27 @@ def test_its_python_runs(capsys):
 
 
 def test_its_sample_of_the_demo_is_current(run):
-    sample, _ = re.findall(r"```text\n(.*?)```", README, re.DOTALL)  # the other: tests/docs/test_records.py
+    sample = next(
+        text for text in re.findall(r"```text\n(.*?)```", README, re.DOTALL) if "Transom's own source" in text
+    )
     out = run("demo")[1]
     assert steady(sample) == steady(out), "paste the output of `COLUMNS=80 transom demo` into the README"
 
 
+def test_its_sample_of_a_chat_is_current(run, folder, monkeypatch):
+    monkeypatch.setitem(PROVIDERS, "scripted", "chat_process:readme")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in README_LINES)))
+    (folder / "prices.py").write_text(PRICES)
+    code, out, err = run("chat", "prices", "--model", "scripted", "--budget", 8_000)
+    assert (code, err) == (0, "")
+    sample = next((text for text in SAMPLES if "/help lists" in text), "")
+    assert steady(sample) == steady(out), f"paste this into the README:\n{out}"
+
+
 def steady(text):
     """Without what differs from machine to machine: the time. Without empty ends of lines and of the text."""
-    text = re.sub(r"(ms per call) +[\d.]+", r"\1 –", text)
+    text = re.sub(r"(ms per call +)[\d.]+", r"\1–", text)
+    text = re.sub(r"(?m)^[█░]+ .*%.*$|[\d,]+ tokens$|^to go on: .*", "–", text)
     return [line.rstrip() for line in text.strip().splitlines()]
 
 

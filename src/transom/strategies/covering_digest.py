@@ -40,9 +40,6 @@ MIN_LAYER = 3 * HEADER
 MAX_RECENT = 0.95
 """The most of the room that whole turns grow to, together with what stays free."""
 
-OVER = 0.5
-"""The newest turns may take more than their share by this part of it, so that turns stay whole."""
-
 TALK_RATIO = 3
 """A digest of talk can stand for about this many times its own size."""
 
@@ -86,7 +83,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         quiet = max(self.least_quiet, self.quiet * (1 - 0.9 * talk * (1 - lost)))
         merge = self.merge + 0.5 * talk
         in_recent = recent * free - sum(slot.size.tokens for slot in view.slots[stop:])
-        stop -= _recent_slots(view.slots[start:stop], in_recent, most=in_recent + OVER * recent * free)
+        stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
         old = view.slots[start:stop]
         if not hides_a_unit(view, target, old):
             return
@@ -115,13 +112,6 @@ class Digest(Struct, frozen=True, kw_only=True):
                 share = min(size * tokens / whole, MAX_SHARE * tokens)
                 digest = digest_text(view, target, run, folded, share, names, talk)
                 yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=WHY)
-
-
-def _recent_slots(slots: Sequence[Slot], tokens: float, most: float) -> int:
-    """How many of the newest slots stay whole: those of so many tokens, and one more that is not too large, since
-    turns are whole and the last that fits may leave most of the room unused."""
-    count = how_many_fit(reversed(slots), tokens, notes=True)
-    return max(count, min(count + 1, how_many_fit(reversed(slots), most, notes=True)))
 
 
 def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:

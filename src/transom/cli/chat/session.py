@@ -185,7 +185,8 @@ class ChatSession:
                     self.screen.print(f"the answer is as long as it may be. {CONTINUE}", "yellow")
             case events.ToolCalled():
                 self._markdown.end()
-                self.screen.print(f"→ {event.name} {_arguments(event)}", "cyan")
+                if event.name not in NEEDS_CONSENT:  # the question shows the others
+                    self.screen.print(f"→ {event.name} {_arguments(event)}", "cyan")
             case events.ToolReturned():
                 self._show_result(event)
             case events.Compacted():
@@ -213,7 +214,7 @@ class ChatSession:
         """Ask before a tool changes something. What the user answers, unless it is yes or no, is for the model."""
         if call.name not in NEEDS_CONSENT:
             return True
-        self.screen.print(self._tools.preview(call.name, _parsed(call)), "yellow")
+        self.screen.print(f"→ {self._tools.preview(call.name, _parsed(call))}", "yellow")
         try:
             answer = self.screen.ask("run it? [y/n, or what to do instead] ")
         except EOFError:
@@ -226,9 +227,7 @@ class ChatSession:
 
 
 def _arguments(call: events.ToolCalled) -> str:
-    """The arguments on one line; those that the user will be asked about are shown then."""
-    if call.name in NEEDS_CONSENT:
-        return ""
+    """The arguments on one line."""
     return ", ".join(f"{name}={one_line(str(value))[:RESULT_CHARACTERS]}" for name, value in _parsed(call).items())
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from pathlib import Path
 
 from chat_process import LONG, ChatTerminal
@@ -14,6 +16,27 @@ from transom.core.message import Failure, Note, Text, ToolResult
 
 GAUGE = r"% of [\d,]+ tokens[^\n]*\n"
 PROMPT = "› "
+
+
+def wait_for(file: Path) -> str:
+    """The content of a file, as soon as there is some."""
+    end = time.monotonic() + 20
+    while not (file.exists() and file.read_text().strip()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return file.read_text()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, within some seconds."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def bodies(name: str, kind: type, *, store: str = ".transom/chats.db") -> list:
@@ -140,12 +163,12 @@ def test_ctrl_c_keeps_what_arrived_and_the_same_id_goes_on(folder):
         chat.type("Sleep")
         chat.expect(r"run it\?")
         chat.type("y")
+        pid = int(wait_for(Path("pid")))
         chat.interrupt()
-        chat.expect("stopped; what had arrived is kept", seconds=10)
-        chat.interrupt_at_prompt()
-        chat.expect("Ctrl-C again to leave")
-        chat.interrupt_at_prompt()
-        chat.expect("to go on: ")
+        chat.expect("stopped; what had arrived is kept")
+        assert is_gone(pid), "the command goes on"
+        chat.expect(PROMPT)
+        assert "Ctrl-C again to leave" in chat.interrupt_until("to go on: ")
         assert chat.ended() == 0
     with ChatTerminal("slow", "c1", *options) as chat:
         greeting = chat.expect(PROMPT + "(?=$)")
