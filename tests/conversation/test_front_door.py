@@ -237,12 +237,13 @@ def test_a_dry_run_of_a_request_in_flight_is_that_request():
 
 def test_a_preview_can_be_planned_on():
     with Conversation.open("memory:", "x", budget=400) as conv:
+        said: list[int] = []
         for number in range(40):
-            conv.user(f"step {number} " * 10)
+            said.append(conv.user(f"step {number} " * 10))
             conv.plan_request()
             conv.observe({"role": "assistant", "content": f"done {number} " * 10})
         conv.user("and now?")
-        pinned = [conv.preview_edit(Pin(entry=entry)) for entry in (3, 30, 60)]
+        pinned = [conv.preview_edit(Pin(entry=said[number])) for number in (1, 8, 15)]
         assert [conv.window(view=view).tokens <= 400 for view in pinned] == [True] * 3
 
 

@@ -98,6 +98,7 @@ SOUND: dict[str, Any] = {
     "id": "y",
     "messages": [{"role": "user", "content": "go"}],
     "meta": None,
+    "mode": "chat",
     "name": "transom_read",
     "place": "memory:",
     "policy": "default",
@@ -112,7 +113,7 @@ SOUND: dict[str, Any] = {
 }
 """A value that works, by the name of the parameter."""
 
-TRUSTED = {"clock", "counter", "view", "window", "log", "shown", "ref", "failed", "cache", "exception"}
+TRUSTED = {"clock", "counter", "view", "window", "log", "shown", "ref", "failed", "cache", "exception", "new_head"}
 """Parameters that take objects of the library or of the caller's own code, and flags."""
 
 METHODS = [

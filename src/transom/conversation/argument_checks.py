@@ -119,6 +119,13 @@ def fact(value: object, meta: object) -> Fact:
     return value
 
 
+def tags(value: object) -> Meta:
+    """The `Meta` that every new fact gets. Raises InvalidSetting."""
+    if not isinstance(value, Meta):
+        raise InvalidSetting(f"tags: must be a Meta, not {quote(value)}")
+    return value
+
+
 def call_id(value: object) -> str:
     """The id of a tool call, which may be empty, as a plain text. Raises InvalidMessage."""
     if not isinstance(value, str):

@@ -419,7 +419,7 @@ class Conversation:
         fit.
         """
         self._must_be_open()
-        mode, directive = checked(mode, directive)
+        mode, directive = checked(mode, profile, directive)
         before, tags = self._mode, self._tags
         profile = profile or (Profile() if before is None else before.profile)
         self._mode = ModeSettings(
@@ -550,7 +550,7 @@ class Conversation:
 
     @tags.setter
     def tags(self, tags: Meta) -> None:
-        self._tags = tags
+        self._tags = check.tags(tags)
 
     @property
     def mode(self) -> str:

@@ -20,7 +20,7 @@ from transom.wire.dialects import dialect_named
 from transom.wire.stop_reason import StopReason, stop_reason_of
 
 OVERFLOW_ATTEMPTS = 3
-SHRINK = (0.8, 0.5)
+SHRINK = (0.75, 0.4)
 """The request after the first overflow, and after the second, has at most this share of the tokens of the one before,
 if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95

@@ -142,8 +142,10 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return {key: text for key, text in state.items() if text}
 
 
-def checked(mode: object, directive: object) -> tuple[Mode, Directive | None]:
+def checked(mode: object, profile: object, directive: object) -> tuple[Mode, Directive | None]:
     """A mode and its directive. Raises InvalidSetting."""
+    if profile is not None and not isinstance(profile, Profile):
+        raise InvalidSetting(f"profile: must be a Profile, not {quote(profile)}")
     if mode not in MODES:
         raise InvalidSetting(f"mode: must be one of {', '.join(MODES)}, not {quote(mode)}")
     if directive is not None and not isinstance(directive, Directive):
