@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from transom.strategies.covering_digest import Digest
     from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
     from transom.strategies.digest.digest_text import visible_texts
+    from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
     from transom.strategies.elide import DropMedia, Elide
     from transom.strategies.head_tail import HeadTail, Rounds
     from transom.strategies.keepers import KeepTools, KeepUsers
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEY_STEPS",
+    "TOOL_LINES",
     "Clip",
     "ClipTurn",
     "Dedupe",
@@ -98,6 +100,7 @@ __all__ = [
     "Superseded",
     "Target",
     "TextPart",
+    "ToolLine",
     "Trim",
     "Unit",
     "View",
@@ -137,6 +140,7 @@ _MODULES = {
     "strategies.covering_digest": ("Digest",),
     "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
     "strategies.digest.digest_text": ("visible_texts",),
+    "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
     "strategies.elide": ("DropMedia", "Elide"),
     "strategies.head_tail": ("HeadTail", "Rounds"),
     "strategies.keepers": ("KeepTools", "KeepUsers"),

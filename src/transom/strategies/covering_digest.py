@@ -28,6 +28,7 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 
 WHY = "digest"
 
@@ -51,6 +52,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     free. `cap`: all layers together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one
     layer that all of them become when a new one would be smaller than `least`.
 
+    `tools`: the table by which the lines of calls are written; put entries of your own in front.
+
     A turn that must stay, or is pinned, is not folded: the record ends before it, and another one begins behind it, so
     that everything in the window is in the order of the log.
 
@@ -67,16 +70,17 @@ class Digest(Struct, frozen=True, kw_only=True):
     quiet: float = 0.2
     least_quiet: float = 0.0
     talk: float = 0.55
+    tools: tuple[ToolLine, ...] = TOOL_LINES
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index the entries that came since the last call."""
-        Index.of(view, budget.usable, derived).prepare(view)
+        Index.of(view, budget.usable, derived, self.tools).prepare(view)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         limit, fixed = target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens
         free = free_room(limit, fixed)
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
-        first = Index.of(view, target.budget.usable, target.derived).first(view)
+        first = Index.of(view, target.budget.usable, target.derived, self.tools).first(view)
         talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)

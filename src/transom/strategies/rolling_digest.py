@@ -27,6 +27,7 @@ from transom.strategies.candidates import (
 )
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 
 
 class Rolling(Struct, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
     stay. Whole turns stay at both ends. At the front, behind the leading task: `first` messages, within the size of
     the digest. At the end: the newest turn, or everything from the `rounds`-th newest user message on, and before it
     the newest turns of min(`tail`, `tail_share` of F) tokens and `last` messages. Nothing happens if that lowers the
-    pressure by less than `least`.
+    pressure by less than `least`. `tools`: the table by which the lines of calls are written.
     """
 
     size: int = 4_000
@@ -48,12 +49,14 @@ class Rolling(Struct, frozen=True, kw_only=True):
     last: int = UNLIMITED
     rounds: int = 0
     least: float = 0.05
+    tools: tuple[ToolLine, ...] = TOOL_LINES
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index the entries that came since the last call."""
-        Index.of(view, budget.usable, derived).prepare(view)
+        Index.of(view, budget.usable, derived, self.tools).prepare(view)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        Index.of(view, target.budget.usable, target.derived, self.tools)
         limit = target.limit.tokens
         free = free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
         size = min(self.size, self.share * free)

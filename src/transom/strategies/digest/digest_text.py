@@ -172,7 +172,8 @@ class _Folding:
             units = [unit for unit in self.units if self._is_message(unit, role)]
             found = {most: [self._excerpt(unit, most) for unit in units] for most in levels}
             fitting = (most for most in levels if sum(cost for _, _, cost in found[most]) <= left)
-            for seq, excerpt, cost in reversed(found[next(fitting, levels[-1 if talk < MOSTLY_TALK else -2])]):
+            chosen = found[next(fitting, levels[-1 if talk < MOSTLY_TALK else -2])]
+            for seq, excerpt, cost in sorted(chosen, key=lambda one: (one[0] not in self.answered_shortly, -one[0])):
                 if cost <= left:
                     left -= cost
                     spans[seq] = {0: excerpt}
@@ -376,7 +377,8 @@ class _Folding:
         return None
 
     def _changed_since(self, names: Iterable[str], turn: int) -> tuple[str, ...]:
-        return tuple(self._number(seq) for seq in self.index.changed(names, turn)[-3:])
+        later = (self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(names, turn))
+        return tuple(self._number(unit.seqs[0]) for unit in later if self._succeeded(unit))[-3:]
 
     def _number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""

@@ -22,8 +22,10 @@ from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, readable, split
 from transom.strategies.digest.tool_lines import (
     PLAN_TOOLS,
+    TOOL_LINES,
     CallFacts,
     ResultFacts,
+    ToolLine,
     call_facts,
     result_facts,
     subjects,
@@ -103,8 +105,8 @@ NOTHING = Indexed()
 class Index:
     """The index of the entries before `n`, as far back as `reach` tokens go."""
 
-    def __init__(self, reach: int, n: int = 0) -> None:
-        self.n, self.reach = n, reach
+    def __init__(self, reach: int, n: int = 0, tools: Sequence[ToolLine] = TOOL_LINES) -> None:
+        self.n, self.reach, self.tools = n, reach, tools
         self.entries: dict[int, Indexed] = {}
         self.words = WordIndex()
         self._tokens = 0
@@ -116,14 +118,17 @@ class Index:
         self._names = lru_cache(CACHED_TEXTS)(_names_in)
 
     @staticmethod
-    def of(view: View, usable: int, derived: Derived) -> Index:
-        """The index of a view's stored entries: the last one, continued."""
+    def of(view: View, usable: int, derived: Derived, tools: Sequence[ToolLine] | None = None) -> Index:
+        """The index of a view's stored entries: the last one, continued. `tools`: the table that its lines are written
+        by; None if any will do."""
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         last = derived.of(_LastIndex)
         index = last.index
         n = min(view.length, stored(view.log))  # a plan's own entries may never be stored
-        if index is None or index.n > n or index.reach != reach:  # an older view must not know what came later
-            index = last.index = Index(reach, _first(view, n, reach))
+        table = tools or (TOOL_LINES if index is None else index.tools)
+        if index is None or index.n > n or (index.reach, index.tools) != (reach, table):
+            # an older view must not know what came later
+            index = last.index = Index(reach, _first(view, n, reach), table)
         while index.n < n:
             index.add(view.fetch(index.n))
         return index
@@ -204,7 +209,7 @@ class Index:
             passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
         calls = fact.calls if isinstance(fact, Assistant) else ()
-        facts = tuple(map(call_facts, calls)) if calls else ()
+        facts = tuple([call_facts(call, self.tools) for call in calls])
         return Indexed(
             passages=tuple(passages),
             names=names,

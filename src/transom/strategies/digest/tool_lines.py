@@ -76,7 +76,17 @@ TOOL_LINES = (
 """The families that come with the package: shells and test runs, databases, searches, the web, edits, reads."""
 
 SETTINGS = frozenset(
-    ("description", "workdir", "cwd", "timeout", "output_mode", "justification", "run_in_background", "replace_all")
+    (
+        "description",
+        "status",
+        "workdir",
+        "cwd",
+        "timeout",
+        "output_mode",
+        "justification",
+        "run_in_background",
+        "replace_all",
+    )
 )
 """Arguments that say how a call is made, not what it is about. Numbers say that too."""
 
@@ -100,7 +110,8 @@ _REFUSED = re.compile(
     r"|user (?:denied|rejected|declined))"
 )
 _TEST_FAILED = re.compile(
-    r"^\s*(?:--- FAIL|FAIL\b|FAILED\b|panic:|[\w.]*Error:)|\[(?:build|setup) failed\]", re.MULTILINE
+    r"^\s*(?:--- FAIL|FAIL\b|FAILED\b|panic:|error:|fatal:|failed to |[\w.]*Error:)|\[(?:build|setup) failed\]",
+    re.MULTILINE,
 )
 _FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
