@@ -64,7 +64,7 @@ def test_counts_are_close_to_what_is_sent(exchanges):
         more.append(window.size.tokens - request_tokens(request_of(conversation, window), o200k()))
     least = GEMINI.format_counter(o200k()).request - 3
     assert min(more) == least
-    assert max(more) <= least + 8
+    assert max(more) <= least + 10
 
 
 def test_no_request_was_refused_for_its_shape(exchanges):
