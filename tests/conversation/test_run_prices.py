@@ -26,6 +26,16 @@ def test_a_run_adds_up_what_its_replies_cost():
     assert seen[-1].result.cost == pytest.approx(sum(event.cost for event in replied))
 
 
+def test_a_limit_of_money_needs_prices() -> None:
+    provider = Scripted(call("look"), "Done.")
+    with (
+        Conversation.open("memory:", "x", budget=8_000) as conv,
+        pytest.raises(RunStopped, match="needs the model's prices"),
+    ):
+        conv.run("Go", provider=provider, tools=[look], max_cost=0.2)
+    assert len(provider.requests) == 1
+
+
 def test_a_run_stops_at_its_limit_of_money():
     provider = Scripted(then=call("look"))
     with Conversation.open("memory:", "c", budget=10_000) as conv, pytest.raises(RunStopped) as stopped:

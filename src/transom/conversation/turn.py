@@ -122,9 +122,13 @@ class Turn:
     def _check_limits(self) -> None:
         settings, used = self._settings, self._usage
         if settings.max_steps is not None and used.requests >= settings.max_steps:
-            raise RunStopped("steps", f"no answer after {used.requests:,} steps")
+            raise RunStopped("steps", f"no answer after {used.requests:,} step{'' if used.requests == 1 else 's'}")
         if settings.max_total_tokens is not None and used.total >= settings.max_total_tokens:
             raise RunStopped("tokens", f"no answer after {used.total:,} tokens, limit {settings.max_total_tokens:,}")
+        if settings.max_cost is not None and self._cost is None:
+            raise RunStopped(
+                "cost", f"the limit of ${settings.max_cost:g} needs the model's prices: give run(prices=…)"
+            )
         if settings.max_cost is not None and self._cost is not None and self._cost >= settings.max_cost:
             raise RunStopped("cost", f"no answer after ${self._cost:.4f}, limit ${settings.max_cost:g}")
 
