@@ -38,7 +38,8 @@ README_LINES, PICTURE_LINES = 30, 46
 BEGIN = """# Examples of records
 
 Written by `make reference` from conversations that are part of the project: what the model reads at the last call, as
-`transom window ID --budget 16000 --as text` prints it (long texts shortened). [The record](record.md) explains how to read one.
+`transom window ID --budget 16000 --as text` prints it (long texts shortened). [The record](record.md) explains how to
+read one.
 """
 
 
