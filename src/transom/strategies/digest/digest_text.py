@@ -325,7 +325,7 @@ class _Folding:
         entries the first and the last, and how many there are."""
         found: dict[str, list[str]] = {}
         for unit in self.units:
-            for name in sorted(self.index.at(self.view, unit.seqs[0]).changes) if self._succeeded(unit) else ():
+            for name in sorted(self._changed_by(unit)):
                 found.setdefault(name, []).append(self._number(unit.seqs[0]))
                 found[name] = found.pop(name)
         newest = list(found.items())[-CHANGES:]
@@ -336,15 +336,19 @@ class _Folding:
         more = len(found) - len(newest)
         return [*([(f"{more} more before", [])] if more else []), *changed]
 
-    def _succeeded(self, unit: Unit) -> bool:
-        """Whether any call of a turn did what it was to do."""
-        results = [self.index.at(self.view, seq).result for seq in unit.seqs[1:]]
-        return any(result is not None and not result.failed and not result.refused for result in results)
+    def _changed_by(self, unit: Unit) -> frozenset[str]:
+        """What the calls of a turn changed: those that were neither refused nor failed."""
+        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
+        changed = set[str]()
+        for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
+            ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
+            if ended is not None and not ended.failed and not ended.refused:
+                changed |= call.changes
+        return frozenset(changed)
 
     def _stale_above(self) -> list[tuple[str, list[str]]]:
         """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
-        changed = [unit for unit in self.units if self._succeeded(unit)]
-        changes = {unit.seqs[0]: self.index.at(self.view, unit.seqs[0]).changes for unit in changed}
+        changes = {unit.seqs[0]: self._changed_by(unit) for unit in self.units}
         found: list[tuple[str, list[str]]] = []
         for slot in self.beside:
             for seq in _quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
@@ -376,9 +380,11 @@ class _Folding:
                 return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
         return None
 
-    def _changed_since(self, names: Iterable[str], turn: int) -> tuple[str, ...]:
+    def _changed_since(self, names: frozenset[str], turn: int) -> tuple[str, ...]:
+        """The turns after this one that changed any of these, the newest three."""
         later = (self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(names, turn))
-        return tuple(self._number(unit.seqs[0]) for unit in later if self._succeeded(unit))[-3:]
+        changed = [unit for unit in later if any(is_one_of(name, names) for name in self._changed_by(unit))]
+        return tuple(self._number(unit.seqs[0]) for unit in changed[-3:])
 
     def _number(self, seq: int) -> str:
         """The number by which the model reads an entry back."""

@@ -17,22 +17,11 @@ from typing import NamedTuple, cast
 from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
-from transom.core.message import Assistant, Call, Fact, Note, ToolResult, User, role_of
+from transom.core.message import Assistant, Fact, Note, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, readable, split
-from transom.strategies.digest.tool_lines import (
-    PLAN_TOOLS,
-    TOOL_LINES,
-    CallFacts,
-    ResultFacts,
-    ToolLine,
-    call_facts,
-    result_facts,
-    subjects,
-    targets,
-)
+from transom.strategies.digest.tool_lines import TOOL_LINES, CallFacts, ResultFacts, ToolLine, call_facts, result_facts
 from transom.strategies.text.identifiers import names_in
-from transom.strategies.text.stubs import tool_words
 from transom.strategies.text.terms import words_in
 
 REACH = 256_000
@@ -58,27 +47,6 @@ FROM_TOOLS = 0.3
 
 _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
-
-CHANGING = frozenset(
-    (
-        *(
-            "write",
-            "edit",
-            "update",
-            "set",
-            "create",
-            "delete",
-            "remove",
-            "cancel",
-            "move",
-            "rename",
-            "replace",
-            "patch",
-        ),
-        *("modify", "exchange", "return", "book", "insert", "add", "register"),
-    )
-)
-"""Words in the names of tools that change what they are called with."""
 
 
 class Indexed(NamedTuple):
@@ -216,21 +184,11 @@ class Index:
             tokens=sum(entry.tokens),
             from_turn=from_turn,
             about=frozenset[str]().union(*(one.about for one in facts)),
-            changes=_changes(calls),
+            changes=frozenset[str]().union(*(one.changes for one in facts)),
             role="" if isinstance(fact, Note) and fact.key else role_of(fact),
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
         )
-
-
-def _changes(calls: Sequence[Call]) -> frozenset[str]:
-    """The files and objects that calls change."""
-    changes = set[str]()
-    for call in calls:
-        changes |= subjects(call)[1]
-        if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
-            changes |= targets(call)
-    return frozenset(changes)
 
 
 def is_one_of(name: str, others: Iterable[str]) -> bool:

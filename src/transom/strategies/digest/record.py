@@ -7,7 +7,7 @@
     9 user «oh, I didn't find those links helpful, can you please replace them with a single link …»
     11-19 Read renderer.py, cache.py, models.py · Grep session_navigation: 14 matches
     21 Edit renderer.py
-    23 Bash pytest test/test_renderer.py: failed, exit 1: 1 failed, 3 passed
+    23 Bash pytest test/test_renderer.py: exit 1: «1 failed, 3 passed»
     «E   AssertionError: assert 'combined_transcripts.html' in html»
     Changed: renderer.py (21)
 

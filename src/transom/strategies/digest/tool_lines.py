@@ -93,6 +93,31 @@ SETTINGS = frozenset(
 PLAN_TOOLS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
 """Tools with which agents write down their plan: the newest call of each is the state of the work."""
 
+CHANGING = frozenset(
+    [
+        "write",
+        "edit",
+        "update",
+        "set",
+        "create",
+        "delete",
+        "remove",
+        "cancel",
+        "move",
+        "rename",
+        "replace",
+        "patch",
+        "modify",
+        "exchange",
+        "return",
+        "book",
+        "insert",
+        "add",
+        "register",
+    ]
+)
+"""Words in the names of tools that change what they are called with."""
+
 _OTHER = ToolLine(frozenset(), (), "first line")
 _SHELL = TOOL_LINES[0].words
 
@@ -124,6 +149,7 @@ class CallFacts(NamedTuple):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
     command that ends with exit code 1 where it finds nothing, or a difference. `about`: the files and objects it names.
+    `changes`: those of them that it changes, if it succeeds.
     """
 
     tool: str
@@ -133,6 +159,7 @@ class CallFacts(NamedTuple):
     complete: bool
     finds: bool
     about: frozenset[str]
+    changes: frozenset[str]
 
 
 class ResultFacts(NamedTuple):
@@ -159,6 +186,9 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
         full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
     complete = names <= _names([full])
+    paths, changes = subjects(call)
+    if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
+        changes |= targets(call)
     finds = says == "summary" and any(map(_FINDS.match, subject[:1]))
     return CallFacts(
         tool=one_line(call.name, SUBJECT) or texts.UNNAMED,
@@ -167,7 +197,8 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         full=full,
         complete=complete,
         finds=finds,
-        about=subjects(call)[0].union(value for key, value in values if is_name(key, value)),
+        about=paths.union(value for key, value in values if is_name(key, value)),
+        changes=changes,
     )
 
 
