@@ -10,7 +10,8 @@ TransomError
 ├── StoreDamaged       the store holds bytes that are not ours: says what was kept
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
 ├── ProviderError      a provider gave no usable reply: its kind says why
-└── RunStopped         a run ended before its answer: at a limit, or cancelled
+├── RunStopped         a run ended before its answer: at a limit, or cancelled
+└── SummaryFailed      a summarizer made nothing usable: says why
 """
 
 from __future__ import annotations
@@ -162,6 +163,10 @@ class RunStopped(TransomError):
         self.reason: StopKind = reason
         self.result = result
         super().__init__(message)
+
+
+class SummaryFailed(TransomError):
+    """A summarizer made nothing usable. History stays as it is."""
 
 
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:

@@ -1,0 +1,64 @@
+"""A model's summary of old turns, as an entry of the log; and the want for one, as a value.
+
+A `Summary` is a trace: it is in the log and not in the view. A fold shows its text when a compaction breaks the cached
+prefix anyway (docs/why/summaries.md). So a summary may be made in the background and be appended at any time: what it
+says of its turns stays true, because a log never changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from transom.core.message import Raw, Usage
+
+
+class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
+    """What a summarizer made of the turns from the first of the log to the unit with key `last`.
+
+    `text`: as a fold shows it, final. `state`: its sections as data, from which the next summary goes on. `notes`: the
+    model's or the user's own words, kept verbatim at the head of the text. `prior`: the seq of the summary that it went
+    on from; None if it was made of the turns alone. `made_by`: "provider:model", or "extractive". `degraded`: made by
+    the fallback; to be made again from its turns when a model is there. `cost`: in dollars, if it is known.
+    """
+
+    last: int
+    text: str
+    state: Raw = field(default_factory=dict[str, Any])
+    notes: tuple[str, ...] = ()
+    prior: int | None = None
+    made_by: str = ""
+    degraded: bool = False
+    usage: Usage | None = None
+    cost: float | None = None
+
+
+class SourceTurn(Struct, frozen=True, kw_only=True):
+    """One unit to be summarised, by value: its key, whose it is ("user", "assistant"), and its text in full, calls and
+    results included. It is data that others wrote."""
+
+    key: int
+    role: str
+    text: str
+
+
+class Summarise(Struct, frozen=True, kw_only=True, eq=False):
+    """Wanted: a summary up to the unit `last`. Everything that its worker needs is here; no view crosses a thread.
+
+    `turns`: the units that `prior` does not cover, and no others, in order. `exact`: values (paths, ids, numbers,
+    quoted errors) that the summary must hold to the letter. `notes`: new ones, verbatim. `focus`: what the caller wants
+    kept above all. `max_tokens`: the most of the summary's text. `hard`: the request waits for it. `request`: the live
+    request, so that a fork of it can be sent, whose prefix is cached; None if there is none.
+    """
+
+    last: int
+    turns: tuple[SourceTurn, ...]
+    prior: Summary | None = None
+    prior_seq: int | None = None
+    exact: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    focus: str = ""
+    max_tokens: int = 2_000
+    hard: bool = False
+    request: Raw | None = None

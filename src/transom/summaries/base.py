@@ -1,0 +1,62 @@
+"""What a summarizer is: a generator without I/O, so that it is written once for threads and for event loops.
+
+It yields requests to a model (`Ask`), is sent each reply, and returns what it made. A driver sends the requests; it
+knows the provider, the deadline and the prices. A summarizer that needs no model yields nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Protocol
+
+from msgspec import Struct
+
+from transom.core.message import Raw, Usage
+from transom.core.summary import Summarise, Summary
+from transom.core.tokens import TokenCounter
+from transom.errors import ProviderError
+
+
+class Ask(Struct, frozen=True, kw_only=True, eq=False):
+    """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in `dialect`.
+
+    `max_tokens`: the most of its answer. `fork`: the request begins with the bytes of the live one.
+    """
+
+    request: Raw
+    max_tokens: int
+    fork: bool = False
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The model's answer to an `Ask`. `called_tools`: it was a tool call, or had one in it."""
+
+    text: str
+    called_tools: bool = False
+    usage: Usage | None = None
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """What a summarizer knows of the model that answers it: its name ("openai:gpt-5-mini"), the dialect of its
+    requests, and the tokens of its context window. `same_as_live`: it is the model of the conversation, so that a fork
+    of the live request can read its cached prefix."""
+
+    name: str
+    dialect: str
+    context: int
+    same_as_live: bool = False
+
+
+Steps = Generator[Ask, Answer | ProviderError, Summary]
+
+
+class Summarizer(Protocol):
+    """Makes a summary of a want. Frozen settings, no state, no I/O.
+
+    `model` is None where there is none. Raises SummaryFailed, with one line that says why, if nothing usable came out:
+    a failed summary never replaces history.
+    """
+
+    def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
+        """Make the summary; sent an `Answer`, or the ProviderError if the request failed."""
+        ...
