@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 
 IMAGE = 1_000
+PDF_PAGE = 1_500
 FILES = ("image_url", "file", "input_file", "input_audio", "audio_url", "video_url", "document_url")
 
 
@@ -16,8 +19,17 @@ def request_tokens(messages, counter, tools=()) -> int:
 
 
 def message_tokens(message, counter) -> int:
-    """4, an image or file 1,000 flat, and each text by itself."""
-    return 4 + IMAGE * sum(part["type"] in FILES for part in _parts(message)) + sum(map(counter.count, _texts(message)))
+    """4, the pages of a PDF, another file or an image 1,000 flat, and each text by itself."""
+    files = sum(_file_tokens(part) for part in _parts(message) if part["type"] in FILES)
+    return 4 + files + sum(map(counter.count, _texts(message)))
+
+
+def _file_tokens(part) -> int:
+    """OpenAI's rule for a PDF that is in the request: its text and an image for each page."""
+    data = part.get("file", {}).get("file_data")
+    if not isinstance(data, str) or not data.startswith("data:application/pdf;base64,"):
+        return IMAGE
+    return PDF_PAGE * len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(data.partition(",")[2] + "==")))
 
 
 def _parts(message) -> list:
