@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from transom.core.message import Raw, Usage
+from transom.core.message import Fact, Raw, Usage
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
@@ -35,12 +35,11 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class SourceTurn(Struct, frozen=True, kw_only=True):
-    """One unit to be summarised, by value: its key, whose it is ("user", "assistant"), and its text in full, calls and
-    results included. It is data that others wrote."""
+    """One unit to be summarised, by value: its key, and its facts in full, a message and the results of its calls. It is
+    data that others wrote."""
 
     key: int
-    role: str
-    text: str
+    facts: tuple[Fact, ...]
 
 
 class Summarise(Struct, frozen=True, kw_only=True, eq=False):
@@ -49,7 +48,8 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     `turns`: the units that `prior` does not cover, and no others, in order. `exact`: values (paths, ids, numbers,
     quoted errors) that the summary must hold to the letter. `notes`: new ones, verbatim. `focus`: what the caller wants
     kept above all. `max_tokens`: the most of the summary's text. `hard`: the request waits for it. `request`: the live
-    request, so that a fork of it can be sent, whose prefix is cached; None if there is none.
+    request, so that a fork of it can be sent, whose prefix is cached; None if there is none. `request_tokens`: its
+    tokens as the provider counts them; 0 if they are not known, and then there is no fork.
     """
 
     last: int
@@ -62,3 +62,4 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     max_tokens: int = 2_000
     hard: bool = False
     request: Raw | None = None
+    request_tokens: int = 0
