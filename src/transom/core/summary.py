@@ -35,8 +35,10 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class SourceTurn(Struct, frozen=True, kw_only=True):
-    """One unit to be summarised, by value: its key, and its facts in full, a message and the results of its calls. It is
-    data that others wrote."""
+    """One unit to be summarised, by value: its key, and its facts in full, a message and the results of its calls.
+
+    It is data that others wrote.
+    """
 
     key: int
     facts: tuple[Fact, ...]
