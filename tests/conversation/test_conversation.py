@@ -100,7 +100,7 @@ def test_an_outstanding_window_is_read_off_the_view(url):
     with opened(url) as again:
         first = [again.log[seq].body for seq in range(len(again.log))]
         read = Counted(again.log)
-        again._writer.log = read
+        again._planner.writer.log = read
         window = again.plan_request()
         assert read.entries == 0, "all of it stands in the view and the Sent"
         assert again.plan_request() is window

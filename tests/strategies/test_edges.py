@@ -235,7 +235,7 @@ def test_edits_taken_back_cost_later_turns_nothing():
     for _ in range(50):
         conv.undo(conv.edit(Fold(first=entry, last=entry, text="[gone]")))
     reads = []
-    conv._folded = conv.view.with_log(Reads(conv.log, reads))
+    conv._planner.writer.view = conv.view.with_log(Reads(conv.log, reads))
     conv.observe(asks("x"))
     conv.append(ToolResult(call="x", parts=(Text("ok"),)))
     conv.plan_request()

@@ -1,0 +1,254 @@
+"""How the next request of a conversation is planned: its limits, its frame (head and state), its mode.
+
+The conversation holds the lock and checks that it is open; nothing here does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from transom.clock import Clock
+from transom.conversation import argument_checks as check
+from transom.conversation.argument_checks import State
+from transom.conversation.events import Compacted
+from transom.conversation.failures import model_name
+from transom.conversation.log_writer import LogWriter
+from transom.conversation.message_limit import plan_rendered
+from transom.conversation.modes import (
+    Directive,
+    Mode,
+    ModeChange,
+    ModeSettings,
+    Profile,
+    breaks_half,
+    change_of,
+    checked,
+    head_text,
+    tagged,
+)
+from transom.core.budget import Budget
+from transom.core.derived import Derived
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry, Meta
+from transom.core.frame import Frame
+from transom.core.message import Head, Instruction, Raw
+from transom.core.plan import Plan, Ref, compaction, needs_nothing
+from transom.core.policy import Policy
+from transom.core.tokens import TokenCounter
+from transom.core.tool import Tool
+from transom.core.view import View
+from transom.core.window import Window
+from transom.providers import Provider
+from transom.providers.models import context_size
+from transom.stores import StoredLog
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named, with_digest_role
+
+ASSUMED = Budget()
+"""The budget of a caller who gave none; a run replaces it by what is known of the model. Told by its identity."""
+
+
+class RequestPlanner:
+    """Plans the next request of one log, and appends the plan."""
+
+    def __init__(
+        self,
+        log: StoredLog,
+        *,
+        budget: Budget,
+        policy: Policy,
+        counter: TokenCounter,
+        system: str | Sequence[Instruction] | None,
+        dialect: Dialect,
+        state: dict[str, State],
+        clock: Clock,
+        ref: Ref,
+    ) -> None:
+        self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
+        self.clock = clock
+        self.derived = Derived()
+        self.tags = Meta()  # of every fact that is appended
+        self.mode: ModeSettings | None = None
+        self.writer = LogWriter(log, dialect.format_counter(counter), clock)
+        self.frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
+        self._counter, self._ref = counter, ref
+        self._known_size: int | None = None  # of its context window
+        self._model = ""  # whose learned limit is in force: the one that the last run used
+        self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
+        self._system = Head() if system is None else self.frame.head  # what the caller gave, not what the log has
+
+    @property
+    def view(self) -> View:
+        """What the log shows now."""
+        return self.writer.view
+
+    # ---- settings
+
+    def begin_with(self, instructions: Sequence[Instruction]) -> None:
+        """Set the system prompt of a new log."""
+        self._system = Head(messages=tuple(instructions))
+        self.frame = replace(self.frame, head=self._system)
+
+    def use_model(self, provider: Provider) -> None:
+        """Plan the next requests for this model: in its dialect, and within the limit that was learned of it.
+
+        In another dialect the log has other token counts: the view is built anew.
+        """
+        self._model = model_name(provider)
+        self._known_size = getattr(provider, "context_size", None)
+        if self._known_size is None and self.budget is ASSUMED:
+            self._known_size = context_size(provider.name, provider.model)
+        if provider.dialect == self.dialect.name:
+            return
+        spoken = dialect_named(provider.dialect)
+        if self.dialect.digest_role in spoken.digest_roles:
+            spoken = with_digest_role(spoken, self.dialect.digest_role)
+        self.writer = LogWriter(self.writer.log, spoken.format_counter(self._counter), self.clock)
+        self.dialect, self._sent_window, self.derived = spoken, None, Derived()
+        self.frame = replace(self.frame, required_user_turn=spoken.required_user_turn)
+
+    def limits(self) -> Budget:
+        """The budget, with the context window that the model is known to have, or has because it refused more."""
+        budget, learned = self.budget, self.view.learned_limits.get(self._model)
+        if self._known_size is not None:
+            most = self._known_size if budget is ASSUMED else min(self._known_size, budget.context)
+            budget = _with_context(budget, most)
+        return budget if learned is None else _with_context(budget, min(learned, budget.context))
+
+    def set_mode(
+        self, mode: str, profile: Profile | None, directive: Directive | None, *, new_head: bool
+    ) -> ModeChange:
+        """Change the mode. Raises InvalidSetting; BudgetImpossible, with the mode as it was."""
+        wanted: Mode
+        wanted, directive = checked(mode, profile, directive)
+        before, tags = self.mode, self.tags
+        profile = profile or (Profile() if before is None else before.profile)
+        self.mode = ModeSettings(
+            mode=wanted,
+            profile=profile,
+            base=profile.rules or head_text(self._system),
+            directive=directive,
+            new_head=new_head,
+        )
+        self.tags = replace(tags, mode=wanted, run_id=self.mode.run_id)
+        try:
+            _, done = self._plan_next(self._frame_of(None, None), None, None)
+        except BaseException:
+            self.mode, self.tags = before, tags
+            raise
+        return change_of("" if before is None else before.mode, self.mode, self.view, done)
+
+    # ---- the next request
+
+    def request(self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None) -> Window:
+        """Plan and log the next request."""
+        frame = self._frame_of(tools, state)
+        if self.view.in_flight is not None:
+            self.writer.catch_up()
+            if (again := self._request_in_flight(frame)) is not None:
+                return again
+        frame, done = self._plan_next(frame, tools, state)
+        while not self.writer.append_plan(done):
+            frame, done = self._plan_next(self._frame_of(tools, state), tools, state)
+        self.frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
+        return done.window
+
+    def window(
+        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, view: View | None
+    ) -> Window:
+        """The window that `request` would send now, or on another view of the log."""
+        frame = self._frame_of(tools, state)
+        if view is not None:
+            return self._plan(view, frame).window
+        return self._request_in_flight(frame) or self._plan_next(frame, tools, state)[1].window
+
+    def plan_again(self) -> Plan:
+        """The plan of the next request, with the head and the state of the last one."""
+        return self._plan(self.view, self.frame)
+
+    def compact(self) -> Compacted:
+        """Append what the policy would do if the window were full at its size now."""
+        before = self.view
+
+        def entries_for(view: View, at: float) -> tuple[Entry, ...]:
+            return compaction(view, self.frame, self.limits(), self.policy, at=at, ref=self._ref, derived=self.derived)
+
+        entries = self.writer.append_new(entries_for)
+        return Compacted(
+            edits=tuple(entry.seq for entry in entries if isinstance(entry.body, (Fold, Trim))),
+            tokens_before=round(before.total.tokens * before.calibration),
+            tokens_after=round(self.view.total.tokens * self.view.calibration),
+        )
+
+    # ---- how
+
+    def _request_in_flight(self, frame: Frame) -> Window | None:
+        """The window of the request in flight, if nothing has happened since and nothing else is wanted."""
+        sent = self.view.in_flight
+        if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, frame, self.limits()):
+            return None
+        if self._sent_window is None or self._sent_window[0] != sent.seq:
+            self._sent_window = sent.seq, Window.of_request_in_flight(self.view)
+        return self._sent_window[1]
+
+    def _plan_next(
+        self, frame: Frame, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None
+    ) -> tuple[Frame, Plan]:
+        """The next request in this frame; or with the head of the mode, if the prefix breaks anyway."""
+        done = self._plan(self.view, frame)
+        if self.mode is None or not breaks_half(self.view, done):
+            return frame, done
+        renewed = self._frame_of(tools, state, at_break=True)
+        return (frame, done) if renewed.head == frame.head else (renewed, self._plan(self.view, renewed))
+
+    def _plan(self, view: View, frame: Frame) -> Plan:
+        return plan_rendered(
+            view,
+            frame,
+            self.limits(),
+            self.policy,
+            self.dialect,
+            at=self.clock(),
+            ref=self._ref,
+            derived=self.derived,
+            meta=tagged(None, self.tags),
+        )
+
+    def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:
+        logged = self.view.head
+        if system is None:
+            return logged
+        messages = tuple(self.dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
+        head = Head(messages=messages, tools=logged.tools)
+        return logged if head == logged else head
+
+    def _frame_of(
+        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
+    ) -> Frame:
+        if tools is None and state is None and not self.state and not self.frame.state and self.mode is None:
+            return self.frame
+        head, of_mode = self.frame.head, dict[str, str]()
+        if self.mode is not None:
+            text, of_mode = self.mode.frame(self.view, at_break=at_break)
+            head = self._with_text(head, text)
+        if tools is not None and (wanted := check.schemas(tools, head.tools)) is not head.tools:
+            head = Head(messages=head.messages, tools=tuple(wanted))
+        announced = {**self.state, **check.state(state)}
+        return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})
+
+    def _with_text(self, head: Head, text: str | None) -> Head:
+        """The head with these instructions; None: with those that were sent."""
+        sent = self.view.head
+        if text is None or text == head_text(sent):
+            messages = sent.messages
+        else:
+            messages = tuple(self.dialect.parse_system(text)) if text else ()
+        return head if messages == head.messages else Head(messages=messages, tools=head.tools)
+
+
+def _with_context(budget: Budget, context: int) -> Budget:
+    if context == budget.context:
+        return budget
+    return replace(budget, context=context, reserve=min(budget.reserve, context // 4))
