@@ -478,8 +478,8 @@ def test_cancelling_a_task_while_the_model_answers(conv: Conversation, backend: 
 
 
 def test_the_twins_have_the_same_names() -> None:
-    mine = {name for name in vars(Conversation) if not name.startswith("_")}
-    twin = {name for name in vars(AsyncConversation) if not name.startswith("_")}
+    mine = {name for name in dir(Conversation) if not name.startswith("_")}
+    twin = {name for name in dir(AsyncConversation) if not name.startswith("_")}
     assert mine | {"conversation"} == twin | {"conversation"}
     for name in mine:
         ours, theirs = getattr(Conversation, name), getattr(AsyncConversation, name)
