@@ -32,6 +32,7 @@ MODULES = {
     "transom.overflow": "Which errors say that a request is too long.",
     "transom.providers": "Models: by name, and what a provider of your own must do.",
     "transom.readback": "Reading back what windows leave out.",
+    "transom.search": "Search over everything that was said.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
     "transom.telemetry": "OpenTelemetry spans of a run.",
