@@ -29,7 +29,7 @@ def _file_tokens(part) -> int:
     data = part.get("file", {}).get("file_data")
     if not isinstance(data, str) or not data.startswith("data:application/pdf;base64,"):
         return IMAGE
-    return PDF_PAGE * len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(data.partition(",")[2] + "==")))
+    return PDF_PAGE * len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(data.partition(",")[2] + "=="))) or IMAGE
 
 
 def _parts(message) -> list:
