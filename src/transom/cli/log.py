@@ -11,6 +11,7 @@ from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Fact, Head, role_of
+from transom.core.summary import Summary
 from transom.core.view import View
 from transom.measure.explain import Explanation, explain
 from transom.stores import StoredLog
@@ -60,7 +61,7 @@ def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
             source=entry.meta.source if entry.meta is not None else None,
         )
     body, state = entry.body, ""
-    if isinstance(body, (Fold, Trim, Pin)):
+    if isinstance(body, (Fold, Trim, Pin, Summary)):
         state = "live" if view.is_live(entry.seq) else "not live"
     return LogLine(seq=entry.seq, kind=kind_of(body), text=text_of(body), tokens=sum(entry.tokens), state=state)
 
@@ -84,6 +85,9 @@ def text_of(body: Body) -> str:
         case Sent():
             size = f"{body.tokens:,} tokens in {body.messages:,} messages"
             return f"{size}, {body.shared_tokens:,} shared with the window before{_break_text(body)}"
+        case Summary():
+            made = f"made by {body.made_by or 'unknown'}" + (", to be made again" if body.degraded else "")
+            return f"up to entry {body.last}, {made}: {body.text}"
         case Head():
             return f"{len(body.messages)} instructions, {len(body.tools)} tools"
         case _:

@@ -14,6 +14,7 @@ from transom.core.entry import Entry
 from transom.core.fold_slots import Path, make_folded, replace_in_folds
 from transom.core.locate import entries_of, fetch, path_to, path_to_fold, slot_index, unit_entry
 from transom.core.refusal import refusal
+from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
 from transom.core.unit import Slot, Unit, with_trims
@@ -75,6 +76,9 @@ def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
 
 def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
     undone = fetch(builder, undo.edit)
+    if isinstance(undone.body, Summary):
+        builder.summaries = builder.summaries.without(undone.seq)
+        return
     why = undo.why or "undo"
     if isinstance(undone.body, Pin):
         _undo_pin(builder, entry, undone.body, undone.seq, why)

@@ -34,6 +34,7 @@ class Builder:
         self.live_edits: AppendOnly = view.edits.live
         self.restored = view.edits.restored
         self.prefix: Prefix = view.prefix
+        self.summaries = view.summaries
         self._digest = PrefixDigest(view.prefix_digest.remembered)
         self.signatures_unchecked = False
         """Something before bound reasoning may have changed."""
@@ -58,6 +59,7 @@ class Builder:
             landmarks=self.landmarks,
             edits=Edits(live=self.live_edits, restored=self.restored),
             notes=self.notes,
+            summaries=self.summaries,
             prefix_digest=self._digest,
         )
 

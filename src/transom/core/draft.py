@@ -12,6 +12,7 @@ from transom.core.entry import Body, Entry, Meta
 from transom.core.log import PendingLog
 from transom.core.message import Fact
 from transom.core.reducer import apply
+from transom.core.summary import Summary
 from transom.core.view import View
 
 
@@ -25,7 +26,7 @@ class Draft:
 
     def add(self, body: Body) -> None:
         """One more entry, whether it applies or not."""
-        plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo)) else None
+        plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo, Summary)) else None
         self._append([self.view.entry(body, self.at, self.meta if isinstance(body, Fact) else None, plan=plan)])
 
     def add_facts(self, facts: Iterable[Fact]) -> None:

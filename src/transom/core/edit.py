@@ -1,4 +1,5 @@
-"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three."""
+"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three,
+or a summary."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_f
 
 
 class Undo(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="undo"):
-    """Takes back the fold, trim or pin with that seq. An undo cannot be undone: redo is a new edit."""
+    """Takes back the fold, trim, pin or summary with that seq. An undo cannot be undone: redo is a new edit."""
 
     edit: int
     why: str = ""

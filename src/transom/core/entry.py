@@ -19,6 +19,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
+from transom.core.summary import Summary
 
 
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
@@ -70,6 +71,7 @@ Body = (
     | Pin
     | Undo
     | Sent
+    | Summary
 )
 
 
@@ -79,8 +81,8 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed_parts`.
     For a fold: its message; for a trim: the shown form; for the rest: nothing.
 
-    `plan`: of an edit that a plan made, the seq of the plan's first entry. It names the plan: what has the same number
-    was decided together, appended together, and can be undone together.
+    `plan`: of an edit or a summary that a plan made, the seq of the plan's first entry. It names the plan: what has the
+    same number was decided together, appended together, and can be undone together.
     """
 
     seq: int

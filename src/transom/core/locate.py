@@ -18,6 +18,7 @@ from transom.core.entry import Body, Entry, Sent
 from transom.core.fold_slots import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
+from transom.core.summary import Summaries, Summary
 from transom.core.tokens import FormatCounter, apply_trim
 from transom.core.trims import find_part
 from transom.core.unit import Folded, Slot, Unit
@@ -46,6 +47,8 @@ class SlotTable(Protocol):
     def open_units(self) -> Collection[int]: ...
     @property
     def live_edits(self) -> AppendOnly: ...
+    @property
+    def summaries(self) -> Summaries: ...
     def key_of(self, entry: int) -> int:
         """The key of an entry's unit; below 0 if it is in none."""
         ...
@@ -114,7 +117,7 @@ def unit_entry(table: SlotTable, seq: int) -> Entry | None:
 
 def counted(table: SlotTable, entry: Entry) -> Entry:
     """The entry with this table's token counts: it may have come with none, or with another tokenizer's."""
-    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque)):
+    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque, Summary)):
         return entry
     return replace(entry, tokens=token_counts(table, entry.body), counter=table.counter.name)
 

@@ -29,6 +29,7 @@ from transom.core.message import (
     is_empty,
 )
 from transom.core.pairing import call_label_size, open_call, result_label_size
+from transom.core.summary import NO_SUMMARY, Summary
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import Unit, new_unit, with_result
 from transom.core.view import View
@@ -170,6 +171,8 @@ def _failure(builder: Builder, entry: Entry) -> int:
     failure = entry.body
     assert isinstance(failure, Failure)
     sent = _answered_request(builder, failure.answers)
+    if failure.failure == NO_SUMMARY:
+        builder.summaries = replace(builder.summaries, strikes=builder.summaries.strikes + 1, failed_at=entry.seq)
     if failure.limit and failure.model:
         limits = {**builder.prefix.learned_limits, failure.model: failure.limit}
         builder.prefix = replace(builder.prefix, learned_limits=limits)
@@ -234,6 +237,13 @@ def _sent(builder: Builder, entry: Entry) -> int:
         first_break=None,
         since_break=before.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None),
     )
+    builder.summaries = replace(builder.summaries, sent=builder.summaries.sent + sent.tokens)
+    return NO_UNIT
+
+
+def _summary(builder: Builder, entry: Entry) -> int:
+    assert isinstance(entry.body, Summary)
+    builder.summaries = builder.summaries.plus(entry.seq, entry.body)
     return NO_UNIT
 
 
@@ -250,6 +260,7 @@ _HANDLERS: dict[type, Callable[[Builder, Entry], int]] = {
     Failure: _failure,
     Head: _head,
     Sent: _sent,
+    Summary: _summary,
     Fold: _edit,
     Trim: _edit,
     Pin: _edit,

@@ -23,8 +23,8 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
 
 
 def is_live(table: SlotTable, seq: int) -> bool:
-    """Whether the entry is a fold, trim or pin that applies and was not undone."""
-    return table.live_edits.index_of(seq) is not None
+    """Whether the entry is a fold, trim or pin that applies, or a summary, and was not undone."""
+    return table.live_edits.index_of(seq) is not None or table.summaries.made.index_of(seq) is not None
 
 
 def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:

@@ -10,8 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from transom.core.append_only import AppendOnly
 from transom.core.message import Fact, Raw, Usage
+
+NO_SUMMARY = "summary"
+"""The `failure` of a Failure that says: a model was asked for a summary, and there is none."""
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
@@ -32,6 +37,38 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     degraded: bool = False
     usage: Usage | None = None
     cost: float | None = None
+
+
+class Summaries(Struct, frozen=True, eq=False):
+    """What a view knows of the summaries of its log. The brakes on summaries (`core/brakes.py`) need nothing else.
+
+    `made`: the seqs of those that were not undone, rising. `strikes`: how often a model has failed to make one since
+    the newest that a model made; `failed_at`: the seq of the last such failure. `spent`: the tokens of all summaries'
+    requests and answers, without those that were read from a cache; `sent`: the raw tokens of all requests of the
+    conversation.
+    """
+
+    made: AppendOnly = field(default_factory=AppendOnly)
+    strikes: int = 0
+    failed_at: int = -1
+    spent: int = 0
+    sent: int = 0
+
+    def plus(self, seq: int, summary: Summary) -> Summaries:
+        """With one more summary."""
+        spent = self.spent + tokens_spent(summary.usage)
+        return replace(self, made=self.made.plus((seq,)), strikes=self.strikes if summary.degraded else 0, spent=spent)
+
+    def without(self, seq: int) -> Summaries:
+        """Without a summary that was undone."""
+        at = self.made.index_of(seq)
+        assert at is not None, "only a summary that is there is undone"
+        return replace(self, made=self.made.without(at))
+
+
+def tokens_spent(usage: Usage | None) -> int:
+    """The tokens of a request and its answer that had to be read or written anew."""
+    return 0 if usage is None else max(0, usage.prompt - usage.cached) + usage.output
 
 
 class SourceTurn(Struct, frozen=True, kw_only=True):

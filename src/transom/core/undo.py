@@ -29,9 +29,18 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
     first = newest if plan is None else plan
     for seq in takewhile(lambda seq: seq >= first, (live[at] for at in range(len(live) - 1, -1, -1))):
         draft.propose(Undo(edit=seq, why=why))
+    for seq in [] if plan is None else _summaries_of(view, plan):
+        draft.propose(Undo(edit=seq, why=why))
     for pin in [] if plan is None else _pins_taken_back(view, plan):
         draft.propose(pin)
     return tuple(draft.entries)
+
+
+def _summaries_of(view: View, plan: int) -> list[int]:
+    """The summaries that a plan brought with it."""
+    made = view.summaries.made
+    newest = takewhile(lambda seq: seq >= plan, (made[at] for at in range(len(made) - 1, -1, -1)))
+    return [seq for seq in newest if view.fetch(seq).plan == plan]
 
 
 def _pins_taken_back(view: View, plan: int) -> list[Pin]:

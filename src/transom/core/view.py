@@ -25,6 +25,7 @@ from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
 from transom.core.prefix_digest import PrefixDigest
 from transom.core.prices import SinceBreak
+from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit
@@ -117,6 +118,8 @@ class View(Struct, frozen=True, eq=False):
     edits: Edits = field(default_factory=Edits)
     notes: Mapping[str, tuple[int, str]] = _NO_NOTES
     """The newest note of each key: its seq and text."""
+    summaries: Summaries = field(default_factory=Summaries)
+    """The summaries of this log."""
     prefix_digest: PrefixDigest = field(default_factory=PrefixDigest)
 
     @staticmethod
@@ -240,6 +243,19 @@ class View(Struct, frozen=True, eq=False):
         return self.edits.live
 
     @property
+    def summary(self) -> tuple[int, Summary] | None:
+        """The newest summary, with its seq."""
+        return next(self.newest_summaries(), None)
+
+    def newest_summaries(self) -> Iterator[tuple[int, Summary]]:
+        """The summaries that were not undone, the newest first."""
+        made = self.summaries.made
+        for at in range(len(made) - 1, -1, -1):
+            body = self.log[made[at]].body
+            if isinstance(body, Summary):
+                yield made[at], body
+
+    @property
     def head(self) -> Head:
         """What precedes the slots: instructions and tools, if there are any."""
         head = self.head_entry.body if self.head_entry is not None else None
@@ -327,7 +343,7 @@ class View(Struct, frozen=True, eq=False):
         return refusals.refusal(self, edit)
 
     def is_live(self, seq: int) -> bool:
-        """Whether the entry is a fold, trim or pin that applies and was not undone."""
+        """Whether the entry is a fold, trim or pin that applies, or a summary, and was not undone."""
         return refusals.is_live(self, seq)
 
     def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[Folded, int]] | None:

@@ -27,6 +27,7 @@ from transom.core.codec import decode, encode, plain
 from transom.core.entry import Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
+from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in
 from transom.core.view import Calls, Edits, Landmarks, Layout, Prefix, View
@@ -53,6 +54,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     landmarks: Landmarks
     edits: Edits
     notes: dict[str, tuple[int, str]]
+    summaries: Summaries
 
 
 def encode_view(view: View) -> bytes:
@@ -72,6 +74,7 @@ def encode_view(view: View) -> bytes:
         landmarks=view.landmarks,
         edits=view.edits,
         notes=dict(view.notes),
+        summaries=view.summaries,
     )
     try:
         content = _encoder.encode(snapshot)
@@ -103,6 +106,7 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
         landmarks=snapshot.landmarks,
         edits=snapshot.edits,
         notes=snapshot.notes,
+        summaries=snapshot.summaries,
     )
 
 

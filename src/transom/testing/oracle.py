@@ -18,6 +18,7 @@ from transom.core.codec import plain
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Call, Fact, Failure, Head, ToolResult, User
+from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.testing.oracle_parts import (
     BYTES_PER_MESSAGE,
@@ -64,7 +65,7 @@ class Appearance(NamedTuple):
     """Everything that a view shows, as plain values that can be compared.
 
     `left_out` names the entries that are in no unit, with the reason; `restored` the keys of the visible units that the
-    planner must leave alone, because somebody undid an edit there.
+    planner must leave alone, because somebody undid an edit there; `summaries` are the entries that were not undone.
     """
 
     slots: tuple[SlotAppearance, ...]
@@ -74,18 +75,21 @@ class Appearance(NamedTuple):
     first_task: int | None
     newest_user: int | None
     restored: tuple[int, ...]
+    summaries: tuple[int, ...]
     in_flight: int | None
     sizes: Sizes
     digest: str
 
 
 class EditState(NamedTuple):
-    """All that is carried from entry to entry, as seqs: the edits in force; the folds and trims that were undone; and
-    for a turn with bound reasoning that answers no `Sent` the digest of what preceded it when it came."""
+    """All that is carried from entry to entry, as seqs: the edits in force; the folds and trims that were undone; for a
+    turn with bound reasoning that answers no `Sent` the digest of what preceded it when it came; and the summaries that
+    were not undone."""
 
     live: tuple[int, ...] = ()
     undone: tuple[int, ...] = ()
     prefixes: tuple[tuple[int, str], ...] = ()
+    summaries: tuple[int, ...] = ()
 
 
 # ---- what belongs together: from the facts alone
@@ -275,7 +279,7 @@ class SlowView:
             return self._trim_applies(edit)
         if isinstance(edit, Pin):
             return self.facts.unit_of(edit.entry) is not None
-        return edit.edit in self.edits
+        return edit.edit in self.edits or edit.edit in self.state.summaries
 
     def _fold_applies(self, fold: Fold) -> bool:
         taken = [slot for slot in self.slots if fold.first <= slot.first and slot.last <= fold.last]
@@ -347,6 +351,7 @@ class SlowView:
             first_task=facts.first_task,
             newest_user=facts.newest_user,
             restored=tuple(slot.first for slot in self.slots if self._is_restored(slot)),
+            summaries=self.state.summaries,
             in_flight=facts.in_flight,
             sizes=total([request, head, *(slot.sizes for slot in self.slots)]),
             digest=self.digest,
@@ -395,8 +400,12 @@ def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
     body = entry.body
     if isinstance(body, Assistant) and body.answers is None:
         return state._replace(prefixes=(*state.prefixes, (entry.seq, view.digest)))
+    if isinstance(body, Summary):
+        return state._replace(summaries=(*state.summaries, entry.seq))
     if not isinstance(body, (Fold, Trim, Pin, Undo)) or not view.applies(body):
         return state
+    if isinstance(body, Undo) and body.edit in state.summaries:
+        return state._replace(summaries=tuple(seq for seq in state.summaries if seq != body.edit))
     if not isinstance(body, Undo):
         return state._replace(live=(*state.live, entry.seq))
     live = tuple(seq for seq in state.live if seq != body.edit)

@@ -37,6 +37,7 @@ from transom.core.message import (
 )
 from transom.core.prices import ANTHROPIC, Prices
 from transom.core.reducer import apply
+from transom.core.summary import NO_SUMMARY, Summary
 from transom.core.unit import units_in
 from transom.core.view import View
 from transom.testing.builders import Item, call, entry, image, result, talk
@@ -73,7 +74,9 @@ MEDIA: tuple[Part, ...] = (
 )
 
 
-Kind = Literal["user", "turn", "reply", "result", "synthetic", "other", "sent", "head", "fold", "trim", "pin", "undo"]
+Kind = Literal[
+    "user", "turn", "reply", "result", "synthetic", "other", "sent", "head", "summary", "fold", "trim", "pin", "undo"
+]
 """The kinds of steps. A "reply" is a turn with bound reasoning; a "synthetic" result closes calls; "other" are facts
 that neither a user, a model nor a tool wrote."""
 
@@ -261,10 +264,21 @@ def _pin(builder: LogBuilder, step: Step) -> None:
 
 def _undo(builder: LogBuilder, step: Step) -> None:
     """a: which live edit, the newest first; from d = 12 on any edit, from d = 14 on any entry."""
-    edits = [entry.seq for entry in builder.log if isinstance(entry.body, (Fold, Trim, Pin))]
+    edits = [entry.seq for entry in builder.log if isinstance(entry.body, (Fold, Trim, Pin, Summary))]
     if step.d < 12:
         edits = [seq for seq in range(builder.view.length) if builder.view.refusal(Undo(edit=seq)) is None]
     builder.append(Undo(edit=edits[-1 - step.a % len(edits)] if edits and step.d < 14 else step.a))
+
+
+def _summary(builder: LogBuilder, step: Step) -> None:
+    """a: text, b: how far back its turns end, c: whether a model made it, d: from 13 on, none was made."""
+    if step.d >= 13:
+        builder.append(Failure(failure=NO_SUMMARY, error="nothing usable"))
+        return
+    keys = [entry.seq for entry in builder.facts()] or [0]
+    last = keys[-1 - step.b % len(keys)] if step.b < 15 else step.a
+    text = TEXTS[step.a % len(TEXTS)]
+    builder.append(Summary(last=last, text=text, degraded=step.c > 7, notes=("keep this",) * (step.c % 2)))
 
 
 _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
@@ -280,8 +294,9 @@ _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
     "trim": _trim,
     "pin": _pin,
     "undo": _undo,
+    "summary": _summary,
 }
-_FACTS: tuple[Kind, ...] = ("user", "turn", "result", "result", "reply", "reply", "synthetic", "other")
+_FACTS: tuple[Kind, ...] = ("user", "turn", "result", "result", "reply", "reply", "synthetic", "other", "summary")
 _EDITS: tuple[Kind, ...] = ("fold", "fold", "fold", "trim", "trim", "pin", "undo", "undo")
 
 

@@ -24,6 +24,7 @@ from transom.core.message import (
     Usage,
     User,
 )
+from transom.core.summary import Summary
 
 EVERY_KIND: tuple[Body, ...] = (
     Head(messages=(Instruction(parts=(Text("You book trips."),)),), tools=({"type": "function", "n": 1},)),
@@ -49,6 +50,17 @@ EVERY_KIND: tuple[Body, ...] = (
     Trim(entry=7, part=("text", 0), keep=((0, 2), (3, 4)), note="…", why="long"),
     Pin(entry=1, why="asked", implied=True),
     Undo(edit=13, why="no"),
+    Summary(
+        last=6,
+        text="The user wants to go to Lisbon \ud800.",
+        state={"intent": ["Lisbon"], "n": 2**70},
+        notes=("by train",),
+        prior=3,
+        made_by="openai:m",
+        degraded=True,
+        usage=Usage(prompt=9, output=1),
+        cost=0.5,
+    ),
     Opaque(raw={"kind": "from_the_future", "n": 2**100, "s": "\udc00", "list": [{}]}),
 )
 """One body of each kind at least, with everything that is hard to store: control characters, lone surrogates, integers

@@ -21,6 +21,7 @@ def appearance_of(view: View) -> Appearance:
         first_task=view.first_task,
         newest_user=view.newest_user,
         restored=tuple(slot.first for slot in slots if view.user_restored(slot)),
+        summaries=tuple(view.summaries.made),
         in_flight=view.in_flight.seq if view.in_flight is not None else None,
         sizes=Sizes(*view.total),
         digest=view.digest(),

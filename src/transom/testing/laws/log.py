@@ -12,6 +12,7 @@ from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Fact, Text, addressed_parts
 from transom.core.reducer import apply, build_view
+from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter, part_bytes, replace_surrogates, text_bytes
 from transom.core.view import View
 from transom.testing.fakes import Entries
@@ -45,7 +46,7 @@ def check_undo(log: Sequence[Entry], edit: Edit, counter: TokenCounter = COUNTER
 def check_all_undone(
     log: Sequence[Entry], shuffle: Callable[[list[int]], object] | None = None, counter: TokenCounter = COUNTER
 ) -> None:
-    """Law 5: with every live edit undone, in any order, the view is that of the log without edits.
+    """Law 5: with every live edit and summary undone, in any order, the view is that of the log without them.
 
     Reasoning is taken as unsigned here: a signature holds for one prefix, and the log without edits has another.
     """
@@ -58,7 +59,8 @@ def check_all_undone(
         assert view.refusal(Undo(edit=seq)) is None, "a live edit cannot be undone"
         view = with_edit(view, Undo(edit=seq))
     assert isinstance(view.log, Entries)
-    bare = build_view(Entries([blanked(one) if isinstance(one.body, Edit) else one for one in view.log]), counter)
+    facts = [blanked(one) if isinstance(one.body, Edit | Summary) else one for one in view.log]
+    bare = build_view(Entries(facts), counter)
     assert visible(view) == visible(bare)
 
 
