@@ -192,3 +192,18 @@ def test_windows_of_an_earlier_replay_are_no_conversations(run, folder, dialect)
 def test_windows_are_not_written_into_an_input_folder(run, mixed):
     code, _, err = run("replay", mixed, "--budget", 4_000, "--out", mixed / "w.jsonl")
     assert (code, err) == (2, f"transom: --out: {mixed}/w.jsonl is in one of the input folders\n")
+
+
+def test_a_wrong_format_is_an_error_and_an_empty_conversation_is_told_of(run, folder):
+    write_jsonl(folder / "chat.jsonl", {"id": "own", "messages": chat(1)}, {"id": "none", "messages": []})
+    write_jsonl(folder / "none.jsonl", {"type": "summary", "summary": "Counting", "leafUuid": "x"})
+    for command in ("replay", "compare"):
+        code, out, err = run(command, "chat.jsonl", "--budget", 4_000, "--format", "claude_code")
+        assert (code, out) == (2, "")
+        assert err.startswith("transom: chat.jsonl: this is no Claude Code session, but an object with the keys")
+        code, out, err = run(command, "chat.jsonl", "--budget", 4_000)
+        assert (code, err) == (0, "transom: chat.jsonl line 2: skipped, none has no messages\n")
+        assert out.startswith("1 conversation from chat.jsonl")
+        assert run(command, "none.jsonl", "--budget", 4_000)[2] == (
+            "transom: none.jsonl: skipped, none has no messages\ntransom: no conversation in these files\n"
+        )

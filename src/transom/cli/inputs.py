@@ -46,7 +46,8 @@ def readable_conversations(
 ) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
     """Each conversation with its instructions and facts.
 
-    An invalid conversation in a folder is skipped, with a notice on stderr. In a single file it raises InvalidMessage.
+    One without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single file it
+    raises InvalidMessage.
     """
     for record in records:
         try:
@@ -55,6 +56,9 @@ def readable_conversations(
             if not file.is_dir():
                 raise
             print_notice(f"{problem.where}: skipped, {problem.why}")
+            continue
+        if not record.messages:
+            print_notice(f"{record.source}: skipped, {record.id} has no messages")
             continue
         yield record, head, facts
 

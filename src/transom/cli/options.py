@@ -21,17 +21,17 @@ Files = Annotated[
     list[Path],
     Argument(
         metavar="FILES",
-        help="Requests, lists of messages, session files of Claude Code (~/.claude/projects) or Codex "
-        "(~/.codex/sessions), LangChain's messages: JSON, or JSON Lines with a conversation, a message or an event a "
-        "line; packed with gzip or not. A folder: every .json, .jsonl and .ndjson file in it. -: stdin.",
+        help="Requests, lists of messages, session files of Claude Code (~/.claude/projects), Codex "
+        "(~/.codex/sessions) or pi (~/.pi/agent/sessions), LangChain's messages: JSON, or JSON Lines with a conversation, a message or an "
+        "event a line; packed with gzip or not. A folder: every .json, .jsonl and .ndjson file in it. -: stdin.",
     ),
 ]
 Format = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, langchain. Default: "
-        "the content of each file decides.",
+        help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, pi, langchain. "
+        "Default: the content of each file decides.",
     ),
 ]
 Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]

@@ -64,7 +64,7 @@ def is_message(value: object) -> bool:
     fields = as_dict(value)
     if key_of(fields):
         return False
-    return "role" in fields or "parts" in fields or _is_item(fields)
+    return "role" in fields or "parts" in fields or is_item(fields)
 
 
 def format_of(body: Raw, messages: list[object]) -> str:
@@ -102,7 +102,7 @@ def _signs(messages: list[object]) -> Iterator[str]:
             yield "langchain"
         elif "parts" in fields and "content" not in fields:
             yield "gemini"
-        elif "role" not in fields and _is_item(fields):
+        elif "role" not in fields and is_item(fields):
             yield "responses"
         elif any(fields.get(key) for key in _CHAT_KEYS):
             yield "openai"
@@ -141,8 +141,8 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
     return "anthropic" if anthropic else "openai"
 
 
-def _is_item(fields: Raw) -> bool:
-    """Whether an object without a role is an item of the Responses API."""
-    kind = text(fields, "type")
+def is_item(value: object) -> bool:
+    """Whether a value, if it has no role, is an item of the Responses API."""
+    kind = text(as_dict(value), "type")
     items = ("message", "reasoning", "function_call", "custom_tool_call", "additional_tools")
     return kind in items or kind.endswith(("_call", "_call_output"))

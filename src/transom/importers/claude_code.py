@@ -7,7 +7,7 @@ with the same `message.id`, one for each block; they become one message, at the 
 The order of the file is the order of the conversation. The lines also form a tree by `parentUuid`, but its forks say
 little: answers to parallel calls, hooks and retries make some, and parents are named that were never written. Only one
 kind means that something was taken back: two prompts of the user behind the same message, the first of them answered.
-Everything that follows from the first is left out here.
+Everything from the first up to the second was taken back.
 
 After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. It is kept like any
 other message; so is everything before it.
@@ -15,36 +15,21 @@ other message; so is everything before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.message import Raw
+from transom.importers.session_events import Ranges, Said, SessionEvent, add_range, seconds_of
 from transom.importers.values import objects_in
 from transom.wire.violations import as_dict, text
 
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""
 
+_REMEMBERED = 200_000
+"""Twice as many of the last lines are known by their uuid. A rewind never goes further back."""
 
-class Branch(Struct, frozen=True, kw_only=True):
-    """One conversation of a session: `name` is empty for the session itself, else that of a subagent.
-
-    `dropped` counts the messages of branches that were taken back.
-    """
-
-    name: str
-    messages: list[Raw]
-    dropped: int
-
-
-class _Entry(Struct, frozen=True, kw_only=True):
-    """A line that holds a message. `answers`: ids of the calls it answers."""
-
-    uuid: str
-    message: Raw
-    message_id: str
-    answers: list[str]
+_MOST_HELD = 5_000
+"""A turn of more lines is handed out in pieces."""
 
 
 def is_line(value: object) -> bool:
@@ -53,79 +38,84 @@ def is_line(value: object) -> bool:
     return bool(text(fields, "type")) and not _MARKS.isdisjoint(fields) and "payload" not in fields
 
 
-def branches(lines: Iterable[object]) -> Iterator[Branch]:
-    """The conversations of a session: its own first, then one for each subagent."""
-    session = _Session()
-    for line in lines:
-        session.add(as_dict(line))
-    taken_back = session.taken_back()
-    for name, entries in sorted(session.entries.items(), key=lambda item: item[0] != ""):
-        kept = [entry for entry in entries if entry.uuid not in taken_back]
-        yield Branch(name=name, messages=_merged(kept), dropped=len(entries) - len(kept))
-
-
-class _Session:
-    """The lines so far: messages by conversation, and which line follows which."""
+class ClaudeCodeReader:
+    """Reads the lines of a session: see `SessionReader`."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, list[_Entry]] = {}
-        self._before: dict[str, str] = {}  # a line's parent; if that is not in the file, the line before it
-        self._message: dict[str, str] = {}  # the last message up to a line
-        self._turns: set[str] = set()  # the lines of the model
-        self._replaced: set[str] = set()  # prompts behind whose message there is another prompt
-        self._prompts: dict[tuple[str, int], str] = {}  # the last prompt behind a message, between two compactions
-        self._branches: dict[str, str] = {}
-        self._last: dict[str, str] = {}  # the last line of each conversation
+        self._count = 0
+        self.taken_back: dict[str, Ranges] = {}
+        self._known = _Lines()
+        self._held: dict[str, list[Said]] = {}  # the newest turn of each branch, with the id of its message
+        self._turn: dict[str, str] = {}
+        self._answered: dict[str, int] = {}  # the number of the last line of the model in each branch
+        self._prompts: dict[tuple[str, int, int], int] = {}  # the last prompt behind a message, between compactions
+        self._last: dict[str, int] = {}  # the last message of each branch
         self._compactions = self._sides = 0
 
-    def add(self, line: Raw) -> None:
-        """Take the next line."""
-        uuid, parent = text(line, "uuid"), text(line, "parentUuid")
-        if uuid in self._before:
-            return  # a resumed session repeats lines
-        branch, message = self._branch(line, parent), _message(line)
-        self._compactions += line.get("subtype") == "compact_boundary"
+    @property
+    def count(self) -> int:
+        return self._count
+
+    @property
+    def held_from(self) -> int:
+        return min((said.first for held in self._held.values() for said in held), default=self._count)
+
+    def feed(self, line: object) -> list[SessionEvent]:
+        fields = as_dict(line)
+        uuid, parent = text(fields, "uuid"), text(fields, "parentUuid")
+        if uuid and self._known.get(uuid) is not None:
+            return []  # a resumed session repeats lines
+        branch, message = self._branch(fields, parent), _message(fields)
+        self._compactions += fields.get("subtype") == "compact_boundary"
         if message is None and not uuid:
-            return
+            return []
+        known = self._known.get(parent)
+        before = self._last.get(branch, -1) if known is None else known[0]
+        events: list[SessionEvent] = []
         if message is not None:
-            results = [block for block in _blocks(message) if block.get("type") == "tool_result"]
-            entry = _Entry(
-                uuid=uuid,
-                message={"role": message["role"], "content": message["content"]},
-                message_id=text(message, "id"),
-                answers=[text(block, "tool_use_id") for block in results],
-            )
-            self.entries.setdefault(branch, []).append(entry)
-            self._note(line, entry, parent)
+            number, self._count = self._count, self._count + 1
+            events = self._add(branch, fields, message, number, before if known is not None else -1)
+            before = number
         if uuid:
-            self._before[uuid] = parent if parent in self._before else self._last.get(branch, "")
-            self._message[uuid] = uuid if message is not None else self._message.get(self._before[uuid], "")
-            self._branches[uuid] = branch
-            self._last[branch] = uuid
+            self._known.add(uuid, (before, branch))
+            self._last[branch] = before
+        return events
 
-    def _note(self, line: Raw, entry: _Entry, parent: str) -> None:
-        """Remember the turns of the model, and prompts of the user that came twice behind the same message."""
-        if entry.message["role"] == "assistant":
-            self._turns.add(entry.uuid)
-        elif (
-            not entry.answers and self._message.get(parent) and not (line.get("isMeta") or line.get("isCompactSummary"))
-        ):
-            place = self._message[parent], self._compactions
-            if place in self._prompts:
-                self._replaced.add(self._prompts[place])
-            self._prompts[place] = entry.uuid
+    def flush(self) -> list[SessionEvent]:
+        events: list[SessionEvent] = []
+        for branch in list(self._held):
+            events += self._release(branch)
+        return events
 
-    def taken_back(self) -> set[str]:
-        """The lines of every prompt that was replaced by another after the model had answered it."""
-        branch: dict[str, str] = {}
-        answered: set[str] = set()
-        for uuid, before in self._before.items():
-            root = branch.get(before, "") or (uuid if uuid in self._replaced else "")
-            if root:
-                branch[uuid] = root
-                if uuid in self._turns:
-                    answered.add(root)
-        return {uuid for uuid, root in branch.items() if root in answered}
+    def _add(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
+        """Take a message. It ends the turn before if it begins another one, or if it takes something back."""
+        plain = {"role": message["role"], "content": message["content"]}
+        said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line))
+        if message["role"] == "assistant":
+            self._answered[branch] = number
+            turn = text(message, "id")
+            held = self._held.get(branch, [])
+            begins = not turn or turn != self._turn.get(branch) or len(held) > _MOST_HELD
+            events = self._release(branch) if begins else []
+            self._turn[branch] = turn
+        else:
+            events = self._take_back(branch, line, message, number, parent)
+        self._held.setdefault(branch, []).append(said)
+        return events
+
+    def _take_back(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
+        """A prompt takes back an earlier one behind the same message that was answered, and what followed it."""
+        if _answers(message) or parent < 0 or line.get("isMeta") or line.get("isCompactSummary"):
+            return []
+        place = branch, parent, self._compactions
+        earlier, self._prompts[place] = self._prompts.get(place), number
+        if earlier is None or self._answered.get(branch, -1) < earlier:
+            return []
+        add_range(self.taken_back.setdefault(branch, []), earlier, number)
+        return self._release(branch)
+
+    def _release(self, branch: str) -> list[SessionEvent]:
+        return list(_merged(self._held.pop(branch, [])))
 
     def _branch(self, line: Raw, parent: str) -> str:
         """The name of the conversation that a line belongs to."""
@@ -134,9 +124,28 @@ class _Session:
             return ""
         if agent := agent or text(line, "agentId"):
             return agent
-        if not self._branches.get(parent):  # older files do not name the agent: its first line has no parent
+        known = self._known.get(parent)
+        if known is None or not known[1]:  # older files do not name the agent: its first line has no parent
             self._sides += 1
-        return self._branches.get(parent) or f"side-{self._sides}"
+            return f"side-{self._sides}"
+        return known[1]
+
+
+class _Lines:
+    """The last lines by their uuid: the last message up to each, and its branch. Older ones are forgotten."""
+
+    def __init__(self) -> None:
+        self._new: dict[int, tuple[int, str]] = {}
+        self._old: dict[int, tuple[int, str]] = {}
+
+    def get(self, uuid: str) -> tuple[int, str] | None:
+        key = hash(uuid)  # its text would take twice the memory
+        return self._new.get(key) or self._old.get(key)
+
+    def add(self, uuid: str, found: tuple[int, str]) -> None:
+        if len(self._new) >= _REMEMBERED:
+            self._old, self._new = self._new, {}
+        self._new[hash(uuid)] = found
 
 
 def _message(line: Raw) -> Raw | None:
@@ -152,26 +161,33 @@ def _message(line: Raw) -> Raw | None:
     return None
 
 
-def _merged(entries: list[_Entry]) -> list[Raw]:
-    """One message for all blocks with the same message id, and one for results that follow one another."""
-    messages: list[Raw] = []
-    said: dict[str, Raw] = {}
-    for entry in entries:
-        earlier = said.get(entry.message_id)
-        if earlier is not None and entry.message["role"] == "assistant":
-            earlier["content"] = [*_blocks(earlier), *_blocks(entry.message)]
+def _merged(held: list[Said]) -> list[Said]:
+    """One message for the blocks of a turn, which all have one message id, and one for results that follow one
+    another."""
+    out: list[Said] = []
+    turn = -1
+    for said in held:
+        role, at = said.message["role"], len(out) - 1
+        if role == "assistant" and turn >= 0:
+            at = turn
+        elif not (_answers(said.message) and out and out[-1].message["role"] == "user" and _only_results(out[-1])):
+            turn = len(out) if role == "assistant" else turn
+            out.append(said)
             continue
-        if entry.answers and messages and messages[-1]["role"] == "user" and _only_results(messages[-1]):
-            messages[-1]["content"] = [*messages[-1]["content"], *_blocks(entry.message)]
-            continue
-        messages.append(entry.message)
-        if entry.message_id and entry.message["role"] == "assistant":
-            said[entry.message_id] = entry.message
-    return messages
+        earlier = out[at]
+        content = [*_blocks(earlier.message), *_blocks(said.message)]
+        out[at] = replace(
+            earlier, message={**earlier.message, "content": content}, last=said.last, lines=earlier.lines + said.lines
+        )
+    return out
 
 
-def _only_results(message: Raw) -> bool:
-    return all(block.get("type") == "tool_result" for block in _blocks(message))
+def _answers(message: Raw) -> bool:
+    return any(block.get("type") == "tool_result" for block in _blocks(message))
+
+
+def _only_results(said: Said) -> bool:
+    return all(block.get("type") == "tool_result" for block in _blocks(said.message))
 
 
 def _blocks(message: Raw) -> list[Raw]:

@@ -5,19 +5,20 @@ Responses API; `event_msg` repeats it for the terminal, `turn_context` holds set
 without an envelope, after a line with the session's `id`; older ones are one JSON object with `session` and `items`.
 
 After a compaction by Codex itself (`compacted`) the summary is kept as a message of the user, and everything before it
-stays. Turns that were rolled back are left out.
+stays.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, cast
 
-from msgspec import Struct
-
 from transom.core.message import Raw
+from transom.importers.session_events import Ranges, Said, SessionEvent, SystemPrompt, add_range, seconds_of
 from transom.importers.values import objects_in
+from transom.wire.responses.parse import is_models
 from transom.wire.violations import as_dict, text
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -25,15 +26,14 @@ _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_cont
 _NEVER_SENT = frozenset({"", "ghost_snapshot", "compaction", "compaction_summary", "other"})
 """Items that Codex keeps for itself, or that stand for a history which is here in full."""
 
+_MOST_TURNS = 100_000
+"""More turns of the user are never rolled back."""
+
+_MOST_HELD = 5_000
+"""A turn of more items is handed out in pieces."""
+
 _ADDED = ("<environment_context", "<user_instructions", "<turn_aborted", "<INSTRUCTIONS", "# AGENTS.md instructions")
 """How messages begin that Codex adds in the user's name. They begin no turn."""
-
-
-class Session(Struct, frozen=True, kw_only=True):
-    """The items of a session, and the instructions beside them."""
-
-    items: list[Raw]
-    instructions: str | None
 
 
 def is_line(value: object) -> bool:
@@ -57,21 +57,65 @@ def lines_of(document: Raw) -> Iterator[object]:
     yield from cast("list[object]", document["items"])
 
 
-def session(lines: Iterable[object]) -> Session:
-    """The conversation that these lines record."""
-    items: list[Raw] = []
-    instructions: str | None = None
-    begun = False
-    for fields in map(as_dict, lines):
+class CodexReader:
+    """Reads the lines of a rollout: see `SessionReader`. What is held back is the newest turn of the model."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.taken_back: dict[str, Ranges] = {}
+        self._held: list[Said] = []
+        self._turns: deque[int] = deque(maxlen=_MOST_TURNS)  # where the user's turns begin
+        self._begun = self._ends_with_model = False
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    @property
+    def held_from(self) -> int:
+        return self._held[0].first if self._held else self._count
+
+    def feed(self, line: object) -> list[SessionEvent]:
+        fields = as_dict(line)
         kind, payload = text(fields, "type"), fields.get("payload")
         if kind in {"session_meta", ""} and "record_type" not in fields:
-            if not begun:  # a forked session repeats its parent's
-                instructions, begun = _instructions(as_dict(payload) or fields), True
-        elif kind not in _ENVELOPES or kind == "response_item":
-            _add(items, as_dict(payload) or fields)
-        else:
-            _event(items, kind, as_dict(payload))
-    return Session(items=items, instructions=instructions)
+            if self._begun:  # a forked session repeats its parent's
+                return []
+            self._begun = True
+            prompt = _instructions(as_dict(payload) or fields)
+            return [] if prompt is None else [SystemPrompt(text=prompt)]
+        if kind not in _ENVELOPES or kind == "response_item":
+            item = _item(as_dict(payload) or fields)
+            return [] if item is None else self._add(item, seconds_of(fields))
+        return self._event(kind, as_dict(payload), seconds_of(fields))
+
+    def flush(self) -> list[SessionEvent]:
+        held, self._held = self._held, []
+        return [*held]
+
+    def _add(self, item: Raw, at: float | None) -> list[SessionEvent]:
+        """Take an item. One of the model after another's begins a turn, which ends the one before."""
+        number, self._count = self._count, self._count + 1
+        if _begins_turn(item):
+            self._turns.append(number)
+        models = is_models(item)
+        begins = (models and not self._ends_with_model) or len(self._held) > _MOST_HELD
+        events = self.flush() if begins else []
+        self._ends_with_model = models
+        self._held.append(Said(first=number, last=number, message=item, at=at))
+        return events
+
+    def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:
+        """What other lines mean for the conversation."""
+        summary, turns = text(payload, "message"), payload.get("num_turns")
+        if kind == "compacted" and summary:
+            content = [{"type": "input_text", "text": summary}]
+            return self._add({"type": "message", "role": "user", "content": content}, at)
+        if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0 and self._turns:
+            first = [self._turns.pop() for _ in range(min(turns, len(self._turns)))][-1]
+            add_range(self.taken_back.setdefault("", []), first, self._count)
+            return self.flush()
+        return []
 
 
 def _instructions(meta: Raw) -> str | None:
@@ -80,26 +124,16 @@ def _instructions(meta: Raw) -> str | None:
     return text(as_dict(found), "text") or (found if isinstance(found, str) else None) or None
 
 
-def _add(items: list[Raw], payload: Raw) -> None:
+def _item(payload: Raw) -> Raw | None:
+    """An item as the API takes it; None for one that is never sent."""
     if text(payload, "type") in _NEVER_SENT:
-        return
+        return None
     item = {key: value for key, value in payload.items() if value is not None}  # Codex writes what it leaves out
     output: Any = item.get("output")
     if isinstance(output, dict):  # for some months of 2025: {"content", "success"}
         content = text(cast("Raw", output), "content")
         item["output"] = content or json.dumps(output, ensure_ascii=False)
-    items.append(item)
-
-
-def _event(items: list[Raw], kind: str, payload: Raw) -> None:
-    """What other lines mean for the conversation."""
-    summary, turns = text(payload, "message"), payload.get("num_turns")
-    if kind == "compacted" and summary:
-        items.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]})
-    elif payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0:
-        begins = [at for at, item in enumerate(items) if _begins_turn(item)]
-        if begins:
-            del items[begins[-min(turns, len(begins))] :]
+    return item
 
 
 def _begins_turn(item: Raw) -> bool:

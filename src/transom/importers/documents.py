@@ -9,17 +9,30 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.importers import bodies, claude_code, codex, langchain
+from transom.importers import bodies, claude_code, codex, langchain, pi
 from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
+from transom.importers.session_events import Branch, SessionReader, read_session
 from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict
 
 OnSkip = Callable[[str], None]
 """Takes one line that says what was left out, and where."""
 
-SESSIONS = {"claude_code": claude_code.is_line, "codex": codex.is_line}
-"""The formats in which a value is an event of a session, each with the test for such a value."""
+
+class SessionFormat(Struct, frozen=True):
+    """A format in which a value is an event of a session: the test for such a value, and the reader."""
+
+    is_line: Callable[[object], bool]
+    reader: Callable[[], SessionReader]
+
+
+SESSIONS = {
+    "claude_code": SessionFormat(claude_code.is_line, claude_code.ClaudeCodeReader),
+    "codex": SessionFormat(codex.is_line, codex.CodexReader),
+    "pi": SessionFormat(pi.is_line, pi.PiReader),
+}
+"""The formats of sessions by name."""
 
 UNDECIDED = 100
 """How many values may pass before one can be recognised."""
@@ -28,10 +41,10 @@ UNDECIDED = 100
 class UnrecognisedError(InvalidMessage):
     """Nothing here is a conversation in a format that is known. `seen` says what there is instead."""
 
-    def __init__(self, where: str, seen: str) -> None:
+    def __init__(self, where: str, seen: str, why: str = "") -> None:
         self.seen = seen
-        why = f"no conversation is recognised here, but {seen}. The formats are {format_list()}; --format chooses one"
-        super().__init__(where, why)
+        formats = f"The formats are {format_list()}; --format chooses one"
+        super().__init__(where, why or f"no conversation is recognised here, but {seen}. {formats}")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -60,7 +73,7 @@ def is_conversation(value: object) -> bool:
 
 def session_format(value: object) -> str:
     """The format whose event a value is; empty if it is none."""
-    return next((name for name, is_line in SESSIONS.items() if is_line(value)), "")
+    return next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
 
 
 def is_window(value: object) -> bool:
@@ -82,10 +95,12 @@ def seen(value: object) -> str:
 
 def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
     """The conversations of a value; `name` is the id of one that has none itself. Raises InvalidMessage."""
-    if codex.is_document(value):
+    if codex.is_document(value) and settings.format in {None, "codex"}:
         yield from session("codex", codex.lines_of(cast("Raw", value)), where, name, settings)
     elif isinstance(value, list):
         yield from _listed(cast("list[object]", value), where, name, settings)
+    elif settings.session and isinstance(value, dict):
+        yield from session(settings.session, [cast("object", value)], where, name, settings)
     elif isinstance(value, dict):
         yield conversation(cast("Raw", value), where, name, settings)
     else:
@@ -94,21 +109,56 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
 
 def session(kind: str, events: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
     """The conversations of a session of Claude Code or Codex."""
-    dialect = FORMATS[kind].dialect
-    if kind == "codex":
-        found = codex.session(events)
-        yield Recorded(
-            id=name, format=kind, dialect=dialect, messages=found.items, system=found.instructions, source=where
-        )
-        return
-    branches = list(claude_code.branches(events))
+    found = read_session(SESSIONS[kind].reader(), events_of(kind, events, where, settings))
+    branches = found.branches or [Branch(name="", messages=[], dropped=0)]
     for each in branches:
         if each.dropped:
             many = "1 message" if each.dropped == 1 else f"{each.dropped:,} messages"
             settings.on_skip(f"{where}: left out {many} of branches that were taken back")
         is_main = len(branches) == 1 or not each.name
-        title = name if is_main else f"{name}#{each.name}"
-        yield Recorded(id=title, format=kind, dialect=dialect, messages=each.messages, source=where)
+        yield Recorded(
+            id=name if is_main else f"{name}#{each.name}",
+            format=kind,
+            dialect=FORMATS[kind].dialect,
+            messages=each.messages,
+            system=found.system if is_main else None,
+            source=where,
+        )
+
+
+def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
+    """The error for a value that is not in the format that was asked for."""
+    kind = session_format(value)
+    found = f"events of a {FORMATS[kind].title}" if kind else seen(value)
+    why = f"this is no {FORMATS[wanted].title}, but {found}: name another --format than {wanted}, or none"
+    return UnrecognisedError(where, found, why)
+
+
+def events_of(kind: str, values: Iterable[object], where: str, settings: Settings) -> Iterator[object]:
+    """The events of a session. If its format was asked for, raises UnrecognisedError unless the first values have one.
+
+    A bare item of Codex may be anybody's: it counts if it was asked for.
+    """
+    if not settings.session or kind != settings.session:
+        yield from values
+        return
+    first: list[object] = []
+    for value in (values := iter(values)):
+        first.append(value)
+        if SESSIONS[kind].is_line(value) or (kind == "codex" and bodies.is_item(value)):
+            yield from first
+            yield from values
+            return
+        if len(first) == UNDECIDED or session_format(value):
+            break
+    if first:
+        raise wrong_format(where, kind, first[-1])
+
+
+def require_no_session(value: object, where: str, settings: Settings) -> None:
+    """Raises UnrecognisedError for an event of a session where another format was asked for."""
+    if settings.format is not None and not settings.session and session_format(value):
+        raise wrong_format(where, settings.format, value)
 
 
 def conversation(body: Raw, where: str, name: str, settings: Settings) -> Recorded:
@@ -125,6 +175,8 @@ def conversation(body: Raw, where: str, name: str, settings: Settings) -> Record
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
     if kind == "langchain":
+        if messages and not any(map(langchain.is_message, messages)):
+            raise wrong_format(where, kind, messages[0])
         messages = [message for message in map(langchain.message, messages) if message is not None]
     return Recorded(
         id=title or name,
@@ -156,6 +208,7 @@ def _one_list(items: list[object], where: str, name: str, settings: Settings) ->
     kinds = (session_format(item) for item in items[:UNDECIDED])
     kind = settings.session or next((kind for kind in kinds if kind), "")
     if kind:
+        require_no_session(next(item for item in items if settings.session or session_format(item)), where, settings)
         yield from session(kind, items, where, name, settings)
     else:
         yield conversation({"messages": items}, where, name, settings)

@@ -137,6 +137,7 @@ def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Itera
             before.append((line, _BROKEN))
         else:
             before.append((line, value))
+            documents.require_no_session(value, line.where, settings)
             if (layout := _layout_of(value, settings)) is not None:
                 yield from layout(file, before, lines, settings)
                 return

@@ -30,6 +30,7 @@ FORMATS = {
         Format(name="gemini", title="Gemini", dialect="gemini"),
         Format(name="claude_code", title="Claude Code session", dialect="anthropic"),
         Format(name="codex", title="Codex session", dialect="responses"),
+        Format(name="pi", title="pi session", dialect="openai"),
         Format(name="langchain", title="LangChain messages", dialect="openai"),
     )
 }

@@ -1,0 +1,176 @@
+"""Sessions of the coding agent pi: `~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl`, one entry a line.
+
+A line of type `message` holds a message of the user, the model or a tool, or a shell command of the user
+(`bashExecution`). Since version 2 of the format entries form a tree by `id` and `parentId`. The conversation is the way
+from the root to the newest entry; what is beside it was taken back.
+
+After a compaction by pi itself (`compaction`, `branch_summary`) the summary is kept as a message of the user, and
+everything before it stays.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import cast
+
+from transom.core.message import Raw
+from transom.importers.session_events import Ranges, Said, SessionEvent, seconds_of
+from transom.importers.values import objects_in
+from transom.wire.fields import as_text
+from transom.wire.violations import as_dict, text
+
+_BESIDE = frozenset(
+    {
+        "model_change",
+        "thinking_level_change",
+        "compaction",
+        "branch_summary",
+        "custom",
+        "custom_message",
+        "label",
+        "session_info",
+        "context_transform",
+        "ephemeral",
+    }
+)
+"""The types of entries that hold no message."""
+
+_ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
+_SUMMARIES = frozenset({"compaction", "branch_summary"})
+
+
+def is_line(value: object) -> bool:
+    """Whether a value is a line of a session file."""
+    fields = as_dict(value)
+    kind = text(fields, "type")
+    if kind == "message":
+        return text(as_dict(fields.get("message")), "role") in _ROLES
+    if kind == "session":
+        return {"id", "cwd"} <= fields.keys()
+    return kind in _BESIDE and "timestamp" in fields
+
+
+class PiReader:
+    """Reads the lines of a session: see `SessionReader`. What is held back is the newest turn of the model."""
+
+    def __init__(self) -> None:
+        self._held: list[Said] = []
+        self._before = array("q")  # the number of the message before each; -1 for the first of a branch
+        self._known: dict[int, int] = {}  # the last message up to each entry, by the hash of its id
+        self._newest = -1  # the last message of the way to the newest entry
+
+    @property
+    def count(self) -> int:
+        return len(self._before)
+
+    @property
+    def held_from(self) -> int:
+        return self._held[0].first if self._held else self.count
+
+    @property
+    def taken_back(self) -> dict[str, Ranges]:
+        """What is not on the way to the newest entry."""
+        ranges: Ranges = []
+        end, at = self.count, self._newest
+        while end > 0:
+            if at + 1 < end:
+                ranges.append((at + 1, end))
+            end, at = at, (self._before[at] if at >= 0 else -1)
+        return {"": ranges[::-1]} if ranges else {}
+
+    def feed(self, line: object) -> list[SessionEvent]:
+        fields = as_dict(line)
+        label = text(fields, "id")
+        if text(fields, "type") != "session" and label:
+            parent = fields.get("parentId")
+            self._newest = self._known.get(hash(parent), self._newest) if isinstance(parent, str) else -1
+        message = _message(fields)
+        events = [] if message is None else self._add(message, seconds_of(fields))
+        if label:
+            self._known[hash(label)] = self._newest
+        return events
+
+    def flush(self) -> list[SessionEvent]:
+        held, self._held = self._held, []
+        return [*held]
+
+    def _add(self, message: Raw, at: float | None) -> list[SessionEvent]:
+        """Take a message. One of the model, or one that goes back, ends the turn before."""
+        number = self.count
+        ends = message["role"] == "assistant" or self._newest != number - 1
+        events = self.flush() if ends else []
+        self._before.append(self._newest)
+        self._newest = number
+        self._held.append(Said(first=number, last=number, message=message, at=at))
+        return events
+
+
+def _message(line: Raw) -> Raw | None:
+    """The OpenAI Chat message of a line; None if it holds none that is sent."""
+    kind = text(line, "type")
+    if kind in _SUMMARIES:
+        summary = text(line, "summary")
+        return {"role": "user", "content": summary} if summary else None
+    if kind == "custom_message":
+        return _said({"role": "user", "content": line.get("content")})
+    return _said(as_dict(line.get("message"))) if kind == "message" else None
+
+
+def _said(message: Raw) -> Raw | None:
+    role, content = text(message, "role"), message.get("content")
+    if role == "bashExecution":
+        return None if message.get("excludeFromContext") else {"role": "user", "content": _shell(message)}
+    if not isinstance(content, str | list) or role not in _ROLES:
+        return None
+    if role == "assistant":
+        return _turn(message)
+    parts = content if isinstance(content, str) else [_part(block) for block in objects_in(cast("object", content))]
+    if role == "toolResult":
+        return {"role": "tool", "tool_call_id": text(message, "toolCallId"), "content": _plain(parts)}
+    return {"role": "user", "content": parts} if parts else None
+
+
+def _turn(message: Raw) -> Raw | None:
+    """A turn of the model; None for one that failed before it said anything."""
+    blocks = objects_in(message.get("content"))
+    said = [_part(block) for block in blocks if text(block, "type") not in {"thinking", "toolCall"}]
+    thoughts = [text(block, "thinking") for block in blocks if text(block, "type") == "thinking"]
+    calls = [
+        {
+            "id": text(block, "id"),
+            "type": "function",
+            "function": {"name": text(block, "name"), "arguments": as_text(block.get("arguments"))},
+        }
+        for block in blocks
+        if text(block, "type") == "toolCall"
+    ]
+    out: Raw = {"role": "assistant", "content": _plain(said) or None}
+    if any(thoughts):
+        out["reasoning_content"] = "\n".join(filter(None, thoughts))
+    if calls:
+        out["tool_calls"] = calls
+    return out if len(out) > 2 or out["content"] else None
+
+
+def _plain(parts: str | list[Raw]) -> str | list[Raw]:
+    """A text for what is nothing but one text."""
+    if isinstance(parts, list) and len(parts) == 1 and parts[0].get("type") == "text":
+        return parts[0]["text"]
+    return parts or ""
+
+
+def _part(block: Raw) -> Raw:
+    if text(block, "type") == "image":
+        url = f"data:{text(block, 'mimeType')};base64,{text(block, 'data')}"
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "text", "text": text(block, "text")}
+
+
+def _shell(message: Raw) -> str:
+    """A shell command of the user, as pi shows it to the model."""
+    output = text(message, "output")
+    out = f"Ran `{text(message, 'command')}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    code = message.get("exitCode")
+    if message.get("cancelled"):
+        return f"{out}\n\n(command cancelled)"
+    return f"{out}\n\nCommand exited with code {code}" if isinstance(code, int) and code else out

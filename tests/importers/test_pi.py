@@ -1,0 +1,103 @@
+"""Sessions of pi: which entries are the conversation, and how they become messages."""
+
+from __future__ import annotations
+
+import pytest
+from sessions import jsonl
+
+from transom.importers import Recorded, read
+from transom.wire.openai import violations
+
+AT = "2026-01-02T03:04:05.000Z"
+HEADER = {"type": "session", "version": 3, "id": "s1", "timestamp": AT, "cwd": "/home/ada"}
+
+
+def entry(label, parent, role, content, **more):
+    """A line with a message, in the tree of version 2."""
+    message = {"role": role, "content": content, "timestamp": 1, **more}
+    return {"type": "message", "id": label, "parentId": parent, "timestamp": AT, "message": message}
+
+
+def text(words):
+    return {"type": "text", "text": words}
+
+
+def call(label, **arguments):
+    return {"type": "toolCall", "id": label, "name": "bash", "arguments": arguments}
+
+
+def result(label, parent, called, *parts):
+    return entry(label, parent, "toolResult", [*parts], toolCallId=called, toolName="bash", isError=False)
+
+
+@pytest.fixture
+def session(tmp_path):
+    """`session(line, …)`: the conversation of a session file, and what was left out."""
+
+    def session(*lines):
+        (tmp_path / "s.jsonl").write_text(jsonl(*lines))
+        skipped = []
+        [found] = read(tmp_path / "s.jsonl", on_skip=skipped.append)
+        return found, [line.replace(f"{tmp_path}/", "") for line in skipped]
+
+    return session
+
+
+def test_a_session(session, tmp_path):
+    found, skipped = session(
+        HEADER,
+        {"type": "model_change", "id": "m", "parentId": None, "timestamp": AT, "provider": "x", "modelId": "y"},
+        entry("a", "m", "user", [text("Count."), {"type": "image", "data": "QUJD", "mimeType": "image/png"}]),
+        entry("b", "a", "assistant", [{"type": "thinking", "thinking": "Hm."}, text("I look."), call("t1", cmd="ls")]),
+        result("c", "b", "t1", text("a b")),
+        entry("d", "c", "assistant", [], stopReason="error", errorMessage="overloaded"),
+        entry("e", "d", "assistant", [text("Two.")]),
+        entry("f", "e", "bashExecution", None, command="ls", output="a b", exitCode=1, cancelled=False),
+        entry("g", "f", "bashExecution", None, command="pwd", output="", excludeFromContext=True),
+        {"type": "custom", "id": "h", "parentId": "g", "timestamp": AT, "customType": "x", "data": {}},
+        {"type": "custom_message", "id": "i", "parentId": "h", "timestamp": AT, "customType": "x", "content": "Note."},
+        {"type": "compaction", "id": "j", "parentId": "i", "timestamp": AT, "summary": "So far.", "tokensBefore": 9},
+    )
+    function = {"name": "bash", "arguments": '{"cmd":"ls"}'}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    messages = [
+        {"role": "user", "content": [text("Count."), picture]},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "reasoning_content": "Hm.",
+            "tool_calls": [{"id": "t1", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "t1", "content": "a b"},
+        {"role": "assistant", "content": "Two."},
+        {"role": "user", "content": "Ran `ls`\n```\na b\n```\n\nCommand exited with code 1"},
+        {"role": "user", "content": "Note."},
+        {"role": "user", "content": "So far."},
+    ]
+    source = str(tmp_path / "s.jsonl")
+    assert found == Recorded(id="s", format="pi", dialect="openai", messages=messages, source=source)
+    assert skipped == []
+    assert violations(messages) == []
+
+
+def test_entries_without_a_tree(session):
+    lines = [{**entry("x", "y", "user", words), "id": None, "parentId": None} for words in ("Hi.", "Bye.")]
+    found, _ = session({**HEADER, "version": 1}, *lines)
+    assert [message["content"] for message in found.messages] == ["Hi.", "Bye."]
+
+
+def test_what_is_beside_the_way_to_the_newest_entry_was_taken_back(session):
+    """Also if the user goes on with what had been taken back before."""
+    start = [HEADER, entry("a", None, "user", "Start."), entry("b", "a", "assistant", [text("Ready.")])]
+    first = [entry("c", "b", "user", "First."), entry("d", "c", "assistant", [text("Tried.")])]
+    second = [entry("e", "b", "user", "Second."), entry("f", "e", "assistant", [text("Better.")])]
+    back = [entry("g", "d", "user", "Again.")]
+    for lines, contents, dropped in (
+        ((*start, *first), ["Start.", "Ready.", "First.", "Tried."], []),
+        ((*start, *first, *second), ["Start.", "Ready.", "Second.", "Better."], ["2 messages"]),
+        ((*start, *first, *second, *back), ["Start.", "Ready.", "First.", "Tried.", "Again."], ["2 messages"]),
+        ((*start, *first, entry("h", None, "user", "Anew.")), ["Anew."], ["4 messages"]),
+    ):
+        found, skipped = session(*lines)
+        assert [message["content"] for message in found.messages] == contents
+        assert skipped == [f"s.jsonl: left out {many} of branches that were taken back" for many in dropped]
