@@ -22,8 +22,9 @@ Files = Annotated[
     Argument(
         metavar="FILES",
         help="Requests, lists of messages, session files of Claude Code (~/.claude/projects), Codex "
-        "(~/.codex/sessions) or pi (~/.pi/agent/sessions), LangChain's messages: JSON, or JSON Lines with a conversation, a message or an "
-        "event a line; packed with gzip or not. A folder: every .json, .jsonl and .ndjson file in it. -: stdin.",
+        "(~/.codex/sessions) or pi (~/.pi/agent/sessions), LangChain's messages: JSON, or JSON Lines with a "
+        "conversation, a message or an event a line; packed with gzip or not. A folder: every .json, .jsonl and "
+        ".ndjson file in it. -: stdin.",
     ),
 ]
 Format = Annotated[
