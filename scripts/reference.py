@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 MODULES = {
     "transom": "Conversations, windows, budgets, errors.",
     "transom.conversation.events": "What a run tells: the events of `stream`.",
+    "transom.conversation.bus": "What a conversation publishes: the events of `subscribe`.",
     "transom.policies": "The policies by name.",
     "transom.strategies": "What a policy is made of.",
     "transom.stores": "Where logs are stored.",

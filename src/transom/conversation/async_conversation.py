@@ -23,6 +23,7 @@ from transom.wire.dialect import Dialect
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K")
 
 
 async def _in_thread(call: Callable[[], R]) -> R:
@@ -89,6 +90,10 @@ class AsyncConversation:
     edit_costs = _async(Conversation.edit_costs)
     view_at_call = _async(Conversation.view_at_call)
     close = _async(Conversation.close)
+
+    def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
+        """As `Conversation.subscribe`. The callback is called in a worker thread."""
+        return self.conversation.subscribe(kind, callback)
 
     async def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
         """As `Conversation.run`; cancelling the task stops the run and leaves a valid log."""

@@ -17,17 +17,7 @@ from transom.conversation.pump import Cancel, as_outcome, fed, out_of_time, time
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import (
-    CURRENT_JOB,
-    Approve,
-    Complete,
-    NextTool,
-    RunTools,
-    Sleep,
-    ToolJob,
-    ToolOutcome,
-    Want,
-)
+from transom.conversation.wants import CURRENT_JOB, Approve, Complete, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed
 
@@ -116,7 +106,7 @@ class AsyncSteps:
                 try:
                     for _ in want.jobs:
                         item = await self.send(await receive.receive())
-                        while item is not None and not isinstance(item, _WANTS):
+                        while item is not None and not isinstance(item, Want):
                             happened.append(item)
                             item = await self.send(None)
                 except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
@@ -149,9 +139,6 @@ class AsyncSteps:
             return as_outcome(await value if inspect.isawaitable(value) else value)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
             return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
-
-
-_WANTS = (Complete, Approve, RunTools, NextTool, Sleep)
 
 
 def _advance(step: Any, value: object) -> Item:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
+from transom.conversation.bus import PublishedSteps
 from transom.conversation.edits import ConversationEdits
 from transom.conversation.events import Event, RunResult
 from transom.conversation.facts import append_facts, parse_result
@@ -393,7 +394,8 @@ class Conversation(ConversationEdits):
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> Steps:  # noqa: A002
         """The steps of a run, for a pump."""
-        return start(self, input, options, stream=stream, exclusively=self._running, use_model=self._use_model)
+        steps = start(self, input, options, stream=stream, exclusively=self._running, use_model=self._use_model)
+        return PublishedSteps(steps, self._planner.bus)
 
     @locked
     def _use_model(self, provider: Provider) -> None:

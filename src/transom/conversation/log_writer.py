@@ -24,11 +24,16 @@ SNAPSHOT_GROWTH = 1.25
 """A snapshot is written when the log has grown by a quarter since the last: the work stays in proportion to the log."""
 
 
+OnAppend = Callable[[View, View, Sequence[Entry]], None]
+"""Called behind each append, by this writer or another: the view before, the view after, the entries."""
+
+
 class LogWriter:
     """A log and the view of all its entries that this handle knows."""
 
-    def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock) -> None:
+    def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock, on_append: OnAppend) -> None:
         self.log = log
+        self._on_append = on_append
         self.view = open_view(log, counter)
         self._clock = clock
         self._mark_saved(self.view.length)
@@ -67,15 +72,19 @@ class LogWriter:
         except Conflict:
             self.catch_up()
             return False
-        self.view = after
+        before, self.view = self.view, after
         if after.length >= self._snapshot_at:
             self.save_snapshot()
+        self._on_append(before, after, entries)
         return True
 
     def catch_up(self) -> None:
         """Take in what other writers appended."""
         if self.log.refresh() > self.view.length:
-            self.view = apply(self.view, self.log.read(self.view.length))
+            before = self.view
+            entries = list(self.log.read(before.length))
+            self.view = apply(before, entries)
+            self._on_append(before, self.view, entries)
 
     def save_snapshot(self) -> None:
         """Leave a snapshot, if the store can take one now. It only makes the next opening faster."""

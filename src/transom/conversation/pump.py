@@ -20,17 +20,7 @@ from msgspec.structs import replace
 from transom.conversation.events import Event, ReasoningDelta, RunResult, TextDelta
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import (
-    CURRENT_JOB,
-    Approve,
-    Complete,
-    NextTool,
-    RunTools,
-    Sleep,
-    ToolJob,
-    ToolOutcome,
-    Want,
-)
+from transom.conversation.wants import CURRENT_JOB, Approve, Complete, NextTool, RunTools, ToolJob, ToolOutcome, Want
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
@@ -39,8 +29,6 @@ if TYPE_CHECKING:
 
 TICK = 0.1
 """Seconds between two looks at `cancel` while a sync pump waits for tools."""
-
-_WANTS = (Complete, Approve, RunTools, NextTool, Sleep)
 
 
 class Cancel(Protocol):
@@ -61,7 +49,7 @@ def pump(
         while True:
             outcome: object = None
             try:
-                if isinstance(item, _WANTS):
+                if isinstance(item, Want):
                     _check(cancel)
                     outcome = yield from _perform(item, tools, approve, cancel)
                 else:
@@ -252,7 +240,7 @@ async def pump_async(
                     for event in happened:
                         yield event
                     continue
-                elif isinstance(item, _WANTS):
+                elif isinstance(item, Want):
                     outcome = await driver.perform(item)
                 elif item is not None:
                     yield item

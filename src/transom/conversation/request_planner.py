@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from transom.clock import Clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
+from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
 from transom.conversation.failures import model_name
 from transom.conversation.log_writer import LogWriter
@@ -28,6 +29,7 @@ from transom.conversation.modes import (
     head_text,
     tagged,
 )
+from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Fold, Trim
@@ -71,7 +73,8 @@ class RequestPlanner:
         self.derived = Derived()
         self.tags = Meta()  # of every fact that is appended
         self.mode: ModeSettings | None = None
-        self.writer = LogWriter(log, dialect.format_counter(counter), clock)
+        self.bus = EventBus()
+        self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended)
         self.frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
         self._known_size: int | None = None  # of its context window
@@ -105,7 +108,7 @@ class RequestPlanner:
         spoken = dialect_named(provider.dialect)
         if self.dialect.digest_role in spoken.digest_roles:
             spoken = with_digest_role(spoken, self.dialect.digest_role)
-        self.writer = LogWriter(self.writer.log, spoken.format_counter(self._counter), self.clock)
+        self.writer = LogWriter(self.writer.log, spoken.format_counter(self._counter), self.clock, self._appended)
         self.dialect, self._sent_window, self.derived = spoken, None, Derived()
         self.frame = replace(self.frame, required_user_turn=spoken.required_user_turn)
 
@@ -182,7 +185,15 @@ class RequestPlanner:
             tokens_after=round(self.view.total.tokens * self.view.calibration),
         )
 
+    def usage(self, view: View) -> WindowUsage:
+        """How full the window of a view is."""
+        return window_usage(view, self.limits(), self.policy)
+
     # ---- how
+
+    def _appended(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+        log, policy = self.writer.log.name, self.policy.name
+        self.bus.publish_append(before, after, entries, log=log, policy=policy, usage=self.usage)
 
     def _request_in_flight(self, frame: Frame) -> Window | None:
         """The window of the request in flight, if nothing has happened since and nothing else is wanted."""

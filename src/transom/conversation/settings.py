@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.request_planner import RequestPlanner
-from transom.conversation.usage import WindowUsage, window_usage
+from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.entry import Meta
@@ -24,6 +24,7 @@ from transom.wire.dialect import Dialect
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K")
 C = TypeVar("C", bound="ConversationSettings")
 
 
@@ -125,7 +126,16 @@ class ConversationSettings:
     @property
     def usage(self) -> WindowUsage:
         """How full the window is before the next plan."""
-        return window_usage(self.view, self._planner.limits(), self.policy)
+        return self._planner.usage(self.view)
+
+    def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
+        """Call back with each event of this class, until the function that this returns is called.
+
+        The events are those of `transom.conversation.bus`, and those of runs but for the two deltas; `object` is for
+        all. The callback is called in the thread where it happens, behind the log, while the conversation is locked. It
+        may read the conversation, and must be quick. What it raises is logged with `logging` and changes nothing.
+        """
+        return self._planner.bus.subscribe(kind, callback)
 
     def _must_be_open(self) -> None:
         if self._closed:

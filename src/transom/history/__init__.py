@@ -9,6 +9,7 @@ A manager is any object with `curate(messages, *, session)`. It works alone, bet
 within the budget. `EngineManager` is the engine as a manager.
 """
 
+from transom.conversation.bus import ConversationRecorded, HistoryCurated
 from transom.history.bridge import EngineManager, NotCurated, managed_policy
 from transom.history.config import SummarizationConfig
 from transom.history.entries import (
@@ -23,7 +24,6 @@ from transom.history.entries import (
 from transom.history.managers import (
     ComposedManager,
     CurationContext,
-    HistoryCurated,
     HistoryManager,
     ObservableManager,
     ObservableSlidingWindowManager,
@@ -36,8 +36,8 @@ from transom.history.managers import (
 from transom.history.react import react
 from transom.history.runner import ConversationRunner
 from transom.history.session import (
-    ConversationRecorded,
     Session,
+    append,
     entry_to_fact,
     entry_to_meta,
     evaluation_uuid,
@@ -68,6 +68,7 @@ __all__ = [
     "SummarizationConfig",
     "ToolCall",
     "ToolResultTruncator",
+    "append",
     "coherent",
     "entry_from_json",
     "entry_to_fact",

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
+from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
 from transom.conversation.replay import split
 from transom.core.budget import UNLIMITED, Budget
@@ -158,17 +159,6 @@ class ComposedManager(Struct, frozen=True):
         for manager in self.managers:
             result = manager.curate(result, session=session)
         return result
-
-
-class HistoryCurated(Struct, frozen=True):
-    """An event: a manager has curated a list. It has the number of messages before and after."""
-
-    prompt_name: str
-    original_count: int
-    curated_count: int
-    strategy: str
-    session_id: UUID | None
-    created_at: datetime
 
 
 class ObservableManager(Struct, frozen=True):

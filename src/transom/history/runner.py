@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.clock import Clock, system_clock
+from transom.conversation.bus import ConversationRecorded
 from transom.conversation.events import ToolCalled
 from transom.conversation.failures import as_text
 from transom.conversation.pump import call_tool
@@ -25,7 +26,7 @@ from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, RunStopped, quote
 from transom.history.entries import ConversationEntry, entry_to_provider_message, provider_message_to_entry
 from transom.history.managers import HistoryManager, PassthroughManager
-from transom.history.session import ConversationRecorded, Session
+from transom.history.session import Session
 from transom.providers import Provider, provider_named
 from transom.wire.openai import OPENAI_CHAT, message
 from transom.wire.turns import copied

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.conversation.bus import ConversationRecorded, HistoryCurated, UsageChanged
 from transom.conversation.conversation import Conversation
 from transom.core.entry import Entry, Meta
 from transom.core.message import Assistant, Fact
@@ -78,14 +79,6 @@ def evaluation_uuid(name: str) -> UUID:
         return uuid5(NAMESPACE_OID, name)
 
 
-class ConversationRecorded(Struct, frozen=True):
-    """An entry was added to the history. The runner of the conversation publishes this event."""
-
-    entry: ConversationEntry
-    session_id: UUID | None
-    created_at: datetime
-
-
 class ReducerContext(Struct, frozen=True):
     """What a reducer gets beside its slice and the event."""
 
@@ -98,7 +91,8 @@ Reducer = Callable[..., Slice]
 
 def append(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
     """The default reducer: append every event; of a `ConversationRecorded` its entry."""
-    return (*slice_, event.entry if isinstance(event, ConversationRecorded) else event)
+    added: Any = cast("ConversationRecorded[Any]", event).entry if isinstance(event, ConversationRecorded) else event
+    return (*slice_, added)
 
 
 def replace_latest(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
@@ -111,8 +105,11 @@ class Session:
     threads.
 
     A `ConversationRecorded` adds to the slice of `ConversationEntry`. An event without a reducer is appended to the
-    slice of its own type. If the session has a `conversation`, recorded entries are appended to its log, and the slice
-    of `ConversationEntry` is read from the log. History managers change neither the slice nor the log.
+    slice of its own type. History managers change neither the slice nor the log.
+
+    If the session has a `conversation`, recorded entries are appended to its log, and the slice of `ConversationEntry`
+    is read from the log. Its events are events of the session too (`Conversation.subscribe`); those of its runs only if
+    there is a reducer for them, because a slice of all of them would hold every tool result.
     """
 
     def __init__(self, session_id: UUID | None = None, *, conversation: Conversation | None = None) -> None:
@@ -120,6 +117,9 @@ class Session:
         self._slices: dict[type, Slice] = {}
         recorded: dict[type, Reducer] = {} if conversation is not None else {ConversationEntry: append}
         self._reducers: dict[type, dict[type, Reducer]] = {ConversationRecorded: recorded}
+        self._is_appending = False
+        if conversation is not None:
+            conversation.subscribe(object, self._of_conversation)
 
     def register_reducer(self, event_type: type, reducer: Reducer, *, slice_type: type | None = None) -> None:
         """Let events of exactly this type change a slice (default: their own). Replaces an earlier reducer.
@@ -133,16 +133,33 @@ class Session:
 
     def dispatch(self, event: object) -> None:
         """Run the reducers of this event. If one raises, no slice is changed."""
-        kind, context = type(event), ReducerContext(self)
-        changed = {
-            target: reducer(self._slices.get(target, ()), event, context=context)
-            for target, reducer in self._reducers.get(kind, {kind: append}).items()
-        }
+        changed = self._reduced(event)
         if isinstance(event, ConversationRecorded) and self._conversation is not None:
-            self._conversation.append(entry_to_fact(event.entry), entry_to_meta(event.entry))
+            entry: ConversationEntry = cast("ConversationRecorded[Any]", event).entry
+            self._is_appending = True  # the conversation tells of it, too
+            try:
+                self._conversation.append(entry_to_fact(entry), entry_to_meta(entry))
+            finally:
+                self._is_appending = False
         self._slices.update(changed)
 
     publish = dispatch
+
+    def _reduced(self, event: object) -> dict[type, Slice]:
+        kind, context = type(event), ReducerContext(self)
+        return {
+            target: reducer(self._slices.get(target, ()), event, context=context)
+            for target, reducer in self._reducers.get(kind, {kind: append}).items()
+        }
+
+    def _of_conversation(self, event: object) -> None:
+        if isinstance(event, ConversationRecorded):
+            if self._is_appending:
+                return
+            entries = log_to_entries([cast("ConversationRecorded[Entry]", event).entry])
+            event = ConversationRecorded(next(entries), self.session_id, event.created_at)
+        if type(event) in {*self._reducers, HistoryCurated, UsageChanged}:
+            self._slices.update(self._reduced(event))
 
     def select_all(self, kind: type[T], /) -> tuple[T, ...]:
         """The values of a slice, oldest first; empty if there is none."""

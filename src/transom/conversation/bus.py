@@ -1,0 +1,142 @@
+"""The event bus of a conversation: whoever subscribes is called when something happens.
+
+A callback is called in the thread where it happens, after it is in the log, while the conversation is locked. So it may
+read the conversation, and must be quick. What it raises is logged with `logging` and changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from msgspec import Struct
+
+from transom.conversation.usage import WindowUsage
+from transom.conversation.wants import Want
+from transom.core.edit import Edit
+from transom.core.entry import Entry
+from transom.core.message import Fact
+from transom.core.view import View
+
+__all__ = ["ConversationRecorded", "EventBus", "HistoryCurated", "UsageChanged"]
+
+E = TypeVar("E")
+K = TypeVar("K")
+
+UsageOf = Callable[[View], WindowUsage]
+
+_logger = logging.getLogger(__name__)
+
+
+class ConversationRecorded(Struct, Generic[E], frozen=True):
+    """A fact was added to the history. On the bus of a conversation, `entry` is the entry of its log.
+
+    In a session of `transom.history`, it is a `ConversationEntry`.
+    """
+
+    entry: E
+    session_id: UUID | None
+    created_at: datetime
+
+
+class HistoryCurated(Struct, frozen=True):
+    """What the model sees of the history has changed, by a plan, an edit or a history manager.
+
+    It has the number of messages before and after. Of a conversation, `prompt_name` is the name of its log, `strategy`
+    that of its policy, and `edits` are the entries that did it.
+    """
+
+    prompt_name: str
+    original_count: int
+    curated_count: int
+    strategy: str
+    session_id: UUID | None
+    created_at: datetime
+    edits: tuple[int, ...] = ()
+
+
+class UsageChanged(Struct, frozen=True):
+    """The status of the window has changed: "normal", "warning", "compacting"."""
+
+    before: str
+    usage: WindowUsage
+
+
+class EventBus:
+    """Callbacks by the class of the events that they want."""
+
+    def __init__(self) -> None:
+        self._callbacks: tuple[tuple[type[Any], Callable[[Any], object]], ...] = ()
+
+    def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
+        """Call back with each event of this class (`object`: with all), until the function that this returns is
+        called."""
+        mine = (kind, callback)
+        self._callbacks = (*self._callbacks, mine)
+
+        def unsubscribe() -> None:
+            self._callbacks = tuple(each for each in self._callbacks if each is not mine)
+
+        return unsubscribe
+
+    def wants(self, kind: type[Any]) -> bool:
+        """Whether anybody would be called with an event of this class."""
+        return any(issubclass(kind, wanted) for wanted, _ in self._callbacks)
+
+    def publish(self, event: object) -> None:
+        """Call everybody who wants this event, in the order in which they subscribed."""
+        for kind, callback in self._callbacks:
+            if isinstance(event, kind):
+                try:
+                    callback(event)
+                except Exception:
+                    _logger.exception("a callback for %s failed", type(event).__name__)
+
+    def publish_append(
+        self, before: View, after: View, entries: Sequence[Entry], *, log: str, policy: str, usage: UsageOf
+    ) -> None:
+        """Publish what new entries mean: our own, or another writer's."""
+        if self.wants(ConversationRecorded):
+            for entry in entries:
+                if isinstance(entry.body, Fact):
+                    self.publish(ConversationRecorded(entry, None, datetime.fromtimestamp(entry.at, UTC)))
+        edits = tuple(entry.seq for entry in entries if isinstance(entry.body, Edit))
+        if edits and self.wants(HistoryCurated):
+            self.publish(
+                HistoryCurated(
+                    prompt_name=log,
+                    original_count=before.total.messages,
+                    curated_count=after.total.messages,
+                    strategy=policy,
+                    session_id=None,
+                    created_at=datetime.fromtimestamp(entries[-1].at, UTC),
+                    edits=edits,
+                )
+            )
+        if self.wants(UsageChanged):
+            status, now = usage(before).status, usage(after)
+            if status != now.status:
+                self.publish(UsageChanged(status, now))
+
+
+class PublishedSteps(Generator[Any, Any, Any]):
+    """The steps of a run, whose events are published too."""
+
+    def __init__(self, steps: Generator[Any, Any, Any], bus: EventBus) -> None:
+        self._steps, self._bus = steps, bus
+
+    def send(self, value: Any) -> Any:
+        """Send an outcome in."""
+        return self._seen(self._steps.send(value))
+
+    def throw(self, *reason: Any) -> Any:
+        """Throw the reason to stop in."""
+        return self._seen(self._steps.throw(*reason))
+
+    def _seen(self, item: Any) -> Any:
+        if not isinstance(item, Want):
+            self._bus.publish(item)
+        return item

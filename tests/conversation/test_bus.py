@@ -1,0 +1,154 @@
+"""The event bus: who subscribes is called with what happens, and slices collect it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from transom import AsyncConversation, Conversation
+from transom.conversation import events
+from transom.conversation.bus import ConversationRecorded, HistoryCurated, UsageChanged
+from transom.core.message import Assistant, User
+from transom.history import ConversationEntry, Session, append, select_all, select_where
+from transom.providers.scripted import Scripted, call
+from transom.stores import MemoryStore
+from transom.testing.fakes import FakeClock, WordCounter
+
+
+def opened(**settings) -> Conversation:
+    return Conversation.open("memory:", "x", **{"budget": 4_000, "counter": WordCounter(), **settings})
+
+
+def look(name: str) -> str:
+    """Look at something."""
+    return f"{name} is there"
+
+
+def test_facts_are_published_in_order_behind_the_log() -> None:
+    with opened(clock=FakeClock(start=60.0)) as conv:
+        seen = []
+        conv.subscribe(ConversationRecorded, lambda event: seen.append((event.entry, len(conv.log))))
+        conv.user("go")
+        conv.request()
+        conv.observe({"role": "assistant", "content": "so"})
+        assert [(entry.seq, type(entry.body), length) for entry, length in seen] == [(0, User, 1), (2, Assistant, 3)]
+
+
+def test_what_another_writer_appends_is_published_when_it_is_taken_in() -> None:
+    store = MemoryStore()
+    mine = Conversation.open(store, "x", budget=4_000)
+    other = Conversation.open(store, "x", budget=4_000)
+    seen: list[int] = []
+    mine.subscribe(ConversationRecorded, lambda event: seen.append(event.entry.seq))
+    other.user("first")
+    mine.user("second")
+    assert seen == [0, 1]
+
+
+def test_edits_and_their_undo_are_published_with_counts() -> None:
+    with opened() as conv:
+        for number in range(30):
+            conv.user(f"line {number} " + "word " * 60)
+            conv.observe({"role": "assistant", "content": "yes"})
+        seen: list[HistoryCurated] = []
+        conv.subscribe(HistoryCurated, seen.append)
+        edits = conv.compact().edits
+        (folded,) = seen
+        assert edits
+        assert set(edits) <= set(folded.edits)
+        assert (folded.prompt_name, folded.strategy, folded.original_count) == ("x", "default", 60)
+        assert folded.curated_count == conv.view.total.messages < 60
+        conv.undo()
+        assert (seen[1].original_count, seen[1].curated_count) == (folded.curated_count, 60)
+
+
+def test_the_status_of_the_window_is_published_when_it_changes() -> None:
+    with opened(budget=1_000) as conv:
+        seen: list[tuple[str, str]] = []
+        conv.subscribe(UsageChanged, lambda event: seen.append((event.before, event.usage.status)))
+        for _ in range(20):
+            conv.user("word " * 60)
+        assert seen == [("normal", "warning"), ("warning", "compacting")]
+
+
+def test_events_of_a_run_are_published_sync_and_async() -> None:
+    def script() -> Scripted:
+        return Scripted(call("look", name="Lisbon"), "It is there.")
+
+    expected = [events.Replied, events.ToolCalled, events.ToolReturned, events.Replied, events.Finished]
+
+    def kinds(seen: list[object]) -> list[type]:
+        return [type(event) for event in seen if not isinstance(event, (ConversationRecorded, UsageChanged))]
+
+    seen: list[object] = []
+    with opened() as conv:
+        conv.subscribe(object, seen.append)
+        conv.run("go", provider=script(), tools=[look])
+        assert kinds(seen) == expected
+
+    async def main() -> list[object]:
+        found: list[object] = []
+        async with await AsyncConversation.open("memory:", "x", budget=4_000) as conv:
+            conv.subscribe(object, found.append)
+            await conv.run("go", provider=script(), tools=[look])
+        return found
+
+    assert kinds(asyncio.run(main())) == expected
+
+
+def test_a_callback_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with opened() as conv:
+        seen: list[int] = []
+        conv.subscribe(ConversationRecorded, lambda _: 1 / 0)
+        conv.subscribe(ConversationRecorded, lambda event: seen.append(event.entry.seq))
+        with caplog.at_level(logging.ERROR):
+            conv.user("go")
+        assert seen == [0]
+        assert "a callback for ConversationRecorded failed" in caplog.text
+
+
+def test_whoever_unsubscribes_is_called_no_more() -> None:
+    with opened() as conv:
+        seen: list[int] = []
+        stop = conv.subscribe(ConversationRecorded, lambda event: seen.append(event.entry.seq))
+        conv.user("one")
+        stop()
+        stop()
+        conv.user("two")
+        assert seen == [0]
+
+
+def test_slices_of_a_session_collect_what_its_conversation_publishes() -> None:
+    with opened() as conv:
+        session = Session(conversation=conv)
+        session.register_reducer(events.Replied, append)
+        session.register_reducer(
+            ConversationRecorded, lambda count, event, *, context: (sum(count) + 1,), slice_type=int
+        )
+        conv.run("go", provider=Scripted(call("look", name="Lisbon"), "It is there."), tools=[look])
+        assert select_all(session, int) == (4,)
+        assert [event.text for event in select_all(session, events.Replied)] == ["", "It is there."]
+        assert select_all(session, events.ToolReturned) == ()
+        roles = [entry.role.value for entry in select_all(session, ConversationEntry)]
+        assert roles == ["user", "assistant", "tool", "assistant"]
+        tools = select_where(session, ConversationEntry, lambda entry: entry.role.value == "tool")
+        assert [entry.tool_name for entry in tools] == ["look"]
+        conv.pin(0)
+        assert [event.strategy for event in select_all(session, HistoryCurated)] == ["default"]
+
+
+def test_an_entry_that_a_session_records_is_reduced_once() -> None:
+    with opened() as conv:
+        session = Session(conversation=conv)
+        session.register_reducer(
+            ConversationRecorded, lambda seen, event, *, context: (*seen, event.entry.content), slice_type=str
+        )
+        other = opened()
+        other.user("hello")
+        source = Session(conversation=other)
+        (entry,) = select_all(source, ConversationEntry)
+        session.publish(ConversationRecorded(entry, None, entry.created_at))
+        assert select_all(session, str) == ("hello",)
+        assert len(conv.log) == 1
