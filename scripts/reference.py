@@ -29,6 +29,7 @@ MODULES = {
     "transom.policies": "The policies by name.",
     "transom.strategies": "What a policy is made of.",
     "transom.stores": "Where logs are stored.",
+    "transom.stores.postgres": "Conversations on a PostgreSQL server.",
     "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
     "transom.overflow": "Which errors say that a request is too long.",
     "transom.providers": "Models: by name, and what a provider of your own must do.",

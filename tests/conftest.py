@@ -1,4 +1,6 @@
-"""Hypothesis profiles, and the folder of real conversations.
+"""Hypothesis profiles, the folder of real conversations, and a database server.
+
+`postgres` is a real PostgreSQL server, started when a test asks for it.
 
 HYPOTHESIS_PROFILE=campaign runs many more examples, each time others; the default is modest and always the same.
 TRANSOM_DATA names the folder of real conversations (default: ../shared/data beside the repository).
@@ -8,9 +10,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from postgres_server import TestServer
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 _PHASES = [phase for phase in Phase if phase is not Phase.explain]  # minutes for a comment beside the example
@@ -28,3 +34,15 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real conversations at {folder}: set TRANSOM_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> TestServer:
+    """A PostgreSQL server, which all workers of this run share."""
+    from postgres_server import TestServer  # noqa: PLC0415 - psycopg, which most tests do not need
+
+    server = TestServer(os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")[:12])
+    with server.connect() as db:
+        db.execute("ALTER SYSTEM SET fsync = off")  # processes are killed in tests, the machine is not
+        db.execute("SELECT pg_reload_conf()")
+    return server

@@ -1,4 +1,5 @@
-"""The places a store test runs in: `place` is each kind, `disk` each that outlives the process."""
+"""The places a store test runs in: `place` is each kind, `durable` each that outlives the process, `disk` those of the
+durable ones that keep everything in files of this test."""
 
 from __future__ import annotations
 
@@ -8,26 +9,38 @@ from pathlib import Path
 import pytest
 from places import Place
 
+from postgres_server import schema_for
 from transom.stores import JsonlStore
 from transom.testing import user_entries
 
 
-def _place(kind: str, folder: Path) -> Iterator[Place]:
+def _place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    folder = request.getfixturevalue("tmp_path")
     path = folder.as_posix()
-    urls = {"memory": "memory:", "sqlite": f"sqlite:///{path}/agent.db", "jsonl": f"jsonl:///{path}/logs"}
-    place = Place(urls[kind])
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").url(schema_for(path))
+    else:
+        url = {"memory": "memory:", "sqlite": f"sqlite:///{path}/agent.db", "jsonl": f"jsonl:///{path}/logs"}[
+            request.param
+        ]
+    place = Place(url)
     yield place
     place.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", "jsonl"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    yield from _place(request.param, tmp_path)
+@pytest.fixture(params=["memory", "sqlite", "jsonl", "postgresql"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from _place(request)
+
+
+@pytest.fixture(params=["sqlite", "jsonl", "postgresql"])
+def durable(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from _place(request)
 
 
 @pytest.fixture(params=["sqlite", "jsonl"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    yield from _place(request.param, tmp_path)
+def disk(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from _place(request)
 
 
 @pytest.fixture

@@ -49,26 +49,26 @@ WRITER = str(Path(__file__).with_name("writer_process.py"))
 
 
 @pytest.mark.parametrize("acknowledged", [1, 9])
-def test_a_writer_is_killed(disk: Place, acknowledged: int) -> None:
-    with subprocess.Popen([sys.executable, WRITER, "write", disk.url], stdout=subprocess.PIPE, text=True) as writer:
+def test_a_writer_is_killed(durable: Place, acknowledged: int) -> None:
+    with subprocess.Popen([sys.executable, WRITER, "write", durable.url], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         for _ in range(acknowledged):
             writer.stdout.readline()
         writer.kill()
         last = [acknowledged - 1, *map(int, writer.stdout.read().split("\n")[:-1])][-1]
-    log = disk.open().open("killed")
+    log = durable.open().open("killed")
     stored = list(log.read())
     assert len(stored) >= 3 * (last + 1), log.repaired
     assert stored == [entry for number in range(len(stored) // 3) for entry in batch(number)]
     log.append(batch(len(stored) // 3), len(stored))
-    assert len(list(disk.open().open("killed").read())) == len(stored) + 3
+    assert len(list(durable.open().open("killed").read())) == len(stored) + 3
 
 
-def test_two_processes_write_one_log(disk: Place) -> None:
-    writers = [subprocess.Popen([sys.executable, WRITER, "share", disk.url]) for _ in range(2)]
+def test_two_processes_write_one_log(durable: Place) -> None:
+    writers = [subprocess.Popen([sys.executable, WRITER, "share", durable.url]) for _ in range(2)]
     assert [writer.wait() for writer in writers] == [0, 0]
-    assert list(disk.open().open("shared").read()) == user_entries(0, 80)
-    assert disk.open().names() == ["shared"]
+    assert list(durable.open().open("shared").read()) == user_entries(0, 80)
+    assert durable.open().names() == ["shared"]
 
 
 @pytest.mark.parametrize("others", [True, False])

@@ -5,8 +5,12 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
+
+from postgres_server import TestServer, schema_for
 from transom.core.entry import Body
 from transom.stores import JsonlStore, MemoryStore, SqliteStore
+from transom.stores.postgres import PostgresStore
 from transom.testing import EVERY_KIND, StoreConformance
 
 
@@ -40,3 +44,16 @@ class TestSqliteStoreWithSeveralConnections(StoreConformance):
 
     def make(self, tmp_path: Path) -> SqliteStore:
         return SqliteStore(tmp_path / "agent.db", synchronous=next(self.turns))
+
+
+class TestPostgresStore(StoreConformance):
+    """All stores of a test share a pool of connections."""
+
+    server: TestServer
+
+    @pytest.fixture(autouse=True)
+    def _server(self, postgres: TestServer) -> None:
+        self.server = postgres
+
+    def make(self, tmp_path: Path) -> PostgresStore:
+        return PostgresStore(self.server.url(schema_for(str(tmp_path))))

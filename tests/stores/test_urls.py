@@ -67,7 +67,7 @@ def test_one_place_by_all_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "sqlite:///",
         "sqlite://trip.db",
         "sqlite:trip.db",
-        "postgres:///x",
+        "mysql:///x",
         "sqlite:///x\0y",
         "x\0y",
         "sqlite:///x.db?synchronous=off",

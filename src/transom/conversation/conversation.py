@@ -104,8 +104,9 @@ class Conversation(ConversationEdits):
     ) -> Self:
         """Open or begin the conversation `id` in a store.
 
-        `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder"), a path ("agent.db", "logs/"), or a store
-        object, which many conversations may share; closing a conversation leaves a store object open.
+        `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder", "postgresql://user@host/database"), a path
+        ("agent.db", "logs/"), or a store object, which many conversations may share; closing a conversation leaves a
+        store object open.
         `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
         `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
         `transom.policies.policy_named`).

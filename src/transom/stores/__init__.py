@@ -5,6 +5,7 @@ from __future__ import annotations
 from transom.core.codec import decode as decode_entry
 from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import encode_entry
+from transom.stores.follow import follow
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
 from transom.stores.opening import open_view
@@ -19,6 +20,7 @@ __all__ = [
     "StoredLog",
     "decode_entry",
     "encode_entry",
+    "follow",
     "open_store",
     "open_view",
 ]

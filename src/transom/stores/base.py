@@ -85,8 +85,9 @@ class Store(Protocol):
     def forget(self, name: str) -> None:
         """Remove a conversation for good: entries, snapshot, and large bodies that no other conversation here has.
 
-        When this returns, no file of the store has those bytes. If the process dies before, the conversation is either
-        whole, or it is gone and the next `forget`, of any name, removes the bytes that are left. It waits for writers,
+        When this returns, no file of the store has those bytes; on a server, no table (see PostgresStore). If the
+        process dies before, the conversation is either whole, or it is gone and the next `forget`, of any name, removes
+        the bytes that are left. It waits for writers,
         and its work grows with the store. Raises UnknownLog, with nothing changed, if there is no such conversation and
         nothing is left of an older one. Raises StoreUnavailable if it fails; the message says whether the conversation
         is gone.

@@ -1,8 +1,4 @@
-"""One SQLite file: its connection, which everybody in this process shares, its tables, and errors in our words.
-
-Each store on a file is a user of the same connection; the last one that closes, closes it. A store that is dropped
-without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
-"""
+"""One SQLite file: its connection, which everybody in this process shares, its tables, and errors in our words."""
 
 from __future__ import annotations
 
@@ -12,12 +8,13 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any
-from weakref import WeakSet, WeakValueDictionary, finalize
+from weakref import WeakSet, finalize
 
 from transom.errors import InvalidSetting, TransomError
 from transom.stores.checks import store_damaged, store_unavailable
+from transom.stores.shared import Shared
 
 APPLICATION = 0x7472616E
 """Marks the file as ours: "tran"."""
@@ -65,7 +62,11 @@ class SqliteFile:
         except BaseException:
             self._db.close()
             raise
-        self.identity = _identity(path)
+        self._identity = _identity(path)
+
+    def is_current(self) -> bool:
+        """Whether its path still leads to the file that is open."""
+        return self._identity is not None and self._identity == _identity(self.path)
 
     def close(self) -> None:
         with self._lock:
@@ -169,64 +170,18 @@ class SqliteFile:
         return store_damaged(self.path, problem)
 
 
-class _Shared:
-    """The connections of this process, by what was opened and how."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._files: WeakValueDictionary[tuple[str, str], SqliteFile] = WeakValueDictionary()
-
-    def find(self, key: tuple[str, str], user: object) -> SqliteFile | None:
-        """The open connection, with one more user; only while the path still leads to the file that it has open."""
-        with self._lock:
-            file = self._files.get(key)
-            if file is None or file.identity is None or file.identity != _identity(file.path):
-                return None
-            file.users.add(user)
-            return file
-
-    def add(self, key: tuple[str, str], file: SqliteFile, user: object) -> None:
-        with self._lock:
-            self._files[key] = file
-            file.users.add(user)
-
-    def remove(self, file: SqliteFile, user: object) -> bool:
-        """One user less; whether that was the last one."""
-        with self._lock:
-            file.users.discard(user)
-            if file.users:
-                return False
-            for key in [key for key, value in self._files.items() if value is file]:
-                del self._files[key]
-            return True
-
-    def reset(self) -> None:
-        """In a child process after a fork: it must not use its parent's connections, and nobody releases the lock."""
-        self._lock = Lock()
-        self._files = WeakValueDictionary()
-
-
-_shared = _Shared()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared.reset)
+_shared: Shared[SqliteFile] = Shared()
 
 
 def shared_file(path: str, synchronous: str, user: object) -> SqliteFile:
-    """The connection of this process to a file, with one more user. Raises InvalidSetting, StoreDamaged.
-
-    Two threads that open a file for the first time at once may get a connection each. That is correct, and rare.
-    """
+    """The connection of this process to a file, with one more user. Raises InvalidSetting, StoreDamaged."""
     key = _uri(path), synchronous
-    if (file := _shared.find(key, user)) is None:
-        file = SqliteFile(path, *key)
-        _shared.add(key, file, user)
-    return file
+    return _shared.use(key, user, lambda: SqliteFile(path, *key))
 
 
 def release_file(file: SqliteFile, user: object) -> None:
     """One user less; the last one closes the connection."""
-    if _shared.remove(file, user):
-        file.close()
+    _shared.release(file, user)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -12,18 +12,22 @@ from transom.errors import InvalidSetting, quote
 from transom.stores.base import Store
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
+from transom.stores.postgres_url import is_postgres_url, parse_postgres_url, without_password
 from transom.stores.sqlite import SqliteStore
 
-_FORMS = "memory:, sqlite:///path, jsonl:///folder (four slashes for an absolute path), or a path: agent.db, logs/"
+_FORMS = (
+    "memory:, sqlite:///path, jsonl:///folder (four slashes for an absolute path), postgresql://user@host/database, or "
+    "a path: agent.db, logs/"
+)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\agent.db is a path
 _LONGEST, _SHOWN = 4_096, 200
 _METHODS = ("open", "names", "forget", "close")
 
 
 class Location(NamedTuple):
-    """What a URL or a path names. `path` is empty for memory."""
+    """What a URL or a path names. `path` is empty for memory and for a server."""
 
-    kind: Literal["memory", "sqlite", "jsonl"]
+    kind: Literal["memory", "sqlite", "jsonl", "postgresql"]
     path: str = ""
     synchronous: str = "full"
 
@@ -35,13 +39,19 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
     `?synchronous=normal`: faster, and safe except for a loss of power. SQLite stores on the same file share one
     connection; each `memory:` is a new store.
 
-    Raises InvalidSetting for a place that makes no sense, StoreDamaged for a file that is not a store.
+    "postgresql://user@host/database" is a server, and needs the extra `transom[postgres]`. Stores on the same URL share
+    their connections.
+
+    Raises InvalidSetting for a place that makes no sense, StoreDamaged for a file that is not a store, StoreUnavailable
+    for a server that cannot be reached.
     """
     if not isinstance(place, str | os.PathLike):
         if not isinstance(place, type) and all(callable(getattr(place, method, None)) for method in _METHODS):
             return place
         raise InvalidSetting(f"store: {_shown(place)} is neither a URL, nor a path, nor a store")
     location = parse_location(place)
+    if location.kind == "postgresql":
+        return _postgres_store(str(place))
     if location.kind == "memory":
         return MemoryStore()
     if location.kind == "jsonl":
@@ -60,6 +70,9 @@ def parse_location(place: str | os.PathLike[str]) -> Location:
 def _parse_url(url: str) -> Location:
     if url == "memory:":
         return Location("memory")
+    if is_postgres_url(url):
+        parse_postgres_url(url)
+        return Location("postgresql")
     scheme, found, rest = url.partition(":///")
     path, _, query = rest.partition("?")
     if not found or scheme not in {"sqlite", "jsonl"} or not path:
@@ -70,6 +83,15 @@ def _parse_url(url: str) -> Location:
         return Location("sqlite", path, query.removeprefix("synchronous=") or "full")
     only = "sqlite takes synchronous=full or normal"
     raise InvalidSetting(f"store {_shown(url)}: unknown option {_shown(query)}; {only}")
+
+
+def _postgres_store(url: str) -> Store:
+    try:
+        from transom.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    except ImportError as problem:
+        needed = "needs the packages psycopg and psycopg_pool: pip install 'transom[postgres]'"
+        raise InvalidSetting(f"store {without_password(url)!r}: {needed}") from problem
+    return PostgresStore(url)
 
 
 def _parse_path(path: str) -> Location:
@@ -98,4 +120,4 @@ def _is_folder(path: str) -> bool:
 
 
 def _shown(value: object) -> str:
-    return quote(value, _SHOWN)
+    return quote(without_password(value) if isinstance(value, str) else value, _SHOWN)

@@ -1,0 +1,306 @@
+"""Conversations on a PostgreSQL server: for several processes and hosts. Needs the extra `transom[postgres]`.
+
+What `append` returned from is on the server's disk. Several writers of one conversation are put in order by the row of
+the conversation in `logs`: an append is one statement that moves the length on and stores the entries, or does nothing.
+After a lost connection the same append looks first whether it was stored.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import LiteralString
+
+from transom.core.codec import decode
+from transom.core.entry import Entry
+from transom.errors import Conflict, InvalidSetting, StoreDamaged
+from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
+from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
+from transom.stores.postgres_url import parse_postgres_url
+
+__all__ = ["PostgresLog", "PostgresStore"]
+
+_BATCH = 128
+"""Entries fetched at once when reading; large bodies are not among them."""
+_APPEND: LiteralString = """
+WITH log AS (__LOG__), new_blobs AS (
+    INSERT INTO {s}.blobs (key, body)
+    SELECT large.key, large.body FROM log, unnest(%b::bytea[], %b::bytea[]) AS large (key, body)
+    ON CONFLICT DO NOTHING
+), new_entries AS (
+    INSERT INTO {s}.entries (log, seq, append, body, blob)
+    SELECT log.id, %s::bigint + row.number - 1, %s::bigint, row.body, row.blob
+    FROM log, unnest(%b::bytea[], %b::bytea[]) WITH ORDINALITY AS row (body, blob, number)
+)
+SELECT log.id, CASE WHEN log.followed THEN pg_notify(%s, %s)::text END FROM log"""
+_CREATE = _APPEND.replace(
+    "__LOG__",
+    """INSERT INTO {s}.logs (name, length) VALUES (%s, %s) ON CONFLICT (sha256(name)) DO NOTHING
+    RETURNING id, true AS followed""",
+)
+_EXTEND = _APPEND.replace(
+    "__LOG__",
+    """UPDATE {s}.logs SET length = length + %s WHERE id = %s AND length = %s
+    RETURNING id, followed_until > now() AS followed""",
+)
+_BY_NAME = "SELECT id, length FROM {s}.logs WHERE sha256(name) = %s"
+_LENGTH = "SELECT length FROM {s}.logs WHERE id = %s"
+_APPENDED = "SELECT 1 FROM {s}.entries WHERE log = %s AND seq = %s AND append = %s"
+_ROWS = "SELECT seq, body, blob FROM {s}.entries WHERE log = %s AND seq >= %s AND seq < %s ORDER BY seq LIMIT %s"
+_SAVE = """INSERT INTO {s}.snapshots SELECT id, %s, %b FROM {s}.logs WHERE id = %s
+    ON CONFLICT (log) DO UPDATE SET at = excluded.at, view = excluded.view"""
+_FOLLOW = """UPDATE {s}.logs SET followed_until = now() + interval '60 seconds'
+    WHERE id = %s AND (followed_until < now() + interval '30 seconds') IS NOT FALSE"""
+"""For how long appends to a conversation are announced after somebody waited for one."""
+_UNNAME = "DELETE FROM {s}.logs WHERE sha256(name) = %s RETURNING id"
+_BODIES = "SELECT DISTINCT blob FROM {s}.entries WHERE log = %s AND blob IS NOT NULL"
+_DELETE_ENTRIES = "DELETE FROM {s}.entries WHERE log = %s"
+_DELETE_BODIES = """DELETE FROM {s}.blobs WHERE key = ANY(%b::bytea[])
+    AND NOT EXISTS (SELECT FROM {s}.entries WHERE blob = key)"""
+
+_Row = tuple[int, bytes, bytes | None]
+
+
+class PostgresLog:
+    """One conversation in the database."""
+
+    repaired = ""
+
+    def __init__(self, store: PostgresStore, name: str) -> None:
+        self.name = name
+        self._store, self._n = store, 0
+        self._id: int | None = None
+        self.refresh()
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, seq: int, /) -> Entry:
+        rows = self._rows(check_index(seq, self._n), seq + 1)
+        return self._entry(seq, rows[0] if rows else None)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        end = self._n if stop is None else min(stop, self._n)
+        while start < end:
+            for row in self._rows(start, end) or [None]:
+                yield self._entry(start, row)
+                start += 1
+
+    def append(self, entries: Sequence[Entry], expect: int) -> None:
+        """As every store. One round trip; two if another writer was faster, or the handle has not seen the log yet.
+
+        Raises StoreUnavailable also if the connection was lost and the server did not come back in time; the message
+        says whether it is known that nothing was stored.
+        """
+        pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
+        if not pairs or (self._id is None and expect):
+            self._must_have(expect)
+        while pairs:
+            log = _Append(self._store.database, self.name, self._id, expect, pairs).run()
+            if log is not None:
+                self._id, self._n = log, expect + len(pairs)
+                return
+            self._must_have(expect)  # else it was forgotten since: the next try begins it anew
+
+    def refresh(self) -> int:
+        log, n = self._look()
+        if n < self._n:
+            raise self._damaged(n, "it is missing")
+        self._id, self._n = log, n
+        return n
+
+    def wait(self, timeout: float) -> int:
+        """Wait until somebody appends, at most so many seconds, then `refresh`. Returns at once if there is news."""
+        known, database = self._n, self._store.database
+        with database.listener.waiting_for(_key(self.name)) as event:
+            if self._id is not None:
+                database.fetch(_FOLLOW, self._id)  # from now on appends are announced
+            if self.refresh() > known:
+                return self._n
+            event.wait(timeout)
+        return self.refresh()
+
+    def save_snapshot(self, at: int, snapshot: bytes) -> None:
+        check_snapshot(at, self._n)
+        if self._id is not None:
+            self._store.database.fetch(_SAVE, at, snapshot, self._id)
+
+    def load_snapshot(self) -> tuple[int, bytes] | None:
+        rows = self._store.database.fetch("SELECT at, view FROM {s}.snapshots WHERE log = %s", self._id)
+        return rows[0] if rows else None
+
+    def _look(self) -> tuple[int | None, int]:
+        """The log's id and length now. Raises UnknownLog if it is not the one this handle knows."""
+        database = self._store.database
+        if self._id is None:
+            rows = database.fetch(_BY_NAME, sha256(_raw(self.name)).digest())
+            return rows[0] if rows else (None, 0)
+        rows = database.fetch(_LENGTH, self._id)
+        if not rows:
+            raise log_forgotten(self.name)
+        return self._id, rows[0][0]
+
+    def _must_have(self, expect: int) -> None:
+        """Raises Conflict if the stored log has another length, UnknownLog if it is gone."""
+        log, n = self._look()
+        if n != expect:
+            raise Conflict(expect, n)
+        self._id = log
+
+    def _rows(self, start: int, stop: int) -> list[_Row]:
+        return self._store.database.fetch(_ROWS, self._id, start, stop, _BATCH)
+
+    def _entry(self, seq: int, row: _Row | None) -> Entry:
+        if row is None or row[0] != seq:
+            raise self._damaged(seq, "it is missing")
+        _, body, blob = row
+        try:
+            entry = decode(body if blob is None else join_entry(body, self._body(seq, blob)))
+        except (ValueError, TypeError) as problem:
+            raise self._damaged(seq, problem) from problem
+        if entry.seq != seq:
+            raise self._damaged(seq, f"it says it is entry {entry.seq}")
+        return entry
+
+    def _body(self, seq: int, key: bytes) -> bytes:
+        rows = self._store.database.fetch("SELECT body FROM {s}.blobs WHERE key = %s", key)
+        if not rows:
+            raise self._damaged(seq, "its body is missing")
+        body: bytes = rows[0][0]
+        if body_key(body) != key.hex():
+            raise self._damaged(seq, "its body is not what was stored")
+        return body
+
+    def _damaged(self, seq: int, why: object) -> StoreDamaged:
+        self._look()  # raises UnknownLog if it was forgotten meanwhile
+        return store_damaged(self._store.place, f"conversation {self.name!r}, entry {seq}: {why}")
+
+
+class _Append:
+    """One append. It can be tried again after a lost connection: `number` tells whether it is stored."""
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        name: str,
+        log: int | None,
+        expect: int,
+        pairs: Sequence[tuple[bytes, bytes | None]],
+    ) -> None:
+        self._database, self._name, self._log, self._expect = database, name, log, expect
+        self._tried = False
+        self._number = secrets.randbits(63)
+        keys = [None if body is None else bytes.fromhex(body_key(body)) for _, body in pairs]
+        bodies = {key: pair[1] for key, pair in zip(keys, pairs, strict=True) if key is not None}
+        large = sorted(bodies.items())  # in one order for all writers: two of them never wait for each other
+        self._parameters = (
+            [key for key, _ in large],
+            [body for _, body in large],
+            expect,
+            self._number,
+            [row for row, _ in pairs],
+            keys,
+            channel(database.schema),
+            _key(name),
+        )
+        self._count = len(pairs)
+
+    def run(self) -> int | None:
+        """The log's id; None if the log has another length than expected, or is not there."""
+        return self._database.run(self._work, in_doubt=lambda: self._tried)
+
+    def _work(self, db: Db) -> int | None:
+        rows = self._database.rows
+        if self._tried and (log := self._stored(db)) is not None:
+            return log
+        self._tried = True
+        if self._log is None:
+            found = rows(db, _CREATE, _raw(self._name), self._count, *self._parameters)
+        else:
+            found = rows(db, _EXTEND, self._count, self._log, self._expect, *self._parameters)
+        return found[0][0] if found else None
+
+    def _stored(self, db: Db) -> int | None:
+        """The log's id, if an earlier try has stored this append."""
+        log = self._log
+        if log is None:
+            by_name = self._database.rows(db, _BY_NAME, sha256(_raw(self._name)).digest())
+            log = by_name[0][0] if by_name else None
+        return log if self._database.rows(db, _APPENDED, log, self._expect, self._number) else None
+
+
+class PostgresStore:
+    """All conversations of one schema of a database. Stores on the same URL share a pool of connections.
+
+    `url`: "postgresql://USER:PASSWORD@HOST:PORT/DATABASE", with libpq's options and with `?schema=NAME` (default
+    "transom"). The tables are created when there are none. Raises InvalidSetting for a URL that cannot be read,
+    StoreUnavailable if the server cannot be reached, StoreDamaged if the tables are not ours or newer. No error and no
+    repr has the password.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = parse_postgres_url(url)
+        self.place = parsed.shown
+        self._database: PostgresDatabase | None = shared_database(parsed, self)
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.place!r})"
+
+    def open(self, name: str) -> PostgresLog:
+        return PostgresLog(self, name)
+
+    def names(self) -> list[str]:
+        rows = self.database.fetch("SELECT name FROM {s}.logs ORDER BY id")
+        return [name.decode("utf-8", "surrogatepass") for (name,) in rows]
+
+    def forget(self, name: str) -> None:
+        """Remove a conversation for good: its rows are deleted in one transaction, or none of them.
+
+        PostgreSQL keeps the bytes of deleted rows in its files until they are vacuumed and overwritten, and in its
+        write-ahead log and backups for as long as you keep those. Raises UnknownLog, StoreUnavailable.
+        """
+        database, tried = self.database, False
+
+        def work(db: Db) -> bool:
+            nonlocal tried
+            again, tried = tried, True
+            with db.transaction():
+                found = database.rows(db, _UNNAME, sha256(_raw(name)).digest())
+                if found:
+                    _delete_entries(database, db, found[0][0])
+            return bool(found) or again  # a first try whose connection was lost may have done it
+
+        if not database.run(work):
+            raise no_such_log(name)
+
+    def close(self) -> None:
+        """Other stores on the same URL stay open."""
+        database, self._database = self._database, None
+        if database is not None:
+            release_database(database, self)
+
+    @property
+    def database(self) -> PostgresDatabase:
+        """The shared connections. Raises InvalidSetting if this store is closed."""
+        if self._database is None:
+            raise InvalidSetting(f"{self.place}: the store is closed")
+        return self._database
+
+
+def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
+    """Delete the entries of a conversation, and the bodies that no other conversation has."""
+    keys = [key for (key,) in database.rows(db, _BODIES, log)]
+    database.rows(db, _DELETE_ENTRIES, log)
+    if keys:
+        database.rows(db, _DELETE_BODIES, keys)
+
+
+def _raw(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _key(name: str) -> str:
+    """The name in announcements, which are public in the database and have a limit."""
+    return sha256(_raw(name)).hexdigest()

@@ -1,0 +1,101 @@
+"""The tables of a PostgreSQL store, and how they come to be there.
+
+The version of the tables is in `migrations`. Each migration runs once, in one transaction, under a lock that other
+processes wait for. A migration is never changed after a release: a new version is a new one.
+
+`logs.length` is the number of entries of a conversation. An append moves it on from the length that it expects, in the
+statement that stores the entries: of two writers the second finds another length. `logs.id` is never given again, so a
+handle of a forgotten conversation reaches no other. `entries.append` is a number that each append draws: after a lost
+connection it says whether an append is there. `blobs` has large bodies by the hash of their content. The foreign key
+keeps a body for as long as an entry refers to it, whoever forgets at the same time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.errors import DuplicateTable, UndefinedTable
+from psycopg.sql import SQL, Identifier
+
+from transom.stores.checks import store_damaged
+
+MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
+    (
+        """CREATE TABLE {s}.logs (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            name bytea NOT NULL,
+            length bigint NOT NULL,
+            followed_until timestamptz
+        ) WITH (fillfactor = 70)""",
+        "CREATE UNIQUE INDEX logs_name ON {s}.logs (sha256(name))",  # a name may be too long for an index
+        "CREATE TABLE {s}.blobs (key bytea PRIMARY KEY, body bytea NOT NULL)",
+        """CREATE TABLE {s}.entries (
+            log bigint NOT NULL,
+            seq bigint NOT NULL,
+            append bigint NOT NULL,
+            body bytea NOT NULL,
+            blob bytea REFERENCES {s}.blobs,
+            PRIMARY KEY (log, seq)
+        )""",
+        "CREATE INDEX entries_blob ON {s}.entries (blob) WHERE blob IS NOT NULL",
+        """CREATE TABLE {s}.snapshots (
+            log bigint PRIMARY KEY REFERENCES {s}.logs ON DELETE CASCADE,
+            at bigint NOT NULL,
+            view bytea NOT NULL
+        )""",
+    ),
+)
+VERSION = len(MIGRATIONS)
+
+_LOCK = 0x7472616E736F6D
+"""The number of the advisory lock: "transom"."""
+
+
+def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
+    """Create the tables, or bring them to this version. Raises StoreDamaged, and psycopg's errors."""
+    if _version(db, schema, place) == VERSION:
+        return
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        version = _version(db, schema, place)  # another process may have been faster
+        if version == 0:
+            _create_schema(db, schema)
+        for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+            for statement in statements:
+                try:
+                    db.execute(qualified(statement, schema))
+                except DuplicateTable as problem:
+                    others = f"schema {schema} has other tables of these names: give another one with ?schema=NAME"
+                    raise store_damaged(place, others) from problem
+            db.execute(qualified("INSERT INTO {s}.migrations (version) VALUES (%s)", schema), (number,))
+
+
+def qualified(statement: LiteralString, schema: str) -> bytes:
+    """A statement with the schema's name in the place of `{s}`."""
+    return SQL(statement).format(s=Identifier(schema)).as_bytes()
+
+
+def _version(db: Connection[Any], schema: str, place: str) -> int:
+    """The version of the tables that are there; 0 if there are none. Raises StoreDamaged if they are newer."""
+    try:
+        with db.transaction():
+            row = db.execute(qualified("SELECT coalesce(max(version), 0) FROM {s}.migrations", schema)).fetchone()
+    except UndefinedTable:
+        return 0
+    assert row is not None
+    (version,) = row
+    if version > VERSION:
+        newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
+        raise store_damaged(place, newer)
+    return version
+
+
+def _create_schema(db: Connection[Any], schema: str) -> None:
+    found = db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+    if found is None:  # IF NOT EXISTS needs the right to create schemas, even if there is nothing to create
+        db.execute(qualified("CREATE SCHEMA {s}", schema))
+    migrations = """CREATE TABLE {s}.migrations (
+        version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now()
+    )"""
+    db.execute(qualified(migrations, schema))
