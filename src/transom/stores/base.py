@@ -87,10 +87,9 @@ class Store(Protocol):
 
         When this returns, no file of the store has those bytes; on a server, no table (see PostgresStore). If the
         process dies before, the conversation is either whole, or it is gone and the next `forget`, of any name, removes
-        the bytes that are left. It waits for writers,
-        and its work grows with the store. Raises UnknownLog, with nothing changed, if there is no such conversation and
-        nothing is left of an older one. Raises StoreUnavailable if it fails; the message says whether the conversation
-        is gone.
+        the bytes that are left. It waits for writers, and its work grows with the store. Raises UnknownLog, with
+        nothing changed, if there is no such conversation and nothing is left of an older one. Raises StoreUnavailable
+        if it fails; the message says whether the conversation is gone.
         """
         ...
 
