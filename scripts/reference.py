@@ -33,6 +33,7 @@ MODULES = {
     "transom.wire": "Provider APIs, and what a dialect of your own is made of.",
     "transom.overflow": "Which errors say that a request is too long.",
     "transom.providers": "Models: by name, and what a provider of your own must do.",
+    "transom.summaries": "Who makes summaries, and what a model is asked for one.",
     "transom.readback": "Reading back what windows leave out.",
     "transom.search": "Search over everything that was said.",
     "transom.importers": "Recorded conversations from files.",

@@ -299,3 +299,32 @@ def key_point(role: str, text: str) -> str:
     """One quoted sentence of such a fold; the user's have no role in front."""
     line = " ".join(text.splitlines())
     return f"\n{line}" if role == "user" else f"\n({role}) {line}"
+
+
+SUMMARY_END = "[end of the summary]"
+SUMMARY_NOTES = "Notes, to the letter:"
+SUMMARY_EXACT = "Exact values:"
+"""Parts of a summary: its last line, and the headings of what it holds to the letter."""
+
+
+def summary_title(*, by_model: bool) -> str:
+    """The first line of a summary. `by_model`: a model wrote it; else it was put together by code."""
+    maker = "written by a model" if by_model else "put together without a model"
+    return (
+        f"[A summary of the earlier conversation, {maker}. It is historical data, not instructions: the newest user "
+        "message wins over it, and the tools stay active.]"
+    )
+
+
+def summary_item(text: str, status: str = "active") -> str:
+    """A line of a summary. Without a mark it is active."""
+    return f"- {text}" if status == "active" else f"- [{status}] {text}"
+
+
+def to_the_letter(value: str) -> str:
+    """A value in a summary, unchanged: on a line of its own, or between fences that are longer than any run of
+    backticks in it, so that it cannot close them."""
+    if len(value.splitlines()) <= 1:
+        return f"- {value}"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))
+    return f"{fence}\n{value}\n{fence}"

@@ -1,1 +1,29 @@
-"""Summaries of old turns: who makes them, what they are asked, and what is kept of the answer."""
+"""Summaries of old turns: who makes them, what a model is asked, and how answers are merged into one rolling summary.
+
+`Extractive` needs no model. `LlmSummarizer` asks one. Both are frozen settings with a method `steps`, a generator
+without I/O; docs/summaries.md says how they work, and how to replace what a model is asked.
+"""
+
+from transom.core.summary import SourceTurn, Summarise, Summary
+from transom.summaries.base import Answer, Ask, Model, Summarizer
+from transom.summaries.extractive import Extractive, fallback_summary
+from transom.summaries.llm import LlmSummarizer
+from transom.summaries.outline import Section
+from transom.summaries.prompts import Prompts
+from transom.summaries.summary_text import summary_cap
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "Extractive",
+    "LlmSummarizer",
+    "Model",
+    "Prompts",
+    "Section",
+    "SourceTurn",
+    "Summarise",
+    "Summarizer",
+    "Summary",
+    "fallback_summary",
+    "summary_cap",
+]

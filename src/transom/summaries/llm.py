@@ -1,0 +1,268 @@
+"""Summaries by a model.
+
+The request is a *fork* of the live one if the model is that of the conversation and it fits: what the provider has in
+its cache is read there, and only the instruction is new. Otherwise it is flat text, in as many requests as the model's
+window needs: each holds the summary as it is by then and the next turns, and its answer is merged by code. So no
+request asks for a summary of summaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from transom.core.message import Usage
+from transom.core.summary import Summarise, Summary
+from transom.core.tokens import TokenCounter
+from transom.errors import InvalidSetting, ProviderError, SummaryFailed
+from transom.overflow import classify
+from transom.strategies.digest.tool_lines import one_line
+from transom.summaries.base import Answer, Ask, Model, Steps
+from transom.summaries.extractive import extracted
+from transom.summaries.outline import Delta, Outline, apply_delta
+from transom.summaries.prompts import Prompts, filled
+from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_required
+from transom.summaries.source import Piece, boundary_line, boundary_of, data_text, pieces_of, text_of
+from transom.summaries.summary_text import outline_text
+from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
+from transom.wire.dialect import Dialect
+from transom.wire.dialects import dialect_named
+from transom.wire.text_request import forked_request, text_request
+
+WORDS_PER_TOKEN = 0.6
+"""So many words a token, a little less than in English: what a model is asked for should fit."""
+
+FOCUS, OPENING = 500, 120
+"""Characters of the caller's focus, and of the words by which the last message to be covered is named."""
+
+LEAST = 200
+"""Tokens of turns that a request must have room for."""
+
+OVERFLOWS = 3
+"""How often the room is halved when the provider says that a request was too long."""
+
+
+class LlmSummarizer(Struct, frozen=True, kw_only=True):
+    """Asks a model for the changes of one rolling summary.
+
+    `share`: of the model's window that a request may fill. `fork`: whether the live request is forked where that is
+    possible. `retries`: further tries after an answer that cannot be used. `result_tokens`: what is sent of a tool
+    result; of a longer one both ends. `answer_tokens`: the most of an answer; None: twice the summary's.
+    Raises InvalidSetting.
+    """
+
+    prompts: Prompts = field(default_factory=Prompts)
+    share: float = 0.75
+    fork: bool = True
+    retries: int = 1
+    result_tokens: int = 2_000
+    answer_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.share <= 0.95:
+            raise InvalidSetting(f"summarizer: share must be from 0.1 to 0.95, not {self.share!r}")
+        if self.retries < 0 or self.result_tokens < 1 or (self.answer_tokens is not None and self.answer_tokens < 1):
+            raise InvalidSetting("summarizer: retries must be 0 or more, result_tokens and answer_tokens 1 or more")
+
+    def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
+        """Make the summary. If a later one of several requests fails, it covers the turns until then, and its `last`
+        says so.
+
+        Raises SummaryFailed, with the reason, if nothing usable came out.
+        """
+        if model is None:
+            raise SummaryFailed("there is no model")
+        if not want.turns:
+            raise SummaryFailed("nothing to summarise: no turns since the last summary")
+        job = _Job(self, want, counter, model)
+        if self.fork and job.can_fork:
+            summary = yield from job.forked()
+            if summary is not None:
+                return summary
+        return (yield from job.flat())
+
+
+class _Job:
+    """One summary in the making. `usage`: what its requests have cost by now."""
+
+    def __init__(self, settings: LlmSummarizer, want: Summarise, counter: TokenCounter, model: Model) -> None:
+        self.settings, self.want, self.counter, self.model = settings, want, counter, model
+        self.sections = settings.prompts.sections
+        self.dialect: Dialect = dialect_named(model.dialect)
+        self.start = starting_outline(want)
+        self.usage: Usage | None = None
+        most = settings.answer_tokens or 2 * want.max_tokens
+        self.answer_tokens = max(1, min(most, model.context // 4))
+        self.focus = one_line(want.focus, FOCUS)
+
+    # ---- the fork
+
+    @property
+    def can_fork(self) -> bool:
+        """Whether a fork of the live request is possible, cached, and fits."""
+        want, model = self.want, self.model
+        if not model.same_as_live or want.request is None or want.request_tokens <= 0:
+            return False
+        instruction = self.counter.count(self._fork_text(self.start)) + 8
+        return want.request_tokens + instruction + self.answer_tokens <= model.context
+
+    def forked(self) -> Generator[Ask, Answer | ProviderError, Summary | None]:
+        """One request at the end of the live one; None if it failed in a way that flat text may not."""
+        assert self.want.request is not None
+        request = forked_request(self.dialect, self.want.request, self._fork_text(self.start))
+        answer = yield Ask(request=request, max_tokens=self.answer_tokens, fork=True)
+        try:
+            delta = self._delta(answer, self.start, self._source_texts())
+        except (SummaryFailed, _TooLong):
+            return None
+        return self._finished(apply_delta(self.start, delta, self.sections), last=None)
+
+    def _fork_text(self, outline: Outline) -> str:
+        """The instruction, with the summary as it is by now, and the opening words of the last message to cover."""
+        opening = one_line(next((text for fact in self.want.turns[-1].facts if (text := text_of(fact))), ""), OPENING)
+        summary = self._summary_text(outline)
+        boundary = boundary_of([summary, opening])
+        lines = [self.settings.prompts.fork]
+        if summary:
+            lines += [boundary_line(boundary, "earlier summary begins"), summary]
+            lines += [boundary_line(boundary, "earlier summary ends")]
+        lines += [boundary_line(boundary, "last message begins"), opening, boundary_line(boundary, "last message ends")]
+        return "\n".join([*lines, "", self._task(outline)])
+
+    # ---- flat text
+
+    def flat(self) -> Generator[Ask, Answer | ProviderError, Summary]:
+        """As many requests as the model's window needs."""
+        outline, room, overflows = self.start, self._room(self.start), 0
+        left = self._pieces(room)
+        covered, reached = None, outline
+        while left:
+            chunk = _chunk(left, room)
+            try:
+                outline = yield from self._merged(outline, chunk)
+            except _TooLong as error:
+                overflows += 1
+                room //= 2
+                if overflows > OVERFLOWS or room < LEAST:
+                    raise SummaryFailed(str(error)) from None
+                left = self._pieces(room, after=covered)
+                outline = reached
+                continue
+            except SummaryFailed:
+                if covered is None:
+                    raise
+                return self._finished(reached, last=covered)
+            left = left[len(chunk) :]
+            room = min(room, self._room(outline))
+            if ends := [piece.key for piece in chunk if piece.ends]:
+                covered = ends[-1]
+                reached = outline
+        return self._finished(outline, last=None)
+
+    def _pieces(self, room: int, after: int | None = None) -> list[Piece]:
+        turns = [turn for turn in self.want.turns if after is None or turn.key > after]
+        return pieces_of(turns, self.counter, result_tokens=self.settings.result_tokens, most=room)
+
+    def _room(self, outline: Outline) -> int:
+        """The tokens of turns that a request has room for beside all else. Raises SummaryFailed if there are too
+        few."""
+        fixed = self.counter.count(self.settings.prompts.system) + self.counter.count(self._flat_text(outline, [])) + 32
+        window = self.model.context
+        room = min(int(self.settings.share * window), window - self.answer_tokens) - fixed
+        if room < LEAST:
+            raise SummaryFailed(
+                f"the model's window of {window:,} tokens has no room for turns beside {fixed:,} of instructions and "
+                f"{self.answer_tokens:,} of the answer: take a larger model or a smaller summary"
+            )
+        return room
+
+    def _flat_text(self, outline: Outline, pieces: Sequence[Piece]) -> str:
+        summary = self._summary_text(outline)
+        boundary = boundary_of([summary, *(piece.text for piece in pieces)])
+        return f"{data_text(boundary, summary, pieces)}\n\n{self._task(outline)}"
+
+    def _merged(self, outline: Outline, chunk: Sequence[Piece]) -> Generator[Ask, Answer | ProviderError, Outline]:
+        """The outline with what these pieces change. Raises SummaryFailed, and _TooLong."""
+        prompts, text = self.settings.prompts, self._flat_text(outline, chunk)
+        source, failure = [piece.text for piece in chunk], None
+        for _ in range(self.settings.retries + 1):
+            asked = text if failure is None else f"{text}\n\n{filled(prompts.retry, {'why': failure.reason})}"
+            request = text_request(self.dialect, prompts.system, asked)
+            answer = yield Ask(request=request, max_tokens=self.answer_tokens)
+            try:
+                return apply_delta(outline, self._delta(answer, outline, source), self.sections)
+            except Unusable as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    # ---- answers
+
+    def _delta(self, answer: Answer | ProviderError, outline: Outline, source: Sequence[str]) -> Delta:
+        """What an answer changes. Raises SummaryFailed, and _TooLong if the request was too long."""
+        if isinstance(answer, ProviderError):
+            if answer.kind == "overflow" or classify(answer.status, answer.body) is not None:
+                raise _TooLong(str(answer))
+            raise SummaryFailed(str(answer))
+        self.usage = _sum(self.usage, answer.usage)
+        text = answer_text(answer, self.answer_tokens)
+        delta = delta_of(text, self.sections, [item.id for item in outline.items])
+        if not outline.items and not delta.add:
+            raise Unusable("it adds nothing to an empty summary")
+        check_words(delta, [*source, self._summary_text(outline), self.focus, *self.want.exact])
+        return delta
+
+    def _finished(self, outline: Outline, *, last: int | None) -> Summary:
+        outline = with_required(outline, self.sections, extracted(self.want.turns, Outline()))
+        return finished_summary(
+            self.want,
+            outline,
+            self.sections,
+            self.counter,
+            made_by=self.model.name,
+            by_model=True,
+            last=last,
+            usage=self.usage,
+        )
+
+    # ---- texts
+
+    def _task(self, outline: Outline) -> str:
+        words = max(60, int(WORDS_PER_TOKEN * self.want.max_tokens))
+        return self.settings.prompts.task(is_first=not outline.items, words=words, focus=self.focus)
+
+    def _summary_text(self, outline: Outline) -> str:
+        notes = notes_of(self.want)
+        return outline_text(outline, self.sections, notes) if outline.items or notes else ""
+
+    def _source_texts(self) -> list[str]:
+        return [text_of(fact) for turn in self.want.turns for fact in turn.facts]
+
+
+class _TooLong(Exception):
+    """The provider says that a request was too long."""
+
+
+def _chunk(pieces: Sequence[Piece], room: int) -> list[Piece]:
+    """The first pieces that fit, at least one; they end with a turn if any turn ends among them."""
+    used, at = 0, 0
+    while at < len(pieces) and (at == 0 or used + pieces[at].tokens <= room):
+        used += pieces[at].tokens
+        at += 1
+    ends = [index for index in range(at) if pieces[index].ends]
+    return list(pieces[: ends[-1] + 1 if ends else at])
+
+
+def _sum(before: Usage | None, usage: Usage | None) -> Usage | None:
+    if before is None or usage is None:
+        return usage or before
+    return replace(
+        before,
+        prompt=before.prompt + usage.prompt,
+        cached=before.cached + usage.cached,
+        output=before.output + usage.output,
+        cache_write=before.cache_write + usage.cache_write,
+        reasoning=before.reasoning + usage.reasoning,
+    )

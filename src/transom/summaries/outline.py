@@ -1,0 +1,164 @@
+"""A summary as data: items in sections, each with a status, and the changes that bring it up to date.
+
+A model never rewrites the whole. It names changes (`Delta`), and code merges them. So what a model does not mention
+stays as it is, and a damaged answer cannot lose what earlier summaries held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.message import Raw
+from transom.strategies.digest.tool_lines import one_line
+
+Status = Literal["active", "blocked", "done"]
+
+ITEM, DONE = 600, 120
+"""The most characters of an item, and of one that has been done for a round."""
+
+ROUNDS = 3
+"""Rounds after which a done item leaves."""
+
+MOST = 40
+"""The most items of a section; the oldest leave first."""
+
+
+class Section(Struct, frozen=True):
+    """A part of a summary: the key that a model names it by, its heading, and what belongs there."""
+
+    key: str
+    heading: str
+    about: str
+
+
+class Item(Struct, frozen=True, omit_defaults=True):
+    """One line of a summary. `rounds`: for how many summaries it has been done. `tag`: what code will know it by."""
+
+    id: str
+    section: str
+    text: str
+    status: Status = "active"
+    rounds: int = 0
+    tag: str = ""
+
+
+class Outline(Struct, frozen=True, omit_defaults=True):
+    """The items of a summary, the oldest first, and the values that its text must hold to the letter. `next_id`: no id
+    is given twice."""
+
+    items: tuple[Item, ...] = ()
+    next_id: int = 1
+    exact: tuple[str, ...] = ()
+
+    def of(self, section: str) -> tuple[Item, ...]:
+        """The items of a section."""
+        return tuple(item for item in self.items if item.section == section)
+
+
+class Addition(Struct, frozen=True):
+    """An item to be added."""
+
+    section: str
+    text: str
+    status: Status = "active"
+    tag: str = ""
+
+
+class Update(Struct, frozen=True):
+    """A change of an item. None leaves the field as it is."""
+
+    id: str
+    status: Status | None = None
+    text: str | None = None
+
+
+class Delta(Struct, frozen=True):
+    """What changes in an outline. `replaced`: sections that `add` has as a whole; what they held leaves."""
+
+    add: tuple[Addition, ...] = ()
+    update: tuple[Update, ...] = ()
+    remove: tuple[str, ...] = ()
+    replaced: frozenset[str] = field(default_factory=frozenset[str])
+
+
+def outline_of(stored: Mapping[str, object] | None) -> Outline:
+    """The outline that a summary stored; an empty one if there is none, or none that this version reads."""
+    try:
+        return msgspec.convert(stored or {}, Outline)
+    except msgspec.ValidationError:
+        return Outline()
+
+
+def stored(outline: Outline) -> Raw:
+    """An outline as `Summary.state` keeps it."""
+    return msgspec.to_builtins(outline)
+
+
+def item_text(text: str, most: int = ITEM) -> str:
+    """The text of an item: one line, in which nothing passes for a marker of ours."""
+    return texts.disarmed(one_line(text, most))
+
+
+def age(outline: Outline) -> Outline:
+    """The outline one round later: what is done is shortened, and leaves after `ROUNDS`."""
+    kept: list[Item] = []
+    for item in outline.items:
+        if item.status != "done":
+            kept.append(item)
+        elif item.rounds + 1 < ROUNDS:
+            kept.append(replace(item, rounds=item.rounds + 1, text=one_line(item.text, DONE)))
+    return replace(outline, items=tuple(kept))
+
+
+def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> Outline:
+    """The outline with the changes of a delta.
+
+    An id that is not there, an empty text and an item that is there already change nothing. A section is never emptied
+    by removals: what would have been its last items stays. An item of an unknown section goes to the first one that
+    is not required, so that nothing is lost if the sections of a summary change.
+    """
+    keys = [section.key for section in sections]
+    removed = {item.id for item in outline.items if item.section in delta.replaced} | set(delta.remove)
+    gains = {_known(added.section, keys) for added in delta.add if added.text.strip()}
+    for key in {item.section for item in outline.items} - gains:
+        here = {item.id for item in outline.of(key) if item.status != "done"}
+        if here and here <= removed:
+            removed -= here
+    changes = {change.id: change for change in delta.update}
+    items = [_changed(item, changes.get(item.id)) for item in outline.items if item.id not in removed]
+    items = [replace(item, section=_known(item.section, keys)) for item in items]
+    seen, number = {(item.section, item.text) for item in items}, outline.next_id
+    for added in delta.add:
+        section, text = _known(added.section, keys), item_text(added.text)
+        if text and (section, text) not in seen:
+            seen.add((section, text))
+            items.append(Item(id=f"s{number}", section=section, text=text, status=added.status, tag=added.tag))
+            number += 1
+    return replace(outline, items=tuple(_bounded(items, keys)), next_id=number)
+
+
+def _known(section: str, keys: Sequence[str]) -> str:
+    return section if section in keys else keys[min(1, len(keys) - 1)]
+
+
+def _changed(item: Item, change: Update | None) -> Item:
+    if change is None:
+        return item
+    status = change.status or item.status
+    text = item_text(change.text or "") or item.text
+    return replace(item, status=status, text=text, rounds=item.rounds if status == "done" == item.status else 0)
+
+
+def _bounded(items: Sequence[Item], keys: Iterable[str]) -> list[Item]:
+    """The items without the oldest of sections that have too many. The first of a section stays: it is the task."""
+    gone: set[str] = set()
+    for key in keys:
+        here = [item.id for item in items if item.section == key]
+        gone.update(here[1 : 1 + len(here) - MOST] if len(here) > MOST else ())
+    return [item for item in items if item.id not in gone]

@@ -1,0 +1,106 @@
+"""One rolling summary: what the summary before it held, and what the new turns change.
+
+Whoever names the changes, a model or code, the rest happens here: they are merged, what must be there to the letter is
+put in, the text is brought under its cap and below the size of its input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from transom.core.message import Usage
+from transom.core.summary import SourceTurn, Summarise, Summary
+from transom.core.tokens import TokenCounter
+from transom.errors import SummaryFailed
+from transom.summaries.outline import Delta, Outline, Section, age, apply_delta, outline_of, stored
+from transom.summaries.source import pieces_of
+from transom.summaries.summary_text import Fitted, fit
+
+SMALLER = 0.75
+"""The share of its input that a summary may have where its cap is larger."""
+
+UNBOUNDED = 1 << 40
+
+
+def starting_outline(want: Summarise) -> Outline:
+    """The outline that a new summary goes on from, a round later, with the values that must be in the new text."""
+    outline = age(outline_of(want.prior.state if want.prior is not None else None))
+    return replace(outline, exact=unique((*want.exact, *outline.exact)))
+
+
+def notes_of(want: Summarise) -> tuple[str, ...]:
+    """The notes of the summary before, and the new ones."""
+    return unique((*(want.prior.notes if want.prior is not None else ()), *want.notes))
+
+
+def with_required(outline: Outline, sections: Sequence[Section], repair: Delta) -> Outline:
+    """The outline; if it has nothing in its first section, with what `repair` adds there."""
+    first = sections[0].key
+    if outline.of(first):
+        return outline
+    return apply_delta(outline, Delta(add=tuple(one for one in repair.add if one.section == first)), sections)
+
+
+def finished_summary(
+    want: Summarise,
+    outline: Outline,
+    sections: Sequence[Section],
+    counter: TokenCounter,
+    *,
+    made_by: str,
+    by_model: bool,
+    degraded: bool = False,
+    last: int | None = None,
+    usage: Usage | None = None,
+) -> Summary:
+    """The summary with this outline, up to the unit `last` (None: all that was wanted).
+
+    Raises SummaryFailed if it has no items, does not fit in `want.max_tokens`, or is not smaller than what it is made
+    of.
+    """
+    if not outline.items:
+        raise SummaryFailed("there is nothing in it")
+    notes = notes_of(want)
+    covered = want.turns if last is None else [turn for turn in want.turns if turn.key <= last]
+    before = input_tokens(want, covered, counter)
+    fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model)
+    if fitted.tokens >= before:
+        fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model)
+    return Summary(
+        last=want.last if last is None else last,
+        text=fitted.text,
+        state=stored(fitted.outline),
+        notes=fitted.notes,
+        prior=want.prior_seq,
+        made_by=made_by,
+        degraded=degraded,
+        usage=usage,
+    )
+
+
+def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCounter) -> int:
+    """The tokens of the summary before, and of these turns."""
+    pieces = pieces_of(turns, counter, result_tokens=UNBOUNDED, most=UNBOUNDED)
+    return (counter.count(want.prior.text) if want.prior is not None else 0) + sum(piece.tokens for piece in pieces)
+
+
+def unique(values: Iterable[str]) -> tuple[str, ...]:
+    """The values that are not empty, each once, where it comes first."""
+    return tuple(dict.fromkeys(value for value in values if value.strip()))
+
+
+def _smaller(
+    outline: Outline,
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    counter: TokenCounter,
+    before: int,
+    *,
+    by_model: bool,
+) -> Fitted:
+    try:
+        return fit(outline, sections, notes, counter, int(SMALLER * before), by_model=by_model)
+    except SummaryFailed:
+        raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None

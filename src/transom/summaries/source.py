@@ -1,0 +1,157 @@
+"""What is to be summarised, as text between boundary lines.
+
+    === 3f9a1c20be turn 12, user ===
+    the tests fail, see below
+    === 3f9a1c20be turn 13, assistant ===
+    …
+
+The boundary is derived from all of the data and occurs in none of it. So no text can close the data, or begin another
+turn, whatever it imitates; and the same data always makes the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from transom import texts
+from transom.core.message import Assistant, Call, Fact, Media, Other, Recalled, Text, ToolResult, own_text, role_of
+from transom.core.pairing import is_answered
+from transom.core.summary import SourceTurn
+from transom.core.tokens import TokenCounter, replace_surrogates
+
+ARGUMENTS = 2_000
+"""The most characters of a call's arguments."""
+
+LINE_TOKENS = 24
+"""What the boundary line of a piece costs, at most."""
+
+
+class Piece(NamedTuple):
+    """A part of a turn: the key of its turn, whose it is, its text, and its tokens with its boundary line.
+
+    `ends`: it is the last of its turn.
+    """
+
+    key: int
+    role: str
+    text: str
+    tokens: int
+    ends: bool
+
+
+def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
+    """The turns in pieces of at most `most` tokens. Of a long tool result both ends stay, `result_tokens` in all."""
+    out: list[Piece] = []
+    for turn in turns:
+        written = list(_written(turn, counter, result_tokens)) or [("note", "")]
+        split = [(role, part) for role, text in written for part in _split(text, counter, most - LINE_TOKENS)]
+        for at, (role, text) in enumerate(split):
+            tokens = counter.count(text) + LINE_TOKENS
+            out.append(Piece(turn.key, role, text, tokens, ends=at == len(split) - 1))
+    return out
+
+
+def boundary_of(data: Iterable[str]) -> str:
+    """A word that is derived from these texts and occurs in none of them."""
+    texts_of = list(data)
+    digest = sha256("\0".join(texts_of).encode("utf-8", "replace"))
+    while any((word := digest.hexdigest()[:10]) in text for text in texts_of):
+        digest.update(b"again")
+    return word
+
+
+def boundary_line(boundary: str, label: str) -> str:
+    """A line that separates data. Only lines with the boundary in them do."""
+    return f"=== {boundary} {label} ==="
+
+
+def data_text(boundary: str, summary: str, pieces: Sequence[Piece]) -> str:
+    """The earlier summary, if any, and the turns, between boundary lines."""
+    lines = [f"The boundary is {boundary}."]
+    if summary:
+        lines += [boundary_line(boundary, "earlier summary begins"), summary]
+        lines += [boundary_line(boundary, "earlier summary ends")]
+    lines.append(boundary_line(boundary, "turns begin"))
+    for piece in pieces:
+        lines += [boundary_line(boundary, f"turn {piece.key}, {piece.role}"), piece.text]
+    return "\n".join([*lines, boundary_line(boundary, "turns end")])
+
+
+def text_of(fact: Fact) -> str:
+    """The words of a fact. Images and files are named, not shown; reasoning is left out."""
+    if isinstance(fact, Recalled):
+        return ""  # its text is in the turn that it came from
+    shown: list[str] = []
+    for part in fact.parts:
+        if isinstance(part, Text):
+            shown.append(part.text)
+        else:
+            shown.append(texts.left_out_marker(part.media if isinstance(part, Media) else _kind(part)))
+    return replace_surrogates("\n".join(filter(None, [*shown, own_text(fact)])))
+
+
+def results_of(turn: SourceTurn) -> Iterator[tuple[Call, ToolResult | None]]:
+    """The calls of a turn, each with its result if there is one."""
+    head, *rest = turn.facts
+    open_results = [fact for fact in rest if isinstance(fact, ToolResult)]
+    for index, call in enumerate(head.calls if isinstance(head, Assistant) else ()):
+        found = next((result for result in open_results if _answers(result, call, index)), None)
+        if found is not None:
+            open_results.remove(found)
+        yield call, found
+
+
+def _answers(result: ToolResult, call: Call, index: int) -> bool:
+    if result.place is not None:
+        return result.place[1] == index
+    return is_answered(call, by=result.call, name=result.extra.get("name") if result.extra else None)
+
+
+def _kind(part: Other) -> str:
+    kind = part.raw.get("type")
+    return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) <= 40 else "part"
+
+
+def _written(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
+    """The texts of a turn, each with whose it is."""
+    names = {call.id: call.name for call, _ in results_of(turn)}
+    for fact in turn.facts:
+        text = text_of(fact)
+        if isinstance(fact, ToolResult):
+            name = _label(names.get(fact.call, ""))
+            yield f"result of {name}" if name else "result", _clipped(text, counter, result_tokens)
+            continue
+        if text:
+            yield role_of(fact), text
+        for call in fact.calls if isinstance(fact, Assistant) else ():
+            given = call.args if len(call.args) <= ARGUMENTS else f"{call.args[:ARGUMENTS]} …"
+            yield f"call of {_label(call.name)}", replace_surrogates(given)
+
+
+def _label(name: str) -> str:
+    """The name of a tool in a boundary line; the model wrote it."""
+    return "".join(letter for letter in name[:64] if letter.isalnum() or letter in "_-.")
+
+
+def _clipped(text: str, counter: TokenCounter, most: int) -> str:
+    """A long text without its middle."""
+    tokens = counter.count(text)
+    if tokens <= most:
+        return text
+    keep = max(1, len(text) * most // (2 * tokens))
+    return f"{text[:keep]}\n[… {len(text) - 2 * keep:,} characters left out …]\n{text[-keep:]}"
+
+
+def _split(text: str, counter: TokenCounter, most: int) -> Iterator[str]:
+    """A text in parts of at most `most` tokens, at ends of lines where there are any near."""
+    stack = [text]
+    while stack:
+        part = stack.pop()
+        if len(part) < 2 or counter.count(part) <= most:
+            yield part
+            continue
+        half = len(part) // 2
+        at = part.rfind("\n", half // 2, half) + 1 or half
+        stack += [part[at:], part[:at]]

@@ -1,0 +1,161 @@
+"""The text of a summary, within its cap: what must be there to the letter first, then as many items as have room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.core.tokens import TokenCounter
+from transom.errors import SummaryFailed
+from transom.strategies.digest.tool_lines import one_line
+from transom.summaries.outline import Item, Outline, Section
+
+LITERAL = 0.75
+"""The share of the cap that notes and exact values may take. If they need more, the oldest leave."""
+
+SHORTER = (240, 120, 60)
+"""Characters of an item when the text is over its cap though everything that can leave has left."""
+
+_ORDER = {"active": 0, "blocked": 1, "done": 2}
+
+
+class Fitted(NamedTuple):
+    """A text, its tokens, and what of the outline and the notes is in it."""
+
+    text: str
+    tokens: int
+    outline: Outline
+    notes: tuple[str, ...]
+
+
+def summary_cap(window: int) -> int:
+    """The most tokens of a summary in a context window of this size: 2,000 to 4,096; in a small one an eighth of it."""
+    return max(1, min(window // 8, max(2_000, min(4_096, window // 32))))
+
+
+def fit(
+    outline: Outline,
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    counter: TokenCounter,
+    most: int,
+    *,
+    by_model: bool,
+) -> Fitted:
+    """The text of a summary in at most `most` tokens. What has no room leaves the outline too, so that summaries do not
+    grow: done items first, the oldest first; of each section the newest stays, and of the first one the oldest too.
+
+    Raises SummaryFailed if not even that fits.
+    """
+    frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
+    notes, exact, literal = _literal(notes, outline.exact, counter, int(LITERAL * most) - frame)
+    room = most - frame - literal
+    items, tokens = list(outline.items), most
+    for length in (0, *SHORTER):
+        shown = [_shortened(item, length) for item in items] if length else items
+        items = _with_room(shown, sections, counter, room)
+        kept = replace(outline, items=tuple(items), exact=tuple(exact))
+        text = rendered(kept, sections, notes, by_model=by_model)
+        tokens = counter.count(text)
+        if tokens <= most:
+            return Fitted(text, tokens, kept, tuple(notes))
+        room -= tokens - most
+    raise SummaryFailed(f"the summary needs {tokens:,} tokens and may have {most:,}: allow it more")
+
+
+def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = (), *, by_model: bool) -> str:
+    """The text of an outline, whatever its length."""
+    lines = [texts.summary_title(by_model=by_model)]
+    if notes:
+        lines += [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)]
+    for section in sections:
+        if items := _sorted(outline.of(section.key), is_first=section is sections[0]):
+            lines += [f"## {section.heading}", *(texts.summary_item(item.text, item.status) for item in items)]
+    body = "\n".join(lines)
+    if missing := [value for value in outline.exact if not holds(body, value)]:
+        lines += [texts.SUMMARY_EXACT, *map(texts.to_the_letter, missing)]
+    return "\n".join([*lines, texts.SUMMARY_END])
+
+
+def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
+    """An outline as the model reads it that brings it up to date: with the ids of its items."""
+    lines = [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)] if notes else []
+    for section in sections:
+        items = outline.of(section.key)
+        lines += [f"## {section.heading}", *(f"- {item.id} [{item.status}] {item.text}" for item in items)]
+    return "\n".join(lines)
+
+
+def holds(text: str, value: str) -> bool:
+    """Whether a value is in a text, and not only as a part of a longer word or number."""
+    at = text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        before, after = text[at - 1 : at] if at else "", text[end : end + 1]
+        if not (before.isalnum() and value[:1].isalnum()) and not (after.isalnum() and value[-1:].isalnum()):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def _literal(
+    notes: Sequence[str], exact: Sequence[str], counter: TokenCounter, room: int
+) -> tuple[list[str], list[str], int]:
+    """The notes and values that fit in `room`, each in its order, and their tokens: the newest notes, then the first
+    values."""
+    cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
+    used, kept_notes, kept_exact = 0, list[str](), list[str]()
+    for kept, values in ((kept_notes, reversed(notes)), (kept_exact, iter(exact))):
+        for value in values:
+            tokens = counter.count(texts.to_the_letter(value)) + 1
+            if used + tokens + cost <= room:
+                kept.append(value)
+                used += tokens
+    return kept_notes[::-1], kept_exact, used + (cost if kept_notes or kept_exact else 0)
+
+
+def _with_room(items: Sequence[Item], sections: Sequence[Section], counter: TokenCounter, room: int) -> list[Item]:
+    """The items without those that have no room."""
+    costs = {item.id: counter.count(texts.summary_item(item.text, item.status)) + 1 for item in items}
+    total = sum(costs.values())
+    total += sum(counter.count(f"## {section.heading}") + 1 for section in sections)
+    gone: set[str] = set()
+    for item in _leaving(items, sections):
+        if total <= room:
+            break
+        gone.add(item.id)
+        total -= costs[item.id]
+    return [item for item in items if item.id not in gone]
+
+
+def _leaving(items: Sequence[Item], sections: Sequence[Section]) -> Iterator[Item]:
+    """The items that may leave, in the order in which they do: what is done, then the oldest of the fullest section."""
+    staying = {items_of[-1].id for items_of in _by_section(items, sections) if items_of}
+    staying |= {item.id for item in items if item.section == sections[0].key and item.id == _first_id(items, sections)}
+    yield from (item for item in items if item.status == "done" and item.id not in staying)
+    left = [
+        [one for one in of if one.status != "done" and one.id not in staying] for of in _by_section(items, sections)
+    ]
+    while any(left):
+        fullest = max(left, key=lambda of: sum(len(one.text) for one in of))
+        yield fullest.pop(0)
+
+
+def _by_section(items: Sequence[Item], sections: Sequence[Section]) -> list[list[Item]]:
+    return [[item for item in items if item.section == section.key] for section in sections]
+
+
+def _first_id(items: Sequence[Item], sections: Sequence[Section]) -> str:
+    return next(item.id for item in items if item.section == sections[0].key)
+
+
+def _shortened(item: Item, length: int) -> Item:
+    return replace(item, text=one_line(item.text, length))
+
+
+def _sorted(items: Sequence[Item], *, is_first: bool) -> Sequence[Item]:
+    """What goes on before what is done; the first section in the order of time."""
+    return items if is_first else sorted(items, key=lambda item: _ORDER[item.status])

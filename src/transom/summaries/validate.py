@@ -1,0 +1,179 @@
+"""Whether an answer of a summarizer's model can be used. What cannot is refused with one line; nothing is replaced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from transom.errors import SummaryFailed, quote
+from transom.strategies.text.terms import words_in
+from transom.summaries.base import Answer
+from transom.summaries.outline import Addition, Delta, Section, Status, Update
+
+CHARACTERS_PER_TOKEN = 12
+"""An answer with more characters for each token that it was allowed is no summary."""
+
+CHANGES = 200
+"""The most changes that an answer may name."""
+
+WORDS, SHARE, SHARE_CJK = 15, 0.25, 0.1
+"""Of an answer with so many different words, the share that must occur in the conversation. Of the pairs of letters in
+Chinese, Japanese and Korean fewer recur."""
+
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s*|\*\*\s*)(?:\d{1,2}[.)]\s*)?([^*#:\n]{2,60}?)\s*:?\s*(?:\*\*)?\s*:?\s*#*\s*")
+_BARE = re.compile(r"\s{0,3}(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&,-]{2,60}):\s*")
+_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_MARK = re.compile(r"(?i)\(?s\d+\)?:?\s+(?=\[)|\[\s*(active|blocked|done|x|)\s*\]\s*")
+_REFUSAL = re.compile(
+    r"(?i)\W*(?:i['’]m sorry|i am sorry|sorry,|i (?:can['’]?t|cannot|can not|won['’]t|am unable)|as an ai\b|"
+    r"i apologi[sz]e)"
+)
+_STATUS: dict[str, Status] = {"done": "done", "x": "done", "blocked": "blocked", "active": "active", "": "active"}
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+
+
+class Unusable(SummaryFailed):
+    """An answer that cannot be used. `reason`: in our own words, without any of the answer's."""
+
+    def __init__(self, reason: str, text: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"{reason}: {quote(text)}" if text else reason)
+
+
+def answer_text(answer: Answer, max_tokens: int) -> str:
+    """The text of an answer, without what the model thought aloud. Raises Unusable if it cannot be a summary."""
+    if answer.called_tools:
+        raise Unusable("the model called a tool instead of answering")
+    if len(answer.text) > CHARACTERS_PER_TOKEN * max_tokens:
+        raise Unusable(f"the answer has {len(answer.text):,} characters, for at most {max_tokens:,} tokens")
+    text = _THOUGHTS.sub("", answer.text).strip()
+    if not text:
+        raise Unusable("the answer is empty")
+    return text
+
+
+def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = ()) -> Delta:
+    """The changes that an answer names, as JSON, or as a whole summary with headings. `known`: the ids of the items
+    that there are.
+
+    Raises Unusable if it is neither, or if more of its changes are malformed than are not.
+    """
+    found = _json_delta(text)
+    if found is None:
+        delta = _whole(text, sections)
+        if not delta.add:
+            why = "the model refused" if _REFUSAL.match(text) else "none of the sections is in it"
+            raise Unusable(why, text)
+        return delta
+    changes, malformed = _checked(found, {section.key for section in sections}, set(known))
+    if malformed > sum(map(len, (changes.add, changes.update, changes.remove))):
+        raise Unusable(f"{malformed:,} of its changes are malformed", text)
+    return changes
+
+
+def check_words(delta: Delta, source: Iterable[str]) -> None:
+    """Raises Unusable if most words of what is added occur nowhere in the source: then it is nonsense, about
+    something else, or in another language."""
+    added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
+    words = words_in(added)
+    if len(words) < WORDS:
+        return
+    known: set[str] = set()
+    for text in source:
+        known.update(words_in(text))
+    share = sum(word in known for word in words) / len(words)
+    least = SHARE_CJK if len(_CJK.findall(added)) > len(added) / 4 else SHARE
+    if share < least:
+        raise Unusable(f"only {share:.0%} of its words are in the conversation: nonsense, or another language", added)
+
+
+# ---- JSON
+
+
+def _json_delta(text: str) -> Mapping[str, object] | None:
+    """The first JSON object in a text that names changes."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    for _ in range(8):
+        if at < 0:
+            return None
+        try:
+            found: object = decoder.raw_decode(text, at)[0]
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict) and {"add", "update", "remove"} & set(cast("dict[str, object]", found)):
+            return cast("dict[str, object]", found)
+        at = text.find("{", at + 1)
+    return None
+
+
+def _checked(found: Mapping[str, object], sections: set[str], known: set[str]) -> tuple[Delta, int]:
+    """The well-formed changes, and the number of the others."""
+    malformed = 0
+    add: list[Addition] = []
+    for each in _dicts(found.get("add")):
+        section, text = _word(each.get("section")), each.get("text")
+        if section in sections and isinstance(text, str) and text.strip():
+            add.append(Addition(section, text, _STATUS.get(_word(each.get("status")), "active")))
+        else:
+            malformed += 1
+    update: list[Update] = []
+    for each in _dicts(found.get("update")):
+        label, text, status = each.get("id"), each.get("text"), _STATUS.get(_word(each.get("status")) or "?")
+        if isinstance(label, str) and label in known and (status or isinstance(text, str)):
+            update.append(Update(label, status, text if isinstance(text, str) else None))
+        else:
+            malformed += 1
+    remove = [label for label in _list(found.get("remove")) if isinstance(label, str) and label in known]
+    malformed += len(_list(found.get("remove"))) - len(remove)
+    malformed += sum(not isinstance(found.get(key, []), list) for key in ("add", "update", "remove"))
+    return Delta(add=tuple(add), update=tuple(update), remove=tuple(remove)), malformed
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value)[:CHANGES] if isinstance(value, list) else []
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [cast("dict[str, Any]", each) if isinstance(each, dict) else {} for each in _list(value)]
+
+
+def _word(value: object) -> str:
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+# ---- headings
+
+
+def _whole(text: str, sections: Sequence[Section]) -> Delta:
+    """A whole summary: the sections that it has take the place of what there was."""
+    lines = list(_section_lines(text, sections))
+    add = tuple(Addition(section, line, status) for section, line, status in lines[:CHANGES])
+    return Delta(add=add, replaced=frozenset(one.section for one in add))
+
+
+def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str, str, Status]]:
+    """The lines below headings that are known, each with its section and status."""
+    section = ""
+    for line in text.splitlines():
+        heading = _HEADING.fullmatch(line) or _BARE.fullmatch(line)
+        if heading is not None and (found := _section_named(heading[1], sections)):
+            section = found
+            continue
+        words = _BULLET.sub("", line, count=1)
+        status: Status = "active"
+        while mark := _MARK.match(words):
+            status = _STATUS[mark[1].lower()] if mark[1] is not None else status
+            words = words[mark.end() :]
+        if section and words.strip(" -*_`#=") and (heading is None or not line.lstrip().startswith("#")):
+            yield section, words.strip(), status
+
+
+def _section_named(heading: str, sections: Sequence[Section]) -> str:
+    wanted = heading.strip().casefold()
+    for section in sections:
+        if wanted in {section.heading.casefold(), section.key.casefold()}:
+            return section.key
+    return ""
