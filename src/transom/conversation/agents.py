@@ -88,6 +88,8 @@ class SubAgent(FunctionTool):
                 budget=caller.budget if self._budget is None else self._budget,
                 policy=self._policy,
                 system=self._system,
+                user_id=caller.user_id or None,
+                session_id=caller.session_id or None,
             ) as child:
                 child.tags = Meta(mode=caller.tags.mode, run_id=caller.tags.run_id, agent_id=self.name)
                 return _run(child, task, settings)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
+from transom.core.log import Owner
 from transom.core.message import Fact, Raw
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
@@ -124,6 +125,16 @@ def tags(value: object) -> Meta:
     if not isinstance(value, Meta):
         raise InvalidSetting(f"tags: must be a Meta, not {quote(value)}")
     return value
+
+
+def owner(user_id: object, session_id: object) -> Owner | None:
+    """Whose conversation it is; None if nobody said. Raises InvalidSetting."""
+    for name, value in (("user_id", user_id), ("session_id", session_id)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise InvalidSetting(f"{name}: must be a text of at least one character, not {_kind(value)}")
+    if user_id is None and session_id is None:
+        return None
+    return Owner(cast("str", user_id or ""), cast("str", session_id or ""))
 
 
 def call_id(value: object) -> str:

@@ -147,6 +147,16 @@ class AsyncConversation:
         return self.conversation.store
 
     @property
+    def user_id(self) -> str:
+        """Whose conversation it is; empty if nobody's."""
+        return self.conversation.user_id
+
+    @property
+    def session_id(self) -> str:
+        """The session that it belongs to; empty if none."""
+        return self.conversation.session_id
+
+    @property
     def tags(self) -> Meta:
         """The mode, the run and the agent that every new fact has in its `Meta`."""
         return self.conversation.tags

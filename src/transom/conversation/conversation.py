@@ -27,6 +27,7 @@ from transom.conversation.settings import locked
 from transom.conversation.turn import Steps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
+from transom.core.log import Owner
 from transom.core.message import Fact, Instruction, Raw
 from transom.core.plan import Ref, entry_ref
 from transom.core.policy import Policy
@@ -71,6 +72,7 @@ class Conversation(ConversationEdits):
         state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
         ref: Ref = entry_ref,
+        owner: Owner | None = None,
     ) -> None:
         super().__init__(
             RequestPlanner(
@@ -83,6 +85,7 @@ class Conversation(ConversationEdits):
                 state=check.state(state),
                 clock=clock,
                 ref=ref,
+                owner=owner,
             )
         )
         self._store: Store | None = None  # set if this conversation opened it, and so must close it
@@ -101,6 +104,8 @@ class Conversation(ConversationEdits):
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
+        user_id: str | None = None,
+        session_id: str | None = None,
     ) -> Self:
         """Open or begin the conversation `id` in a store.
 
@@ -116,12 +121,14 @@ class Conversation(ConversationEdits):
         folded turns: "user" if not given; OpenAI's APIs allow "developer" and "system" (see docs/security.md).
         `state`: what is true now, by key (goal, todo, plan), a text or a function that returns it; the model reads it
         when it has changed.
+        `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
+        them for ever. Raises InvalidSetting if it began with others, or with none.
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
         limits, chosen = _limits(budget), policy_named(policy)
         spoken = with_digest_role(dialect_named(dialect), digest_role)
-        announced = check.state(state)
+        announced, owner = check.state(state), check.owner(user_id, session_id)
         head = None if system is None else spoken.parse_system(check.system(system))
         opened = open_store(store)
         try:
@@ -134,6 +141,7 @@ class Conversation(ConversationEdits):
                 dialect=spoken,
                 state=announced,
                 clock=clock,
+                owner=owner,
             )
         except BaseException:
             if opened is not store:
@@ -159,6 +167,8 @@ class Conversation(ConversationEdits):
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         clock: Clock = system_clock,
+        user_id: str | None = None,
+        session_id: str | None = None,
     ) -> Self:
         """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt.
 
@@ -168,7 +178,16 @@ class Conversation(ConversationEdits):
         instructions, facts = split(messages, dialect=spoken)
         limits = _limits(budget)
         conversation = cls.open(
-            store, id, budget=limits, policy=policy, dialect=spoken, counter=counter, state=state, clock=clock
+            store,
+            id,
+            budget=limits,
+            policy=policy,
+            dialect=spoken,
+            counter=counter,
+            state=state,
+            clock=clock,
+            user_id=user_id,
+            session_id=session_id,
         )
         try:
             conversation._must_be_new()

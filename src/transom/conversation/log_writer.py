@@ -11,11 +11,12 @@ from contextlib import suppress
 
 from transom.clock import Clock
 from transom.core.entry import Entry
+from transom.core.log import Owner, owned, owner_of
 from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
 from transom.core.view import View
-from transom.errors import Conflict, InvalidMessage, StoreUnavailable, UnknownLog
+from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote
 from transom.stores import StoredLog, open_view
 from transom.stores.snapshot import encode_view
 
@@ -31,10 +32,18 @@ OnAppend = Callable[[View, View, Sequence[Entry]], None]
 class LogWriter:
     """A log and the view of all its entries that this handle knows."""
 
-    def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock, on_append: OnAppend) -> None:
-        self.log = log
+    def __init__(
+        self,
+        log: StoredLog,
+        counter: FormatCounter,
+        clock: Clock,
+        on_append: OnAppend,
+        owner: Owner | None = None,
+    ) -> None:
+        self.log, self.wanted_owner = log, owner
         self._on_append = on_append
         self.view = open_view(log, counter)
+        self._check_owner()
         self._clock = clock
         self._mark_saved(self.view.length)
 
@@ -67,6 +76,8 @@ class LogWriter:
         return self._append(done.entries, apply(done.before, done.entries[done.before.length - self.view.length :]))
 
     def _append(self, entries: Sequence[Entry], after: View) -> bool:
+        if self.wanted_owner is not None and not entries[0].seq:
+            entries = [owned(entries[0], self.wanted_owner), *entries[1:]]
         try:
             self.log.append(entries, entries[0].seq)
         except Conflict:
@@ -78,13 +89,31 @@ class LogWriter:
         self._on_append(before, after, entries)
         return True
 
+    @property
+    def owner(self) -> Owner:
+        """Whose conversation it is, or will be with its first entry."""
+        return owner_of(self.log) if len(self.log) else self.wanted_owner or Owner()
+
     def catch_up(self) -> None:
         """Take in what other writers appended."""
         if self.log.refresh() > self.view.length:
             before = self.view
+            if not before.length:
+                self._check_owner()
             entries = list(self.log.read(before.length))
             self.view = apply(before, entries)
             self._on_append(before, self.view, entries)
+
+    def _check_owner(self) -> None:
+        """Raises InvalidSetting if the log began as somebody else's. Whose it is, the message does not say."""
+        if self.wanted_owner is None or not len(self.log):
+            return
+        found = owner_of(self.log)
+        for name in ("user_id", "session_id"):
+            wanted, has = getattr(self.wanted_owner, name), getattr(found, name)
+            if wanted and wanted != has:
+                why = f"belongs to another {name}" if has else f"began without a {name}"
+                raise InvalidSetting(f"conversation {quote(self.log.name)} {why}: it stays what its first entry says")
 
     def save_snapshot(self) -> None:
         """Leave a snapshot, if the store can take one now. It only makes the next opening faster."""

@@ -35,6 +35,7 @@ from transom.core.derived import Derived
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
+from transom.core.log import Owner
 from transom.core.message import Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, compaction, needs_nothing
 from transom.core.policy import Policy
@@ -67,6 +68,7 @@ class RequestPlanner:
         state: dict[str, State],
         clock: Clock,
         ref: Ref,
+        owner: Owner | None = None,
     ) -> None:
         self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
         self.clock = clock
@@ -74,7 +76,7 @@ class RequestPlanner:
         self.tags = Meta()  # of every fact that is appended
         self.mode: ModeSettings | None = None
         self.bus = EventBus()
-        self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended)
+        self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
         self.frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
         self._known_size: int | None = None  # of its context window
@@ -108,7 +110,8 @@ class RequestPlanner:
         spoken = dialect_named(provider.dialect)
         if self.dialect.digest_role in spoken.digest_roles:
             spoken = with_digest_role(spoken, self.dialect.digest_role)
-        self.writer = LogWriter(self.writer.log, spoken.format_counter(self._counter), self.clock, self._appended)
+        counter = spoken.format_counter(self._counter)
+        self.writer = LogWriter(self.writer.log, counter, self.clock, self._appended, self.writer.wanted_owner)
         self.dialect, self._sent_window, self.derived = spoken, None, Derived()
         self.frame = replace(self.frame, required_user_turn=spoken.required_user_turn)
 

@@ -95,6 +95,16 @@ class ConversationSettings:
         return self._home
 
     @property
+    def user_id(self) -> str:
+        """Whose conversation it is; empty if nobody's."""
+        return self._planner.writer.owner.user_id
+
+    @property
+    def session_id(self) -> str:
+        """The session that it belongs to; empty if none."""
+        return self._planner.writer.owner.session_id
+
+    @property
     def tags(self) -> Meta:
         """The mode, the run and the agent that every new fact has in its `Meta`."""
         return self._planner.tags

@@ -274,6 +274,8 @@ class Turn:
         return Caller(
             log=conv.log.name,
             store=conv.store,
+            user_id=conv.user_id,
+            session_id=conv.session_id,
             budget=conv.budget,
             tags=conv.tags,
             provider=self._provider,

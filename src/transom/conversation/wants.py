@@ -52,6 +52,8 @@ class Caller(Struct, frozen=True, kw_only=True, eq=False):
 
     log: str
     store: Store | None
+    user_id: str
+    session_id: str
     budget: Budget
     tags: Meta
     provider: Provider

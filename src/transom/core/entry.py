@@ -39,7 +39,10 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """Where a fact belongs. If `include_in_context` is false, people can see it, but it is never sent."""
+    """Where a fact belongs. If `include_in_context` is false, people can see it, but it is never sent.
+
+    `user_id` and `session_id` are those of the whole conversation; its first entry has them, and no other.
+    """
 
     include_in_context: bool = True
     evaluation_id: str = ""
@@ -53,6 +56,8 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     source: int | None = None
     """Position in the list a fact was imported from."""
     extra: dict[str, Any] | None = None
+    user_id: str = ""
+    session_id: str = ""
 
 
 Body = (

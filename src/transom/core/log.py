@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Meta
 
 
 class Log(Protocol):
@@ -37,3 +38,21 @@ def stored(log: Log) -> int:
     while isinstance(log, PendingLog):
         log = log.log
     return len(log)
+
+
+class Owner(Struct, frozen=True):
+    """Whose conversation a log is, and the session that it belongs to; empty where nobody said."""
+
+    user_id: str = ""
+    session_id: str = ""
+
+
+def owner_of(log: Log) -> Owner:
+    """Whose conversation this is: what its first entry says, for ever."""
+    meta = log[0].meta if len(log) else None
+    return Owner() if meta is None else Owner(meta.user_id, meta.session_id)
+
+
+def owned(entry: Entry, by: Owner) -> Entry:
+    """The first entry of a log, with the owner of the log."""
+    return replace(entry, meta=replace(entry.meta or Meta(), user_id=by.user_id, session_id=by.session_id))
