@@ -33,12 +33,7 @@ class LogWriter:
     """A log and the view of all its entries that this handle knows."""
 
     def __init__(
-        self,
-        log: StoredLog,
-        counter: FormatCounter,
-        clock: Clock,
-        on_append: OnAppend,
-        owner: Owner | None = None,
+        self, log: StoredLog, counter: FormatCounter, clock: Clock, on_append: OnAppend, owner: Owner | None = None
     ) -> None:
         self.log, self.wanted_owner = log, owner
         self._on_append = on_append
