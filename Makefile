@@ -55,6 +55,7 @@ bench: setup  ## what a turn costs, and opening a long log
 	$(RUN) python benchmarks/turn_cost.py
 	$(RUN) python benchmarks/many_runs.py
 	$(RUN) python benchmarks/run_cost.py
+	$(RUN) python benchmarks/repo_map.py
 	$(RUN) python benchmarks/turn_cost.py --store "sqlite:///.transom/bench.db"
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md

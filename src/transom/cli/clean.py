@@ -9,7 +9,7 @@ from pathlib import Path
 from transom.cli.commands import Clean
 from transom.cli.confirm import is_confirmed
 from transom.cli.locate import LAST_STORE
-from transom.cli.runs import FOLDER, RUNS, STORE, URL
+from transom.cli.runs import FOLDER, MAP_CACHE, RUNS, STORE, URL
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, terminal
 
@@ -44,5 +44,6 @@ def _files() -> Iterator[Path]:
     old = (file for file in FOLDER.glob("replay-*.db*") if file.is_file())  # early versions had one for each replay
     yield from sorted(file for file in old if file.name.split(".")[0].removeprefix("replay-").isdecimal())
     yield from (file for file in (RUNS,) if file.is_file())
+    yield from sorted(file for file in FOLDER.glob(f"{MAP_CACHE}*") if file.is_file())
     if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() == URL:
         yield LAST_STORE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from transom.cli import options as o
@@ -184,9 +186,23 @@ class Conversations(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("repo_map", "Print a map of a folder of source code.")
+class Map(Struct, frozen=True, kw_only=True):
+    """Print the files and symbols of a folder that a reader would need first, within a number of tokens.
+
+    Files are ranked by who mentions whose symbols, and by the words of --focus. What was parsed is kept in .transom of
+    this folder, so that the next map is there at once. Needs `pip install "transom[map]"`.
+    """
+
+    folder: o.Folder = Path()
+    tokens: o.MapTokens = 1_000
+    focus: o.Focus = None
+    json: o.Json = False
+
+
 @command("clean", "Remove the replays of this folder.")
 class Clean(Struct, frozen=True, kw_only=True):
-    """Remove the replays that were stored in .transom of this folder. Asks first."""
+    """Remove the replays that were stored in .transom of this folder, and what `map` has kept there. Asks first."""
 
     yes: o.CleanYes = False
     json: o.Json = False

@@ -189,3 +189,9 @@ First = Annotated[int, Option(parser=entry_number, metavar="ENTRY", help="The en
 Last = Annotated[
     int | None, Option(parser=entry_number, metavar="ENTRY", help="The entry to end with. Default: the newest.")
 ]
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="The folder of source code. Default: this one.")]
+MapTokens = Annotated[int, Option("--tokens", min=1, metavar="N", help="The most tokens that the map may have.")]
+Focus = Annotated[
+    list[str] | None,
+    Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),
+]

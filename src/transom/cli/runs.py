@@ -28,6 +28,9 @@ URL = f"sqlite:///{STORE.as_posix()}?synchronous=normal"
 """It does not wait for the disk at each call, because a replay can be repeated."""
 
 RUNS = FOLDER / "runs.json"
+MAP_CACHE = "map-"
+"""How the names of the files begin that hold what `transom map` has parsed."""
+
 _STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 
 

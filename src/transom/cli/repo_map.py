@@ -1,0 +1,43 @@
+"""`transom map`: print the files and symbols of a folder that a reader would need first."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from transom.cli.commands import Map
+from transom.cli.progress import ProgressBar
+from transom.cli.runs import FOLDER, MAP_CACHE, make_folder
+from transom.cli.streams import print_notice
+from transom.cli.terminal import print_json
+from transom.repo_map import RepoMap
+from transom.repo_map.facts_cache import hash_of
+from transom.repo_map.map_text import shown_path
+from transom.tokenizer import o200k
+
+
+def run(options: Map) -> int:
+    """Print the map. Exit code 1 if the folder has no file for it, or the budget no room."""
+    repo_map = RepoMap(options.folder, cache=_cache(options.folder))
+    with ProgressBar() as bar:
+        repo_map.refresh(lambda share, path: bar.update(share, shown_path(path)))
+    focus = options.focus or []
+    text = repo_map.text(options.tokens, focus=focus)
+    if options.json:
+        lines = set(text.splitlines())
+        files = [file for file in repo_map.ranked(focus=focus) if shown_path(file.path) in lines]
+        print_json({"folder": str(repo_map.folder), "tokens": o200k().count(text), "text": text, "files": files})
+    elif text:
+        sys.stdout.write(text + "\n")
+    if not text:
+        print_notice(f"no source file in {options.folder}, or no room for one in {options.tokens:,} tokens")
+    return 0 if text else 1
+
+
+def _cache(folder: Path) -> Path | None:
+    """Where to keep what was parsed; None if this folder cannot be written."""
+    with suppress(OSError):
+        make_folder()
+        return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"
+    return None

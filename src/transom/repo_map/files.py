@@ -1,0 +1,137 @@
+"""The source files of a folder: what git would ignore is left out, and nothing outside of the folder is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from transom.repo_map.languages import BY_ENDING, Language
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_FILES = 20_000
+MAX_BYTES = 400_000
+"""A larger file is generated or data; it has no place in the map."""
+
+MAX_DEPTH = 40
+
+_SKIPPED = frozenset(("node_modules", "__pycache__", "site-packages"))
+"""Folders of other people's code and of machine output, also where no .gitignore names them."""
+
+
+class SourceFile(NamedTuple):
+    """A file of the folder. `path`: within the folder, with slashes. `modified`: in nanoseconds."""
+
+    path: str
+    size: int
+    modified: int
+    language: Language
+
+
+class _Ignored(NamedTuple):
+    """The patterns of one .gitignore. `prefix`: its folder, as the beginning of the paths that it is asked about."""
+
+    prefix: str
+    patterns: GitIgnoreSpec
+
+    def says(self, path: str) -> bool | None:
+        """Whether a path is ignored; None if no pattern says anything about it."""
+        return self.patterns.check_file(path.removeprefix(self.prefix)).include
+
+
+def source_files(folder: Path) -> list[SourceFile]:
+    """The files in a language that has symbols, by path; at most `MAX_FILES`.
+
+    Left out: what a .gitignore of the folder, of one below, or of the repository around it ignores; hidden folders,
+    virtual environments, links, files over `MAX_BYTES`. What cannot be read is left out too.
+    """
+    found: list[SourceFile] = []
+    around, prefix = _around(folder)
+    for file in _walk(folder, "", prefix, around, 0):
+        found.append(file)
+        if len(found) == MAX_FILES:
+            break
+    return sorted(found)
+
+
+def read_source(folder: Path, path: str) -> bytes | None:
+    """The bytes of a file; None if it is gone, binary, or too large by now."""
+    try:
+        with (folder / path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
+    return None if len(data) > MAX_BYTES or b"\0" in data[:8_192] else data
+
+
+def _walk(root: Path, folder: str, prefix: str, rules: tuple[_Ignored, ...], depth: int) -> Iterator[SourceFile]:
+    """The files in `folder` (a path within `root` that ends in a slash, or nothing) and below."""
+    try:
+        with os.scandir(root / folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError:
+        return
+    names = {entry.name for entry in entries}
+    if "pyvenv.cfg" in names:
+        return
+    if ".gitignore" in names and folder:
+        rules = (*rules, *_patterns(root / folder / ".gitignore", prefix + folder))
+    for entry in entries:
+        path = folder + entry.name
+        try:
+            if entry.is_symlink():
+                continue
+            if entry.is_dir():
+                hidden = entry.name.startswith(".") or entry.name in _SKIPPED
+                if not hidden and depth < MAX_DEPTH and not _is_ignored(f"{prefix}{path}/", rules):
+                    yield from _walk(root, f"{path}/", prefix, rules, depth + 1)
+                continue
+            language = BY_ENDING.get(os.path.splitext(entry.name)[1].lower())  # noqa: PTH122 - ten times as fast
+            if language is None or _is_ignored(prefix + path, rules):
+                continue
+            state = entry.stat()
+        except OSError:
+            continue
+        if state.st_size <= MAX_BYTES and entry.is_file():
+            yield SourceFile(path, state.st_size, state.st_mtime_ns, language)
+
+
+def _is_ignored(path: str, rules: tuple[_Ignored, ...]) -> bool:
+    """The innermost .gitignore that says anything about a path decides."""
+    return next((said for each in reversed(rules) if (said := each.says(path)) is not None), False)
+
+
+def _around(folder: Path) -> tuple[tuple[_Ignored, ...], str]:
+    """The rules of the repository that the folder is in, from the outermost, and the folder's path within it."""
+    above = [folder, *folder.parents]
+    top = next((at for at, each in enumerate(above) if (each / ".git").exists()), 0)
+    rules = list(_patterns(above[top] / ".git" / "info" / "exclude", ""))
+    for each in reversed(above[: top + 1]):
+        rules += _patterns(each / ".gitignore", _inside(each, above[top]))
+    return tuple(rules), _inside(folder, above[top])
+
+
+def _inside(folder: Path, root: Path) -> str:
+    path = folder.relative_to(root).as_posix()
+    return "" if path == "." else f"{path}/"
+
+
+def _patterns(file: Path, prefix: str) -> tuple[_Ignored, ...]:
+    """The patterns of a file, none if there is no such file."""
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - an extra
+
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    kept = list[str]()
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            continue  # git ignores a line that is no pattern
+        kept.append(line)
+    return (_Ignored(prefix, GitIgnoreSpec.from_lines(kept)),) if kept else ()

@@ -1,0 +1,103 @@
+"""The text of a repo map: the best files and symbols that a budget has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.tokens import TokenCounter
+from transom.repo_map.symbols import Symbol
+
+FOLLOWING = 0.6
+"""Each further symbol of one file counts less by this factor, so that one large file does not fill the map."""
+
+LEAST_TOKENS = 3
+"""The fewest tokens that a file takes."""
+
+FULL = 0.98
+"""A map that uses this share of its budget is not made larger."""
+
+
+class MappedFile(Struct, frozen=True):
+    """A file of a map: its path within the folder, its rank (the ranks of all files add up to 1), its symbols in the
+    order of the source, and the rank of each of them."""
+
+    path: str
+    rank: float
+    symbols: tuple[Symbol, ...]
+    symbol_ranks: tuple[float, ...]
+
+
+class _Line(Struct, frozen=True):
+    """A line that a map could have: of the file with this number, and of one of its symbols; None for its path."""
+
+    file: int
+    symbol: int | None
+
+
+def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) -> str:
+    """The text of these files, the best first, within `budget` tokens; empty if there is no room for one."""
+    lines = _lines(files)
+    text, low, high = "", 0, min(len(lines), budget // LEAST_TOKENS)
+    guess = min(high, max(1, budget // 12))
+    while low < high:
+        candidate = _rendered(files, lines[:guess])
+        tokens = counter.count(candidate)
+        if tokens <= budget:
+            low, text = guess, candidate
+            if tokens >= FULL * budget:
+                break
+        else:
+            high = guess - 1
+        likely = guess * budget // tokens  # tokens grow nearly evenly with the lines
+        guess = likely if low < likely <= high else (low + high + 1) // 2
+    return text
+
+
+def _lines(files: Sequence[MappedFile]) -> list[_Line]:
+    """The lines that a map could have, the best first. A file is worth its rank, each of its symbols a part of that."""
+    scored = list[tuple[float, int, int, _Line]]()
+    for at, file in enumerate(files):
+        worth = file.rank
+        scored.append((-worth, at, 0, _Line(at, None)))
+        best = sorted(range(len(file.symbols)), key=lambda symbol: (-file.symbol_ranks[symbol], symbol))
+        for place, symbol in enumerate(best, 1):
+            worth *= FOLLOWING
+            scored.append((-worth, at, place, _Line(at, symbol)))
+    return [line for *_, line in sorted(scored, key=lambda each: each[:3])]
+
+
+def _rendered(files: Sequence[MappedFile], lines: Sequence[_Line]) -> str:
+    """The files in order, and under each its symbols in the order of the source, methods below their class."""
+    shown: dict[int, set[int]] = {}
+    for line in lines:
+        symbols = shown.setdefault(line.file, set())
+        if line.symbol is not None:
+            symbols.add(line.symbol)
+    out = [texts.REPO_MAP]
+    for at in sorted(shown):
+        out.append(shown_path(files[at].path))
+        parent = ""
+        for symbol in (files[at].symbols[index] for index in sorted(shown[at] | _classes(files[at], shown[at]))):
+            if symbol.parent and symbol.parent != parent:
+                out.append(f"  {symbol.parent}")  # its class is in another file
+            parent = symbol.name if symbol.kind == "class" and not symbol.parent else symbol.parent
+            out.append(f"{'    ' if symbol.parent else '  '}{symbol.signature}")
+    return texts.disarmed("\n".join(out))
+
+
+def _classes(file: MappedFile, shown: set[int]) -> set[int]:
+    """The classes of the methods that are shown."""
+    parents = {file.symbols[index].parent for index in shown}
+    return {
+        index
+        for index, symbol in enumerate(file.symbols)
+        if symbol.kind == "class" and not symbol.parent and symbol.name in parents
+    }
+
+
+def shown_path(path: str) -> str:
+    """A path on one line, with anything in it that is not printable escaped."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in path)

@@ -1,0 +1,138 @@
+"""A map of a folder of source code: the files and symbols that a reader would need first, within a token budget."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from transom.core.tokens import TokenCounter
+from transom.core.view import View
+from transom.errors import InvalidSetting, quote
+from transom.repo_map.facts_cache import FactsCache, Known, hash_of
+from transom.repo_map.files import SourceFile, read_source, source_files
+from transom.repo_map.focus import Focus, focus_of, focus_of_view
+from transom.repo_map.graph import ReferenceGraph
+from transom.repo_map.languages import require_extra
+from transom.repo_map.map_text import LEAST_TOKENS, MappedFile, map_text
+from transom.repo_map.symbols import file_facts
+from transom.tokenizer import o200k
+
+TOKENS = 1_000
+"""The budget of a map if none is given."""
+
+Progress = Callable[[float, str], None]
+"""Is called with the share of the work that is done, from 0 to 1, and the path of a file."""
+
+
+class RepoMap:
+    """The files of a folder, ranked by who mentions whose symbols.
+
+    Files are parsed once: each use reads again what has changed on disk. `cache`: a file that keeps what was parsed for
+    the next process. `counter`: counts the tokens of the map; o200k if not given. Needs `transom[map]`.
+
+    What git ignores is left out, and so are links, binary files, and files over 400,000 bytes. A file that cannot be
+    read or parsed is left out, or has fewer symbols; it never raises. Raises InvalidSetting if there is no such folder.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        counter: TokenCounter | None = None,
+    ) -> None:
+        require_extra()
+        self.folder = Path(folder).resolve()
+        if not self.folder.is_dir():
+            raise InvalidSetting(f"folder: {quote(os.fspath(folder))} is no folder")
+        self._counter = o200k() if counter is None else counter
+        self._cache = None if cache is None else FactsCache(Path(cache))
+        self._known: dict[str, Known] | None = None
+        self._graph = ReferenceGraph()
+
+    def refresh(self, progress: Progress | None = None) -> int:
+        """Read what has changed on disk; the number of files that were parsed. `text` and `ranked` do it themselves."""
+        stored = self._known
+        if stored is None:
+            stored = {} if self._cache is None else self._cache.load()
+        files = source_files(self.folder)
+        known, changed = dict[str, Known](), dict[str, Known]()
+        parsed = 0
+        for at, file in enumerate(files):
+            found, is_parsed = self._facts(file, stored.get(file.path))
+            parsed += is_parsed
+            if found is None:
+                continue
+            known[file.path] = found
+            if found is not stored.get(file.path):
+                changed[file.path] = found
+            if is_parsed and progress is not None:
+                progress(at / len(files), file.path)
+        gone = stored.keys() - known.keys()
+        if self._cache is not None and (changed or gone):
+            self._cache.store(changed, set(gone))
+        if changed or gone or self._known is None:
+            self._graph.update({path: each.facts for path, each in known.items()})
+        self._known = known
+        return parsed
+
+    def ranked(self, *, focus: str | Sequence[str] | View = ()) -> list[MappedFile]:
+        """All files, the one that a reader needs first at the beginning.
+
+        `focus`: tasks, questions, paths and names, or the view of a conversation. Equal files and an equal focus give
+        an equal order.
+        """
+        return self._ranked(focus)
+
+    def text(self, budget: int = TOKENS, *, focus: str | Sequence[str] | View = ()) -> str:
+        """The map within `budget` tokens: files in the order of their rank, each with its best symbols.
+
+        Empty if there is no file, or no room for one. The texts of the map come from the folder: they are data.
+        """
+        if type(budget) is not int or budget < 1:
+            raise InvalidSetting(f"budget: must be a whole number of tokens, at least 1, not {quote(budget)}")
+        return map_text(self._ranked(focus, budget // LEAST_TOKENS), budget, self._counter)
+
+    def head_part(self, budget: int = TOKENS, *, focus: str | Sequence[str] | None = None) -> Callable[[View], str]:
+        """The map as a part of the head: `Conversation.open(…, head_parts={"repo map": repo_map.head_part(2_000)})`.
+
+        It is made again when the cached prefix breaks anyway. `focus`: None for the newest turns of the conversation.
+        """
+        return lambda view: self.text(budget, focus=view if focus is None else focus)
+
+    # ---- how
+
+    def _facts(self, file: SourceFile, known: Known | None) -> tuple[Known | None, bool]:
+        """What is known of a file now, and whether it was parsed for that."""
+        if known is not None and (known.size, known.modified) == (file.size, file.modified):
+            return known, False
+        data = read_source(self.folder, file.path)
+        if data is None:
+            return None, False
+        digest = hash_of(data)
+        if known is not None and known.digest == digest:
+            return Known(file.size, file.modified, digest, known.facts), False
+        return Known(file.size, file.modified, digest, file_facts(data, file.language)), True
+
+    def _ranked(self, focus: str | Sequence[str] | View, most: int | None = None) -> list[MappedFile]:
+        self.refresh()
+        assert self._known is not None
+        ranks = self._graph.ranks(_focus(focus))
+        found = list[MappedFile]()
+        for path in sorted(self._known, key=lambda path: (-ranks.files[path], path))[:most]:
+            symbols = self._known[path].facts.symbols
+            symbol_ranks = tuple(ranks.symbols[symbol.name] for symbol in symbols)
+            found.append(MappedFile(path, ranks.files[path], symbols, symbol_ranks))
+        return found
+
+
+def _focus(given: str | Sequence[str] | View) -> Focus:
+    if isinstance(given, View):
+        return focus_of_view(given)
+    if isinstance(given, str):
+        return focus_of((given,))
+    if not all(isinstance(each, str) for each in cast("Sequence[object]", given)):
+        raise InvalidSetting("focus: must be a text, a list of texts, or a View")
+    return focus_of(given)
