@@ -139,6 +139,11 @@ def changed_since(entries: Sequence[str]) -> str:
     return f" (changed since: {', '.join(entries)})" if entries else ""
 
 
+def last_test_run(subject: str, outcome: str) -> str:
+    """In a count of turns: the last test run among them."""
+    return f"the last test run {subject}: {outcome}" if subject else f"the last test run: {outcome}"
+
+
 def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A last line of a record: the files or objects that its turns changed, each with the entries that did."""
     return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" if entries else name for name, entries in changed)

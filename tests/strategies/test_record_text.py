@@ -49,3 +49,12 @@ def test_turns_that_were_not_read_again_are_counted():
     older = Turn(first="3", last="40", role=EARLIER, count=17)
     assert record_text(TITLE, [older], [], 100) == f"{TITLE}\n3-40 17 earlier turns"
     assert record_text(TITLE, [], [], 100) == TITLE
+
+
+def test_a_count_says_how_the_last_test_run_ended():
+    run = CallLine(tool="Bash", subject="pytest -q", outcome="«5 passed»", tested=True)
+    turns = [Turn(first=str(at), last=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
+    assert record_text("[title]", turns, (), 0).splitlines() == [
+        "[title]",
+        "3-7 3 × Bash, the last test run pytest -q: «5 passed»",
+    ]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from transom.core.message import Call, Text, ToolResult
-from transom.strategies.digest.tool_lines import call_facts, outcome_text, result_facts
+from transom.strategies.digest.tool_lines import call_facts, is_failure, outcome_text, result_facts
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: src/b.py\n+z\n*** End Patch"
 
@@ -42,3 +42,18 @@ def test_a_failure_says_so_and_a_missing_result_too():
     failed = result_facts(ToolResult(call="c", parts=(Text("Error: no such file a.py"),), failed=True))
     assert outcome_text(edit, failed) == "failed: «Error: no such file a.py»"
     assert outcome_text(read, None) == "no result"
+
+
+@pytest.mark.parametrize(
+    ("result", "failure"),
+    [
+        ("....F\n=== 1 failed, 4 passed in 0.3s ===", True),
+        (".....\n=== 5 passed, 0 failed in 0.3s ===", False),
+        ("ok a\nFAIL github.com/x/y [build failed]", True),
+        ("Tests: 3 passed, 3 total", False),
+        ("5 lines\nof\nno\ntest\nrun", False),
+    ],
+)
+def test_a_test_run_without_an_exit_code_failed_if_its_summary_says_so(result, failure):
+    facts = call_facts(Call(name="Bash", args='{"command": "pytest -q"}', id="c"))
+    assert is_failure(facts, result_facts(ToolResult(call="c", parts=(Text(result),)))) is failure

@@ -24,7 +24,7 @@ from transom.strategies.digest.index import Index, Indexed, is_one_of
 from transom.strategies.digest.passages import Passage, closing, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, outcome_text, path_text, plan_text
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, is_failure, outcome_text, path_text, plan_text
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 
@@ -292,7 +292,8 @@ class _Folding:
                     outcome=outcome_text(facts, ended, quoted=of_result[0] if of_result else ""),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
-                    failed=ended is not None and ended.failed and not (facts.finds and ended.code == 1),
+                    failed=ended is not None and is_failure(facts, ended),
+                    tested=ended is not None and ended.summary and facts.says == "summary",
                     changed=self._changed_since(facts.about, head) if quotes and result is not None else (),
                 )
             )

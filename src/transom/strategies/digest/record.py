@@ -48,7 +48,8 @@ LINE = 180
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows."""
+    its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows.
+    `tested`: it was a test run that says how it ended."""
 
     tool: str
     subject: str = ""
@@ -56,6 +57,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
     quotes: tuple[str, ...] = ()
     chosen: bool = False
     failed: bool = False
+    tested: bool = False
     changed: tuple[str, ...] = ()
 
     @property
@@ -214,7 +216,16 @@ def _counted(turns: Sequence[Turn]) -> str:
             clauses.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
         clauses += _messages(messages)
+    clauses += _last_test_run(turns)
     return f"{_numbers(turns)} {', '.join(clauses)}"
+
+
+def _last_test_run(turns: Sequence[Turn]) -> list[str]:
+    """How the last test run of these turns ended, if it did not fail; a failure is told with the number of them."""
+    runs = [call for turn in turns for call in turn.calls if call.tested]
+    if not runs or runs[-1].failed:
+        return []
+    return [texts.last_test_run(runs[-1].subject, runs[-1].outcome)]
 
 
 def _last_failure(turns: Sequence[Turn], tool: str) -> str:

@@ -138,6 +138,10 @@ _TEST_FAILED = re.compile(
     r"^\s*(?:--- FAIL|FAIL\b|FAILED\b|panic:|error:|fatal:|failed to |[\w.]*Error:)|\[(?:build|setup) failed\]",
     re.MULTILINE,
 )
+_RED = re.compile(
+    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b"
+    r"|^\W*(?:FAIL|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
+)
 _FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
@@ -280,7 +284,7 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     line = texts.in_a_line(result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
-    if result.failed and not (call.finds and result.code == 1):
+    if result.failed and is_failure(call, result):
         ended = f"exit {result.code}" if result.code else "failed"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
@@ -295,6 +299,13 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     if call.says == "summary" and result.text and not quoted:
         return f"{texts.OPEN}{texts.in_a_line(result.text)}{texts.CLOSE}"
     return _number(result.lines, "line", "lines")
+
+
+def is_failure(call: CallFacts, result: ResultFacts) -> bool:
+    """Whether a call failed: by its exit code, its words, or, of a test run, by its summary."""
+    if result.failed:
+        return not (call.finds and result.code == 1)
+    return call.says == "summary" and result.summary and bool(_RED.search(result.line))
 
 
 def targets(call: Call) -> frozenset[str]:

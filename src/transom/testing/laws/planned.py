@@ -115,8 +115,12 @@ def check_refusal(refused: BudgetImpossible) -> None:
 
 
 def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None:
-    """Law 3: of two consecutive requests the later begins with the whole earlier, unless its break is named."""
-    old, new = messages_of(before.view, dialect), messages_of(after.view, dialect)
+    """Law 3: of two consecutive requests the later begins with the whole earlier, unless its break is named.
+
+    Where an API takes one user turn at a time, the later may go on in the last message of the earlier: what must be the
+    same is each block and what its message says beside it.
+    """
+    old, new = (list(_all_blocks(messages_of(window.view, dialect))) for window in (before, after))
     if after.breaks is None:
         assert new[: len(old)] == old, "a break without a name"
         return
@@ -206,13 +210,19 @@ def check_present(call: PlannedCall) -> None:
 
 def _blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
     """What messages hold, divided as far as neighbours are joined: a role and a block."""
+    for beside, block in _all_blocks(messages):
+        yield str(beside.get("role") or beside.get("type")), beside if block is None else block
+
+
+def _all_blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """What messages hold, block by block, each with all else that its message has; None for a message without any."""
     for message in messages:
-        role = str(message.get("role") or message.get("type"))
-        content: Any = next((message[key] for key in ("content", "parts") if key in message), message)
+        beside = {key: value for key, value in message.items() if key not in {"content", "parts"}}
+        content: Any = next((message[key] for key in ("content", "parts") if key in message), None)
         if isinstance(content, list):
-            yield from ((role, block) for block in cast("list[Any]", content))
+            yield from ((beside, block) for block in cast("list[Any]", content))
         else:
-            yield role, {"type": "text", "text": content} if isinstance(content, str) else content
+            yield beside, {"type": "text", "text": content} if isinstance(content, str) else content
 
 
 def _runs_of_trims(call: PlannedCall) -> Iterator[tuple[list[Entry], list[Edit]]]:
