@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from transom.core.message import Usage
 from transom.core.reducer import build_view
@@ -57,3 +58,28 @@ def delta(add=(), update=(), remove=()) -> str:
     """An answer that names changes. `add`: pairs of section and text."""
     added = [{"section": section, "text": text} for section, text in add]
     return json.dumps({"add": added, "update": list(update), "remove": list(remove)})
+
+
+BOUNDARY = re.compile(r"^=== ([0-9a-f]{10}) (.*) ===$", re.MULTILINE)
+
+
+def user_text(request) -> str:
+    """The text of the one user message of a flat request to OpenAI's chat API."""
+    [text] = [message["content"] for message in request["messages"] if message["role"] == "user"]
+    return text
+
+
+def earlier_summary(request) -> str:
+    """The summary that a flat request has between its boundary lines."""
+    text = user_text(request)
+    _, begins, rest = text.partition(" earlier summary begins ===\n")
+    return rest.rpartition("\n===")[0].partition("\n=== ")[0] if begins else ""
+
+
+def echo_sections(request) -> str:
+    """A model that gives the sections of its input back, with one line more."""
+    known = re.sub(r"(?m)^- s\d+ ", "- ", earlier_summary(request).partition("## ")[2])
+    turns = BOUNDARY.split(user_text(request))
+    words = next(turns[at + 2] for at in range(1, len(turns), 3) if turns[at + 1].startswith("turn "))
+    more = f"## Progress\n- [done] {' '.join(words.split()[:12])}"
+    return f"## {known}\n{more}" if known else f"## User intent\n- {' '.join(words.split()[:12])}\n{more}"

@@ -30,7 +30,7 @@ from transom.strategies.digest.tool_lines import (
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import Statement, statements
 from transom.summaries.base import Model, Steps
-from transom.summaries.outline import Addition, Delta, Item, Outline, Status, Update, apply_delta
+from transom.summaries.outline import Addition, Delta, Item, Outline, Status, Update, apply_delta, item_text
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import finished_summary, starting_outline
 from transom.summaries.source import results_of, text_of
@@ -42,6 +42,9 @@ WORDS, REPORT, FIRST_WORDS = 240, 240, 500
 
 FILES, RUNS, SENTENCES, FAILURES, WISHES = 8, 2, 5, 5, 6
 """The most files and commands of one line, and the most sentences, failures and wishes that a round adds."""
+
+QUOTED = 60
+"""A sentence is quoted already where so many characters of it are."""
 
 DECISIVE = frozenset(("decision", "required", "change"))
 """Reasons for which a sentence is a decision or a finding."""
@@ -109,13 +112,13 @@ def extracted(turns: Sequence[SourceTurn], outline: Outline) -> Delta:
     """What the turns change in an outline."""
     blocks = list(blocks_of(turns))
     failures, solved = _failures(blocks, outline)
-    steps, removed = _next_steps(turns, blocks, outline)
-    now = _now(blocks[-1])
-    stale = outline.of("state") if now else ()
+    story = (*_wishes(blocks, outline), *_progress(blocks))
+    steps, past = _next_steps(turns, blocks, outline)
+    now = _now(next((block for block in reversed(blocks) if block.report or block.calls), blocks[-1]))
+    past += [*(outline.of("state") if now else ()), *(item for item in outline.of("progress") if item.tag == "open")]
     return Delta(
-        add=(*_wishes(blocks, outline), *_progress(blocks), *_decisions(turns), *failures, *now, *steps),
-        update=(*solved, *(Update(item.id, "done") for item in outline.of("progress") if item.tag == "open")),
-        remove=(*removed, *(item.id for item in stale)),
+        add=(*story, *_decisions(turns, [one.text for one in story]), *failures, *now, *steps),
+        update=(*solved, *(Update(item.id, "done") for item in past)),
     )
 
 
@@ -172,18 +175,19 @@ def _progress(blocks: Sequence[Block]) -> Iterator[Addition]:
         if files := list(dict.fromkeys(path for call in block.calls for path in call.changes)):
             more = f" and {len(files) - FILES:,} more" if len(files) > FILES else ""
             clauses.append("changed " + ", ".join(texts.in_a_line(path_text(file)) for file in files[-FILES:]) + more)
-        runs = {call.name: call for call in block.calls if call.ran}
+        runs = {call.name: call for call in block.calls if call.ran and not call.failed}
         clauses += [f"{call.name}: {call.outcome}" for call in list(runs.values())[-RUNS:]]
         if not clauses and block.calls:
-            clauses.append(f"{len(block.calls):,} tool calls, the last one {block.calls[-1].name}")
+            count, last = len(block.calls), block.calls[-1].name
+            clauses.append(last if count == 1 else f"{count:,} calls, the last one {last}")
         if clauses:
             is_open = at == len(blocks) - 1 and not block.answered
             yield Addition("progress", "; ".join(clauses), "active" if is_open else "done", "open" if is_open else "")
 
 
-def _decisions(turns: Sequence[SourceTurn]) -> Iterator[Addition]:
+def _decisions(turns: Sequence[SourceTurn], quoted: Sequence[str]) -> Iterator[Addition]:
     """The assistant's and the user's sentences that decide, require or correct something, but for those that a later
-    one replaces."""
+    one replaces, and those that are `quoted` already."""
     found: list[LoggedStatement] = []
     for turn in turns:
         head = turn.facts[0]
@@ -196,6 +200,7 @@ def _decisions(turns: Sequence[SourceTurn]) -> Iterator[Addition]:
     decisive = {
         at: words for at, one in enumerate(found) if at not in replaced and (words := _decisive_words(one.statement))
     }
+    decisive = {at: words for at, words in decisive.items() if not any(words[:QUOTED] in text for text in quoted)}
     best = sorted(decisive, key=lambda at: (-found[at].statement.value, -at))[:SENTENCES]
     for at in sorted(best):
         yield Addition("decisions", f"{found[at].role}: {_quoted(decisive[at], WORDS)}")
@@ -256,9 +261,9 @@ def _now(block: Block) -> list[Addition]:
 
 def _next_steps(
     turns: Sequence[SourceTurn], blocks: Sequence[Block], outline: Outline
-) -> tuple[list[Addition], list[str]]:
+) -> tuple[list[Addition], list[Item]]:
     """The open items of the newest plan, else the sentences of the last report that say what is open, and the request
-    that has no answer; and the ids of the items whose place they take."""
+    that has no answer; and the items of before that are none of these."""
     plan = next((call for turn in reversed(turns) for call in reversed(_plans(turn.facts[0]))), None)
     added: list[Addition] = []
     if plan is not None:
@@ -272,8 +277,8 @@ def _next_steps(
         added += [Addition("next", _quoted(one.text, WORDS), tag="words") for one in said[-2:]]
     if block.wish.strip() and not block.answered:
         added.append(Addition("next", f"Answer the newest request: {_quoted(block.wish, WORDS)}", tag="words"))
-    old = {"words"} if plan is None else {"words", "plan"}
-    return added, [item.id for item in outline.of("next") if item.tag in old]
+    old, still = {"words"} if plan is None else {"words", "plan"}, {item_text(one.text) for one in added}
+    return added, [item for item in outline.of("next") if item.tag in old and item.text not in still]
 
 
 def _plans(fact: Fact) -> list[Call]:

@@ -56,7 +56,7 @@ def fit(
     items, tokens = list(outline.items), most
     for length in (0, *SHORTER):
         shown = [_shortened(item, length) for item in items] if length else items
-        items = _with_room(shown, sections, counter, room)
+        items = _with_room(shown, sections, counter, room, at_worst=length == SHORTER[-1])
         kept = replace(outline, items=tuple(items), exact=tuple(exact))
         text = rendered(kept, sections, notes, by_model=by_model)
         tokens = counter.count(text)
@@ -117,13 +117,15 @@ def _literal(
     return kept_notes[::-1], kept_exact, used + (cost if kept_notes or kept_exact else 0)
 
 
-def _with_room(items: Sequence[Item], sections: Sequence[Section], counter: TokenCounter, room: int) -> list[Item]:
-    """The items without those that have no room."""
+def _with_room(
+    items: Sequence[Item], sections: Sequence[Section], counter: TokenCounter, room: int, *, at_worst: bool
+) -> list[Item]:
+    """The items without those that have no room. `at_worst`: all but the first may leave."""
     costs = {item.id: counter.count(texts.summary_item(item.text, item.status)) + 1 for item in items}
     total = sum(costs.values())
     total += sum(counter.count(f"## {section.heading}") + 1 for section in sections)
     gone: set[str] = set()
-    for item in _leaving(items, sections):
+    for item in _leaving(items, sections, at_worst=at_worst):
         if total <= room:
             break
         gone.add(item.id)
@@ -131,10 +133,11 @@ def _with_room(items: Sequence[Item], sections: Sequence[Section], counter: Toke
     return [item for item in items if item.id not in gone]
 
 
-def _leaving(items: Sequence[Item], sections: Sequence[Section]) -> Iterator[Item]:
-    """The items that may leave, in the order in which they do: what is done, then the oldest of the fullest section."""
+def _leaving(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[Item]:
+    """The items that may leave, in the order in which they do: what is done, then the oldest of the fullest section;
+    at the worst also the newest of a section."""
     staying = {items_of[-1].id for items_of in _by_section(items, sections) if items_of}
-    staying |= {item.id for item in items if item.section == sections[0].key and item.id == _first_id(items, sections)}
+    staying.update([item.id for item in items if item.section == sections[0].key][:1])
     yield from (item for item in items if item.status == "done" and item.id not in staying)
     left = [
         [one for one in of if one.status != "done" and one.id not in staying] for of in _by_section(items, sections)
@@ -142,14 +145,12 @@ def _leaving(items: Sequence[Item], sections: Sequence[Section]) -> Iterator[Ite
     while any(left):
         fullest = max(left, key=lambda of: sum(len(one.text) for one in of))
         yield fullest.pop(0)
+    if at_worst:
+        yield from [item for item in items if item.id in staying and item is not items[0]]
 
 
 def _by_section(items: Sequence[Item], sections: Sequence[Section]) -> list[list[Item]]:
     return [[item for item in items if item.section == section.key] for section in sections]
-
-
-def _first_id(items: Sequence[Item], sections: Sequence[Section]) -> str:
-    return next(item.id for item in items if item.section == sections[0].key)
 
 
 def _shortened(item: Item, length: int) -> Item:

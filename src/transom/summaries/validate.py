@@ -23,6 +23,7 @@ WORDS, SHARE, SHARE_CJK = 15, 0.25, 0.1
 Chinese, Japanese and Korean fewer recur."""
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_BOUNDARY = re.compile(r"^\s*(?:===+ [0-9a-f]{10} .*|The boundary is [0-9a-f]{10}\.)$", re.MULTILINE)
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s*|\*\*\s*)(?:\d{1,2}[.)]\s*)?([^*#:\n]{2,60}?)\s*:?\s*(?:\*\*)?\s*:?\s*#*\s*")
 _BARE = re.compile(r"\s{0,3}(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&,-]{2,60}):\s*")
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
@@ -44,12 +45,15 @@ class Unusable(SummaryFailed):
 
 
 def answer_text(answer: Answer, max_tokens: int) -> str:
-    """The text of an answer, without what the model thought aloud. Raises Unusable if it cannot be a summary."""
+    """The text of an answer, without what the model thought aloud and without our boundary lines.
+
+    Raises Unusable if it cannot be a summary.
+    """
     if answer.called_tools:
         raise Unusable("the model called a tool instead of answering")
     if len(answer.text) > CHARACTERS_PER_TOKEN * max_tokens:
         raise Unusable(f"the answer has {len(answer.text):,} characters, for at most {max_tokens:,} tokens")
-    text = _THOUGHTS.sub("", answer.text).strip()
+    text = _BOUNDARY.sub("", _THOUGHTS.sub("", answer.text)).strip()
     if not text:
         raise Unusable("the answer is empty")
     return text
@@ -155,8 +159,8 @@ def _whole(text: str, sections: Sequence[Section]) -> Delta:
 
 
 def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str, str, Status]]:
-    """The lines below headings that are known, each with its section and status."""
-    section = ""
+    """The lines below headings that are known, each with its section and status. One section needs no heading."""
+    section = sections[0].key if len(sections) == 1 else ""
     for line in text.splitlines():
         heading = _HEADING.fullmatch(line) or _BARE.fullmatch(line)
         if heading is not None and (found := _section_named(heading[1], sections)):

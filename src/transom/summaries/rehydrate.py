@@ -1,0 +1,161 @@
+"""Files come back after a compaction: those that were read or changed last, as they are now.
+
+The caller gives a reader, and decides with it what may be read. Only paths that calls of the conversation named reach
+the reader, as the calls wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, cast
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.edit import Fold
+from transom.core.entry import Sent
+from transom.core.message import Assistant, Call, Recalled, ToolResult
+from transom.core.policy import Target
+from transom.core.tokens import TokenCounter, replace_surrogates
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.errors import InvalidSetting
+from transom.strategies.digest.passages import arguments
+from transom.strategies.digest.tool_lines import LONGEST_PATH, PATHS, PLAN_TOOLS, call_facts, is_name
+from transom.strategies.text.stubs import ending, tool_words
+
+Reader = Callable[[str], str | None]
+"""Gives a file's text for a path as a call named it; None if there is none, or none to be shown."""
+
+READS = frozenset(("read", "view", "open", "cat", "get", "show", "load"))
+"""Words in the names of tools that read files."""
+
+REACH = 2_000
+"""Entries, from the newest back, in which calls are looked for."""
+
+CHARACTERS_PER_TOKEN = 8
+"""More of a file is not counted: only its beginning can fit."""
+
+
+class File(NamedTuple):
+    """A file that a call named: its path, and the entry of the call."""
+
+    path: str
+    entry: int
+
+
+class Rehydrate(Struct, frozen=True, kw_only=True):
+    """Reads files again after a compaction, for the end of the window: `files` of them, the newest first, in at most
+    `tokens`, or in the share `share` of a small window. Raises InvalidSetting.
+    """
+
+    reader: Reader
+    files: int = 5
+    tokens: int = 20_000
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not callable(cast("object", self.reader)):
+            raise InvalidSetting("rehydrate: reader must be a function that takes a path")
+        if self.files < 1 or self.tokens < 1 or not 0 < self.share <= 1:
+            raise InvalidSetting("rehydrate: files and tokens must be 1 or more, share above 0 and at most 1")
+
+    def __call__(self, view: View, target: Target) -> Iterator[Recalled]:
+        """One fact with the files, if a fold is newer than the last request and the window lacks any; else nothing."""
+        if is_compacted(view):
+            room = target.budget.share(self.tokens, self.share)
+            yield from rehydrated(view, target, self.reader, files=self.files, tokens=room)
+
+
+def rehydrated(
+    view: View, target: Target, reader: Reader, *, files: int = 5, tokens: int = 20_000
+) -> Iterator[Recalled]:
+    """One fact with the files that were read or changed last and that no turn of the window shows whole.
+
+    Each has at most an equal share of what is left of `tokens`. A file that cannot be read is passed over.
+    """
+    blocks: list[str] = []
+    entries: list[int] = []
+    left = tokens - target.counter.count(texts.FILES_TITLE) - 4
+    for file in _newest_files(view):
+        text = _read(reader, file.path)
+        if text is None:
+            continue
+        most = left // (files - len(blocks))
+        block = _block(file, text, target.reference(file.entry), target.counter, most)
+        if block:
+            blocks.append(block)
+            entries.append(file.entry)
+            left -= target.counter.count(block) + 1
+        if len(blocks) == files:
+            break
+    if blocks:
+        yield Recalled(text="\n".join([texts.FILES_TITLE, *blocks]), refs=tuple(sorted(set(entries))))
+
+
+def is_compacted(view: View) -> bool:
+    """Whether turns were folded since the last request."""
+    for seq in range(view.length - 1, -1, -1):
+        body = view.fetch(seq).body
+        if isinstance(body, (Fold, Sent)):
+            return isinstance(body, Fold)
+    return False
+
+
+def _newest_files(view: View) -> Iterator[File]:
+    """The files that calls read or changed, the newest first, each once; not those that the window shows whole."""
+    whole = {slot.key for slot in view.slots if isinstance(slot, Unit) and not slot.trims}
+    failed: set[str] = set()
+    seen: set[str] = set()
+    for seq in range(view.length - 1, max(-1, view.length - 1 - REACH), -1):
+        body = view.fetch(seq).body
+        if isinstance(body, ToolResult) and ending(body)[1]:
+            failed.add(body.call)
+        if not isinstance(body, Assistant):
+            continue
+        for call in reversed(body.calls):
+            if call.id in failed:
+                continue
+            reads, changes = _paths(call)
+            for path in (*changes, *reads):
+                if path not in seen:
+                    seen.add(path)
+                    if path in changes or view.unit_of[seq] not in whole:
+                        yield File(path, seq)
+
+
+def _paths(call: Call) -> tuple[list[str], list[str]]:
+    """The paths that a call reads, and those that it changes."""
+    if call.name in PLAN_TOOLS:
+        return [], []
+    named = [
+        value for key, value in arguments(call) if key in PATHS and len(value) <= LONGEST_PATH and is_name(key, value)
+    ]
+    changes = [path for path in sorted(call_facts(call).changes) if len(path) <= LONGEST_PATH and _is_path(path)]
+    return (named if tool_words(call.name) & READS else []), changes
+
+
+def _is_path(value: str) -> bool:
+    return "/" in value or "." in value.strip(".")
+
+
+def _read(reader: Reader, path: str) -> str | None:
+    """What the reader gives; whatever goes wrong in it, the file is left out."""
+    try:
+        text: object = reader(path)
+    except Exception:  # noqa: BLE001 - somebody's reader may raise anything, and a window does not depend on it
+        return None
+    return replace_surrogates(text) if isinstance(text, str) and text.strip() else None
+
+
+def _block(file: File, text: str, reference: str, counter: TokenCounter, most: int) -> str:
+    """A file between fences, as much of its beginning as fits; empty if nothing does."""
+    shown = text[: CHARACTERS_PER_TOKEN * max(0, most)]
+    while shown:
+        block = texts.file_block(file.path, reference, shown, len(text) - len(shown))
+        tokens = counter.count(block)
+        if tokens <= most:
+            return block
+        keep = min(len(shown) - 1, int(len(shown) * most / tokens * 0.95) - 8)
+        shown = shown[: max(0, shown.rfind("\n", keep // 2, keep) + 1 or keep)]
+    return ""
