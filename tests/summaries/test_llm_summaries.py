@@ -238,7 +238,7 @@ def test_a_fork_begins_with_the_bytes_of_the_live_request(dialect):
     assert sent.startswith(seen[:-1])
     beside = len(json.dumps({name: value for name, value in live.items() if name != key}))
     assert (len(seen) + beside) / (len(sent) + beside) > 0.95
-    assert "to the message that begins with" in json.dumps(instruction)
+    assert "up to the message that begins with the words given below" in json.dumps(instruction)
     assert "The flag is added with reverse=True" in json.dumps(instruction)
 
 

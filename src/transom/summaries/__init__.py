@@ -10,6 +10,7 @@ from transom.summaries.extractive import Extractive, fallback_summary
 from transom.summaries.llm import LlmSummarizer
 from transom.summaries.outline import Section
 from transom.summaries.prompts import Prompts
+from transom.summaries.rehydrate import Rehydrate
 from transom.summaries.summary_text import summary_cap
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LlmSummarizer",
     "Model",
     "Prompts",
+    "Rehydrate",
     "Section",
     "SourceTurn",
     "Summarise",

@@ -84,8 +84,8 @@ def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[
     """An outline as the model reads it that brings it up to date: with the ids of its items."""
     lines = [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)] if notes else []
     for section in sections:
-        items = outline.of(section.key)
-        lines += [f"## {section.heading}", *(f"- {item.id} [{item.status}] {item.text}" for item in items)]
+        if items := outline.of(section.key):
+            lines += [f"## {section.heading}", *(f"- {item.id} [{item.status}] {item.text}" for item in items)]
     return "\n".join(lines)
 
 

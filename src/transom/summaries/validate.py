@@ -160,6 +160,7 @@ def _whole(text: str, sections: Sequence[Section]) -> Delta:
 
 def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str, str, Status]]:
     """The lines below headings that are known, each with its section and status. One section needs no heading."""
+    explained = {f"({each.about})" for each in sections}  # as the prompt shows them below the headings
     section = sections[0].key if len(sections) == 1 else ""
     for line in text.splitlines():
         heading = _HEADING.fullmatch(line) or _BARE.fullmatch(line)
@@ -171,6 +172,8 @@ def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str
         while mark := _MARK.match(words):
             status = _STATUS[mark[1].lower()] if mark[1] is not None else status
             words = words[mark.end() :]
+        if words.strip() in explained:
+            continue
         if section and words.strip(" -*_`#=") and (heading is None or not line.lstrip().startswith("#")):
             yield section, words.strip(), status
 
