@@ -208,6 +208,20 @@ class Clean(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("fork", "Begin a conversation with the past of another one.")
+class Fork(Struct, frozen=True, kw_only=True):
+    """Begin a conversation that has everything up to an entry of another one, and its own future. Prints its id.
+
+    It is in the same store. Its first entry of its own names the conversation that it comes from.
+    """
+
+    id: o.Id
+    at: o.ForkAt = None
+    name: o.ForkName = None
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("forget", "Remove a conversation for good.")
 class Forget(Struct, frozen=True, kw_only=True):
     """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first.

@@ -15,6 +15,7 @@ from transom.core.codec import encode
 from transom.core.entry import Sent
 from transom.errors import InvalidSetting, StoreDamaged
 from transom.stores import Store, StoredLog
+from transom.stores.postgres_url import without_password
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
@@ -38,10 +39,10 @@ def run(options: Conversations) -> int:
     with existing_store(url) as store:
         conversations = list(conversations_in(store))
     if options.json:
-        print_json({"store": url, "conversations": conversations})
+        print_json({"store": without_password(url), "conversations": conversations})
         return 0
     console = terminal()
-    print_line(console, (f"{one_line(url)}: {counted(len(conversations), 'conversation')}", "bold"))
+    print_line(console, (f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}", "bold"))
     if conversations:
         print_line(console, (f"{'entries':>9} {'calls':>7} {'size':>9} {'last entry':<16} {'dialect':<10} id", "bold"))
     for one in conversations:

@@ -63,7 +63,9 @@ def _is_confirmed(options: Forget, name: str, what: str) -> bool:
 
 
 def _size(url: str) -> int:
-    """The bytes of a store's files."""
+    """The bytes of a store's files; 0 for a server."""
+    if not store_path(url):
+        return 0
     path = Path(store_path(url))
     files = path.rglob("*") if path.is_dir() else (path, path.with_name(f"{path.name}-wal"))
     return sum(file.stat().st_size for file in files if file.is_file())

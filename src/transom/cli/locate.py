@@ -17,6 +17,7 @@ from transom.cli.streams import counted
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
+from transom.stores.postgres_url import without_password
 from transom.stores.urls import parse_location
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -46,10 +47,10 @@ def command() -> str:
 
 
 def remember_store(url: str) -> None:
-    """Make this store the default of commands without --store. Raises OSError."""
+    """Make this store the default of commands without --store. A password is not kept. Raises OSError."""
     if url != "memory:":
         make_folder()
-        LAST_STORE.write_text(url + "\n", encoding="utf-8")
+        LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
 
 
 @contextmanager
@@ -83,14 +84,16 @@ def store_url(store: str | None) -> str:
 
 
 def store_path(url: str) -> str:
-    """The file or folder of a store; empty for a store in memory. Raises InvalidSetting."""
+    """The file or folder of a store; empty for one in memory or on a server. Raises InvalidSetting."""
     return parse_location(url).path
 
 
 def _check_exists(url: str) -> None:
     """Opening a store creates it. A command that only reads must not leave an empty store behind."""
-    path = store_path(url)
-    if not path or not Path(path).exists():
+    location = parse_location(url)
+    if location.kind == "postgresql":
+        return
+    if not location.path or not Path(location.path).exists():
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 
@@ -100,7 +103,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
     In the store of this folder's replays, `part` is looked up run by run, the newest first: see `transom.cli.runs`.
     """
     if Path(store_path(url)) != STORE:
-        return _find(names, part, url)
+        return _find(names, part, without_password(url))
     runs: dict[int, list[str]] = {}
     for name in names:
         conversation, number = split_name(name)

@@ -9,7 +9,7 @@ from transom.cli.locate import current_view, open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Sent
+from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.message import Fact, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
@@ -85,6 +85,8 @@ def text_of(body: Body) -> str:
         case Sent():
             size = f"{body.tokens:,} tokens in {body.messages:,} messages"
             return f"{size}, {body.shared_tokens:,} shared with the window before{_break_text(body)}"
+        case Forked():
+            return f"from {body.source}: the entries before this one are a copy of its first ones"
         case Summary():
             made = f"made by {body.made_by or 'unknown'}" + (", to be made again" if body.degraded else "")
             return f"up to entry {body.last}, {made}: {body.text}"

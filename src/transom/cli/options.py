@@ -169,6 +169,12 @@ Edit = Annotated[
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, which the log stores.")]
 CleanYes = Annotated[bool, Option("--yes", help="Do not ask.")]
+ForkAt = Annotated[
+    str | None, Option("--at", metavar="ENTRY", help="The last entry to have: 412, or entry 412. Default: the newest.")
+]
+ForkName = Annotated[
+    str | None, Option("--name", metavar="NEW", help="The new id. Default: the old one with the entry, as in trip@41.")
+]
 Yes = Annotated[bool, Option("--yes", help="Do not ask. ID must be the whole id.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Change nothing, only print what would change.")]
 Reference = Annotated[

@@ -30,6 +30,7 @@ from transom.importers import Recorded
 from transom.measure.replay_stats import Needs, ReplayStats, needs_of, newest_fold, replay_stats
 from transom.policies import policy_named
 from transom.stores import Store, open_store
+from transom.stores.postgres_url import without_password
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
@@ -71,7 +72,7 @@ def replayed(options: Replay) -> Outcome:
                 )
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
-        again = "the same command continues" if run is not None else f"continue with --store '{url}'"
+        again = "the same command continues" if run is not None else f"continue with --store '{without_password(url)}'"
         interrupt.add_note("nothing was stored" if url == "memory:" else again)
         raise
     if run is not None:
@@ -83,7 +84,7 @@ def replayed(options: Replay) -> Outcome:
     return Outcome(
         budget=options.budget,
         policy=policy.name,
-        store=url,
+        store=without_password(url),
         files=files,
         timeline=replayer.timeline,
         needs=replayer.needs,

@@ -95,6 +95,10 @@ class AsyncConversation:
         """As `Conversation.subscribe`. The callback is called in a worker thread."""
         return self.conversation.subscribe(kind, callback)
 
+    async def fork(self, at: int | None = None, name: str | None = None) -> Self:
+        """As `Conversation.fork`."""
+        return type(self)(await _in_thread(partial(self.conversation.fork, at, name)))
+
     async def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
         """As `Conversation.run`; cancelling the task stops the run and leaves a valid log."""
         result: RunResult | None = None

@@ -18,6 +18,7 @@ from transom.conversation.edits import ConversationEdits
 from transom.conversation.events import Event, RunResult
 from transom.conversation.facts import append_facts, parse_result
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
+from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
 from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
@@ -43,7 +44,7 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.readback import answer_call, answer_limit
-from transom.stores import Store, StoredLog, open_store
+from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
@@ -88,7 +89,7 @@ class Conversation(ConversationEdits):
                 owner=owner,
             )
         )
-        self._store: Store | None = None  # set if this conversation opened it, and so must close it
+        self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
 
     @classmethod
     def open(
@@ -149,7 +150,7 @@ class Conversation(ConversationEdits):
             raise
         conversation._home = opened
         if opened is not store:
-            conversation._store = opened
+            conversation._store = OwnedStore(opened)
         return conversation
 
     @classmethod
@@ -386,7 +387,30 @@ class Conversation(ConversationEdits):
         steps = self._start(input, settings, stream=True)
         return pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
 
-    # ---- the end
+    # ---- forks, and the end
+
+    @locked
+    def fork(self, at: int | None = None, name: str | None = None) -> Self:
+        """Begin a conversation that has everything up to entry `at` (default: the last one), and its own future.
+
+        It is in the same store, and has the settings of this one: budget, policy, state, mode. The entries up to `at`
+        are equal, with the same numbers; the next one, `Forked`, names this conversation. Calls that are open at `at`
+        are closed before the next request, as after a crash. `name`: its id; by default as in "trip@41".
+
+        Close it like any other. Logs of sub-agents are not copied. Raises InvalidSetting if there is no entry `at`, or
+        a conversation by that name already, or if this one was made of a log and has no store.
+        """
+        self._must_be_open()
+        if self._home is None:
+            raise InvalidSetting("fork: this conversation was made of a log: open it from a store")
+        if name is not None:
+            check.names(self._home, name)
+        log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.clock)
+        child = type(self).__new__(type(self))
+        ConversationEdits.__init__(child, self._planner.fork(log))
+        child._home = self._home
+        child._store = None if self._store is None else self._store.share()
+        return child
 
     @locked
     def close(self) -> None:

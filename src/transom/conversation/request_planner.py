@@ -91,6 +91,23 @@ class RequestPlanner:
 
     # ---- settings
 
+    def fork(self, log: StoredLog) -> RequestPlanner:
+        """A planner with these settings for another log."""
+        other = RequestPlanner(
+            log,
+            budget=self.budget,
+            policy=self.policy,
+            counter=self._counter,
+            system=self._system.messages or None,
+            dialect=self.dialect,
+            state=dict(self.state),
+            clock=self.clock,
+            ref=self._ref,
+        )
+        other.tags, other.mode = self.tags, self.mode
+        other._known_size, other._model = self._known_size, self._model
+        return other
+
     def begin_with(self, instructions: Sequence[Instruction]) -> None:
         """Set the system prompt of a new log."""
         self._system = Head(messages=tuple(instructions))

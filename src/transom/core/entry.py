@@ -38,6 +38,12 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     breaks: tuple[int, int, str] | None = None
 
 
+class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="forked"):
+    """The conversation was forked here: the entries before this one are a copy of the first ones of `source`."""
+
+    source: str
+
+
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Where a fact belongs. If `include_in_context` is false, people can see it, but it is never sent.
 
@@ -76,6 +82,7 @@ Body = (
     | Pin
     | Undo
     | Sent
+    | Forked
     | Summary
 )
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom.core.append_only import AppendOnly
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Sent
+from transom.core.entry import Body, Entry, Forked, Sent
 from transom.core.fold_slots import Path, child_at
 from transom.core.log import Log
 from transom.core.message import Opaque
@@ -117,7 +117,7 @@ def unit_entry(table: SlotTable, seq: int) -> Entry | None:
 
 def counted(table: SlotTable, entry: Entry) -> Entry:
     """The entry with this table's token counts: it may have come with none, or with another tokenizer's."""
-    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Pin, Undo, Opaque, Summary)):
+    if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Forked, Pin, Undo, Opaque, Summary)):
         return entry
     return replace(entry, tokens=token_counts(table, entry.body), counter=table.counter.name)
 

@@ -6,6 +6,7 @@ from transom.core.codec import decode as decode_entry
 from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import encode_entry
 from transom.stores.follow import follow
+from transom.stores.fork import fork_log
 from transom.stores.jsonl import JsonlStore
 from transom.stores.memory import MemoryStore
 from transom.stores.opening import open_view
@@ -21,6 +22,7 @@ __all__ = [
     "decode_entry",
     "encode_entry",
     "follow",
+    "fork_log",
     "open_store",
     "open_view",
 ]

@@ -69,7 +69,11 @@ class StoredLog(Protocol):
 
 
 class Store(Protocol):
-    """A place that holds conversations."""
+    """A place that holds conversations.
+
+    Two methods are optional. A log with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait`
+    announces appends (see `follow`).
+    """
 
     def open(self, name: str) -> StoredLog:
         """The conversation with this name. An unknown name is an empty log; its first append creates it.

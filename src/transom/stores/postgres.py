@@ -15,7 +15,7 @@ from typing import LiteralString
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
-from transom.stores.blobs import body_key, join_entry, split_entry
+from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
 from transom.stores.postgres_url import parse_postgres_url
@@ -54,6 +54,22 @@ _SAVE = """INSERT INTO {s}.snapshots SELECT id, %s, %b FROM {s}.logs WHERE id = 
 _FOLLOW = """UPDATE {s}.logs SET followed_until = now() + interval '60 seconds'
     WHERE id = %s AND (followed_until < now() + interval '30 seconds') IS NOT FALSE"""
 """For how long appends to a conversation are announced after somebody waited for one."""
+_FORK = """
+WITH source AS (SELECT id FROM {s}.logs WHERE id = %s), log AS (
+    INSERT INTO {s}.logs (name, length) SELECT %s, %s::bigint + 1 FROM source
+    ON CONFLICT (sha256(name)) DO NOTHING RETURNING id, length - 1 AS stop
+), copied AS (
+    INSERT INTO {s}.entries (log, seq, append, body, blob)
+    SELECT log.id, old.seq, old.append, old.body, old.blob
+    FROM log, source, {s}.entries AS old WHERE old.log = source.id AND old.seq < log.stop
+), one_more AS (
+    INSERT INTO {s}.entries (log, seq, append, body) SELECT log.id, log.stop, %s, %b FROM log
+), snapshot AS (
+    INSERT INTO {s}.snapshots (log, at, view)
+    SELECT log.id, old.at, old.view
+    FROM log, source, {s}.snapshots AS old WHERE old.log = source.id AND old.at <= log.stop
+)
+SELECT id FROM log"""
 _UNNAME = "DELETE FROM {s}.logs WHERE sha256(name) = %s RETURNING id"
 _BODIES = "SELECT DISTINCT blob FROM {s}.entries WHERE log = %s AND blob IS NOT NULL"
 _DELETE_ENTRIES = "DELETE FROM {s}.entries WHERE log = %s"
@@ -130,6 +146,26 @@ class PostgresLog:
     def load_snapshot(self) -> tuple[int, bytes] | None:
         rows = self._store.database.fetch("SELECT at, view FROM {s}.snapshots WHERE log = %s", self._id)
         return rows[0] if rows else None
+
+    def copy_to(self, name: str, stop: int, then: Entry) -> None:
+        """Begin the conversation `name` with the first `stop` entries, the snapshot if it is of these, and `then`.
+
+        One statement: the entries do not leave the server. Raises Conflict if there is a conversation by that name.
+        """
+        check_snapshot(stop, self._n)
+        database, tried = self._store.database, False
+        number, row = secrets.randbits(63), encode_entry(then)
+
+        def work(db: Db) -> bool:
+            nonlocal tried
+            if tried and (found := database.rows(db, _BY_NAME, sha256(_raw(name)).digest())):
+                return bool(database.rows(db, _APPENDED, found[0][0], stop, number))
+            tried = True
+            return bool(database.rows(db, _FORK, self._id, _raw(name), stop, number, row))
+
+        if not database.run(work, in_doubt=lambda: tried):
+            self._look()  # raises UnknownLog if it was forgotten
+            raise Conflict(0, len(self._store.open(name)))
 
     def _look(self) -> tuple[int | None, int]:
         """The log's id and length now. Raises UnknownLog if it is not the one this handle knows."""

@@ -39,6 +39,8 @@ _BATCH = 64
 _LENGTH = "SELECT coalesce(max(seq) + 1, 0) FROM entries WHERE log = ?"
 _ROWS = "SELECT seq, body, blob, {} FROM entries WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?"
 _ROWS_NOW, _ROWS_V1 = _ROWS.format("crc"), _ROWS.format("NULL")
+_ADD = "INSERT INTO entries VALUES (?, ?, ?, ?, ?)"
+_COPY_SNAPSHOT = "INSERT INTO snapshots SELECT ?, at, view, crc FROM snapshots WHERE log = ? AND at <= ?"
 _SNAPSHOT = "SELECT at, view, {} FROM snapshots WHERE log = ?"
 _SNAPSHOT_NOW, _SNAPSHOT_V1 = _SNAPSHOT.format("crc"), _SNAPSHOT.format("NULL")
 _SNAPSHOT_AHEAD = "SELECT 1 FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
@@ -91,9 +93,9 @@ class SqliteLog:
             if found != expect:
                 raise Conflict(expect, found)
             if pairs:
-                log = self._create(db) if log is None else log
+                log = self._create(db, self.name) if log is None else log
                 rows = [_stored_row(db, log, seq, pair) for seq, pair in enumerate(pairs, start=expect)]
-                db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
+                db.executemany(_ADD, rows)
         self._id, self._n = log, expect + len(pairs)
 
     def refresh(self) -> int:
@@ -119,6 +121,34 @@ class SqliteLog:
                 return at, snapshot
         return None
 
+    def copy_to(self, name: str, stop: int, then: Entry) -> None:
+        """Begin the conversation `name` with the first `stop` entries, the snapshot if it is of these, and `then`.
+
+        All of it in one transaction. Raises Conflict if there is a conversation by that name.
+        """
+        check_snapshot(stop, self._n)
+        with self._store.writing() as db:
+            source = self._find(db)
+            if (taken := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
+                raise Conflict(0, db.execute(_LENGTH, taken).fetchone()[0])
+            log = self._create(db, name)
+            for start in range(0, stop, _BATCH):
+                rows = db.execute(_ROWS_NOW, (source, start, stop, _BATCH)).fetchall()
+                db.executemany(_ADD, [self._row_for(log, seq, row) for seq, row in enumerate(rows, start)])
+            db.execute(_ADD, _stored_row(db, log, stop, split_entry(then)))
+            db.execute(_COPY_SNAPSHOT, (log, source, stop))
+
+    def _row_for(self, log: int, seq: int, row: _Row) -> tuple[int, int, bytes, str | None, int]:
+        """A row of this log as one of another log. Raises StoreDamaged: a new checksum must not hide damage."""
+        found, body, blob, crc = row
+        if found != seq:
+            raise self._damaged(seq, "it is missing")
+        try:
+            _check_row(crc, _row_crc(self._id, body, blob))
+        except ValueError as problem:
+            raise self._damaged(seq, problem) from problem
+        return log, seq, body, blob, _row_crc(log, body, blob)
+
     def _check_against_snapshot(self) -> None:
         """Raises StoreDamaged if the snapshot was made of more entries than the log has now."""
         file = self._store.file
@@ -138,8 +168,9 @@ class SqliteLog:
             raise log_forgotten(self.name)
         return found
 
-    def _create(self, db: sqlite3.Connection) -> int:
-        log = db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(self.name),)).lastrowid
+    @staticmethod
+    def _create(db: sqlite3.Connection, name: str) -> int:
+        log = db.execute("INSERT INTO logs (name) VALUES (?)", (_stored_name(name),)).lastrowid
         assert log is not None
         return log
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Body, Entry, Meta, Sent
+from transom.core.entry import Body, Entry, Forked, Meta, Sent
 from transom.core.message import (
     Assistant,
     Call,
@@ -62,6 +62,7 @@ EVERY_KIND: tuple[Body, ...] = (
         cost=0.5,
     ),
     Opaque(raw={"kind": "from_the_future", "n": 2**100, "s": "\udc00", "list": [{}]}),
+    Forked(source="trip \ud800"),
 )
 """One body of each kind at least, with everything that is hard to store: control characters, lone surrogates, integers
 beyond 64 bits, a kind that this version does not know."""

@@ -12,14 +12,16 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from transom.core.entry import Entry, Meta
+from transom.core.entry import Entry, Forked, Meta
 from transom.core.message import Media, Opaque, Text, User
-from transom.errors import Conflict, InvalidMessage, UnknownLog
+from transom.errors import Conflict, InvalidMessage, InvalidSetting, UnknownLog
 from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import LIMIT
+from transom.stores.fork import fork_log
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 
 Opener = Callable[[], Store]
@@ -45,6 +47,17 @@ NAMES = [
     "%2e%2e",
 ]
 """Names of conversations that a store must keep apart, whatever it makes of them."""
+
+
+_BODIES = (
+    User(parts=(Text("x" * 1_000_000),)),
+    User(parts=(Text("\ud800" + "é" * LIMIT),)),
+    User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
+    User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
+    Opaque(raw={"kind": "future", "blob": "o" * LIMIT}),
+    User(parts=(Text("é" * LIMIT),)),
+)
+"""Large bodies."""
 
 
 class StoreConformance:
@@ -88,18 +101,10 @@ class StoreConformance:
         assert (len(log), len(again), again.repaired) == (len(entries), len(entries), "")
 
     def test_large_bodies_come_back(self, opener: Opener) -> None:
-        bodies = [
-            User(parts=(Text("x" * 1_000_000),)),
-            User(parts=(Text("\ud800" + "é" * LIMIT),)),
-            User(parts=(Text('"body":' * LIMIT),), extra={"body": '"body":'}),
-            User(parts=(Media("image", {"n": 2**80, "url": "A" * LIMIT}),)),
-            Opaque(raw={"kind": "future", "blob": "o" * LIMIT}),
-            User(parts=(Text("é" * LIMIT),)),
-        ]
-        first, second = entries_of(bodies), entries_of(bodies, len(bodies))
+        first, second = entries_of(_BODIES), entries_of(_BODIES, len(_BODIES))
         log = opener().open("large")
         log.append(first, 0)
-        log.append(second, len(bodies))
+        log.append(second, len(_BODIES))
         assert list(opener().open("large").read()) == [*first, *second]
 
     def test_an_unknown_name_is_an_empty_log_that_leaves_no_trace(self, opener: Opener) -> None:
@@ -264,6 +269,60 @@ class StoreConformance:
         with pytest.raises(ValueError):  # noqa: PT011
             log.save_snapshot(at, b"view")
         assert log.load_snapshot() is None
+
+    # ---- forks
+
+    def test_a_fork_has_the_past_and_a_future_of_its_own(self, opener: Opener) -> None:
+        store = opener()
+        log = store.open("trip")
+        past = [*entries_of(EVERY_KIND), *entries_of(_BODIES, len(EVERY_KIND))]
+        log.append(past, 0)
+        log.save_snapshot(2, b"view")
+        at = len(past) - 2
+        fork = fork_log(opener(), opener().open("trip"), at=at, clock=lambda: 7.0)
+        forked = Entry(seq=at + 1, at=7.0, body=Forked(source="trip"))
+        assert fork.name == f"trip@{at}"
+        assert list(fork.read()) == list(opener().open(fork.name).read()) == [*past[: at + 1], forked]
+        assert fork.load_snapshot() == (2, b"view")
+        fork.append(user_entries(len(fork), 1), len(fork))
+        log.append(user_entries(len(log), 2), len(log))
+        assert [*fork.read()][at + 1 :] == [forked, *user_entries(at + 2, 1)]
+        assert list(log.read()) == [*past, *user_entries(len(past), 2)]
+        store.forget("trip")
+        assert list(opener().open(fork.name).read()) == [*past[: at + 1], forked, *user_entries(at + 2, 1)]
+        assert opener().names() == [fork.name]
+
+    @pytest.mark.parametrize("at", [0, 2, None])
+    def test_a_fork_anywhere(self, opener: Opener, at: int | None) -> None:
+        store = opener()
+        store.open("trip").append(user_entries(0, 200), 0)
+        store.open("trip").save_snapshot(100, b"view")
+        fork = fork_log(store, store.open("trip"), at=at, name="fork")
+        n = 200 if at is None else at + 1
+        assert [*fork.read()][:-1] == user_entries(0, n)
+        assert (len(fork), fork.load_snapshot()) == (n + 1, None if n < 100 else (100, b"view"))
+
+    def test_a_fork_takes_no_name_that_is_taken(self, opener: Opener) -> None:
+        store = opener()
+        for name in ("trip", "other"):
+            store.open(name).append(user_entries(0, 2), 0)
+        log = store.open("trip")
+        for name in ("trip", "other"):
+            with pytest.raises(InvalidSetting):
+                fork_log(store, log, name=name)
+        assert [fork_log(store, log).name for _ in range(3)] == ["trip@1", "trip@1 (2)", "trip@1 (3)"]
+        assert store.names() == ["trip", "other", "trip@1", "trip@1 (2)", "trip@1 (3)"]
+        assert list(store.open("other").read()) == user_entries(0, 2)
+
+    @pytest.mark.parametrize("at", [-1, 2, 10**30, "1", 1.0])
+    def test_a_fork_needs_an_entry_that_is_there(self, opener: Opener, at: Any) -> None:
+        store = opener()
+        store.open("trip").append(user_entries(0, 2), 0)
+        with pytest.raises(InvalidSetting):
+            fork_log(store, store.open("trip"), at=at)
+        with pytest.raises(InvalidSetting):
+            fork_log(store, store.open("nobody"))
+        assert store.names() == ["trip"]
 
     # ---- forgetting
 

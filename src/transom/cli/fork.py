@@ -1,0 +1,31 @@
+"""`transom fork`: begin a conversation with the past of another one."""
+
+from __future__ import annotations
+
+from transom.cli.commands import Fork
+from transom.cli.locate import existing_store, find_name, store_url
+from transom.cli.options import entry_number
+from transom.cli.runs import split_name, stored_name
+from transom.cli.streams import counted, one_line
+from transom.cli.terminal import print_json, print_wrapped, terminal
+from transom.stores import fork_log
+
+
+def run(options: Fork) -> int:
+    """Copy, and print the id of the new conversation. In the store of replays it belongs to the run of the old one."""
+    url = store_url(options.store)
+    at = None if options.at is None else entry_number(options.at)
+    with existing_store(url, writing=True) as store:
+        source = store.open(find_name(store.names(), options.id, url))
+        conversation, number = split_name(source.name)
+        name = options.name
+        if number > 1:
+            name = stored_name(number, name or f"{conversation}@{len(source) - 1 if at is None else at}")
+        fork = fork_log(store, source, at=at, name=name)
+        copied = len(fork) - 1
+    if options.json:
+        print_json({"conversation": fork.name, "source": source.name, "entries": copied})
+    else:
+        done = f"{one_line(fork.name)}: {counted(copied, 'entry', 'entries')} of {one_line(source.name)}"
+        print_wrapped(terminal(), done)
+    return 0
