@@ -11,8 +11,8 @@ from transom.core.message import Assistant
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.measure.grounding import occurrences
-from transom.strategies.digest.digest_text import visible, visible_names, visible_texts
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.visible import visible, visible_names, visible_texts
 from transom.strategies.text.identifiers import is_between_strings
 
 FEW = 8

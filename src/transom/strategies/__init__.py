@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from transom.strategies.clip_turn import ClipTurn
     from transom.strategies.covering_digest import Digest
     from transom.strategies.dedupe import Dedupe, ErrorPurge, Superseded
-    from transom.strategies.digest.digest_text import visible_texts
     from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
+    from transom.strategies.digest.visible import visible_texts
     from transom.strategies.elide import DropMedia, Elide
     from transom.strategies.head_tail import HeadTail, Rounds
     from transom.strategies.keepers import KeepTools, KeepUsers
@@ -139,7 +139,7 @@ _MODULES = {
     "strategies.clip_turn": ("ClipTurn",),
     "strategies.covering_digest": ("Digest",),
     "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
-    "strategies.digest.digest_text": ("visible_texts",),
+    "strategies.digest.visible": ("visible_texts",),
     "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
     "strategies.elide": ("DropMedia", "Elide"),
     "strategies.head_tail": ("HeadTail", "Rounds"),

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import chain, pairwise
-from statistics import median
+from itertools import pairwise
 
 from msgspec import Struct
 
 from transom import texts
-from transom.core.edit import Fold, Span
-from transom.core.entry import Entry
-from transom.core.message import Assistant, Call, Fact, User
+from transom.core.edit import Span
+from transom.core.message import Assistant, Call, Fact
 from transom.core.policy import Target
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
+from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.coverage import Choice
-from transom.strategies.digest.index import Index, Indexed, is_one_of
+from transom.strategies.digest.index import Index, Indexed
 from transom.strategies.digest.passages import Passage, closing, opening, quoted_spans, readable, with_margins
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, is_failure, outcome_text, path_text, plan_text
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, is_failure, outcome_text, plan_text
+from transom.strategies.digest.visible import covered_names, visible
+from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 
@@ -44,14 +44,11 @@ most for which there is room."""
 MOSTLY_TALK, FEW_WORDS = 0.5, 20
 """How far talk outweighs work where the conversation counts as talk; tokens of a message of a few words."""
 
-PLAN, CHANGES = 0.1, 8
-"""The share of a record for the newest plan, and how many files or objects the list of changes has."""
+PLAN = 0.1
+"""The share of a record for the newest plan."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
-
-REPEATED_WORD = 0.5
-"""The worth of each further passage with the same word, as a share of the one before."""
 
 SMALLER, LARGER, TRIES = 0.93, 1.05, 3
 """A digest that is smaller or larger than planned by more than this is chosen again, with more or less room; so many
@@ -60,12 +57,6 @@ times in all."""
 MOST, TOKENS_PER_PASSAGE = 3_000, 24
 """A digest chooses among at most so many passages, or, in large windows, one for so many tokens of the window. One
 entry alone may have more."""
-
-SHORT = 100
-"""Messages of up to so many tokens count whole."""
-
-Visible = Unit | Folded | str
-"""What a window shows beside the digest: units, other folds, and the texts of the head."""
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
@@ -88,8 +79,8 @@ def digest_text(
     the conversation is what somebody said, and quotes are chosen from it. The cost of a passage is estimated from its
     whole text; if the record turns out too large, it is chosen again with less room.
     """
-    found = _Folding(view, target, run, folded)
-    chosen_words = found.spoken(WORDS * (1 - 0.8 * talk) * size, talk=talk)
+    found = _FoldedTurns(view, target, run, folded)
+    chosen_words = found.quoted_messages(WORDS * (1 - 0.8 * talk) * size, talk=talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
@@ -105,7 +96,7 @@ def digest_text(
             break
         room += size - counted
         if room <= 0:
-            lines, chosen_words = 0, _Spoken()
+            lines, chosen_words = 0, _QuotedMessages()
     if fitting := [one for one in tried if one[0] <= LARGER * size]:
         return max(fitting, key=lambda one: one[0])[1]
     text = found.text({}, endings, 0)  # what was done is better than nothing
@@ -114,20 +105,20 @@ def digest_text(
     return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals()))
 
 
-class _Spoken(Struct, frozen=True):
+class _QuotedMessages(Struct, frozen=True):
     """What is quoted of messages because of whose they are, and its tokens."""
 
     spans: Spans = {}
     tokens: float = 0
 
 
-class _Folding:
+class _FoldedTurns:
     """The units that one digest stands for, with the index of their entries."""
 
     def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot]) -> None:
         self.view, self.target, self.run = view, target, run
         self.index = Index.of(view, target.budget.usable, target.derived)
-        self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in _quoted_by(view, slot)}
+        self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in quoted_by(view, slot)}
         first = self.index.first(view)
         indexed = [unit for slot in run for unit in units_in(slot, first)]
         quoted = sorted({view.unit_of[seq] for seq in self.quoted_before})
@@ -147,6 +138,7 @@ class _Folding:
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
         self.first_indexed = first
         self.beside = visible(view, target, folded)
+        self.changes = Changes(view, target, self.index)
 
     def totals(self) -> tuple[str, int, int]:
         """The entries of the run; the turns that the fold hides, and their tokens."""
@@ -160,7 +152,7 @@ class _Folding:
 
     # ---- what is quoted
 
-    def spoken(self, room: float, *, talk: float) -> _Spoken:
+    def quoted_messages(self, room: float, *, talk: float) -> _QuotedMessages:
         """What the user said, and then the answers: of each message as many characters as all of them have room for.
 
         Where the conversation is nothing but talk, the newest messages as far as the room goes: the others are quoted
@@ -179,7 +171,7 @@ class _Folding:
                     spans[seq] = {0: excerpt}
                 elif talk >= MOSTLY_TALK:
                     break
-        return _Spoken(spans, room - left)
+        return _QuotedMessages(spans, room - left)
 
     def _is_message(self, unit: Unit, role: str) -> bool:
         indexed = self.index.at(self.view, unit.seqs[0])
@@ -220,7 +212,7 @@ class _Folding:
     @cached_property
     def covered(self) -> set[str]:
         """The names that need no quote, since they are in the window beside this digest."""
-        return set[str]().union(*(_covered_names(self.index, self.view, one) for one in self.beside))
+        return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
     def quotes(self, room: float, names: float, already: Spans) -> Spans:
         """The passages that are quoted in so many tokens, with their margins. `already`: what is quoted anyway."""
@@ -230,7 +222,7 @@ class _Folding:
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
-            _cover_words(view, index, choice, left, self.units, self.beside)
+            cover_words(view, index, choice, left, self.units, self.beside)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]
@@ -256,16 +248,16 @@ class _Folding:
             entries = self.totals()[0].split()
             first, end = entries[1], entries[-1]
             newer = (unit.seqs[0] for unit in self.units if unit.key >= self.first_indexed)
-            last = next((self._number(seq - 1) for seq in newer), end)
+            last = next((self.changes.number(seq - 1) for seq in newer), end)
             turns.insert(0, Turn(first=first, last=last, role=EARLIER, count=self.older))
         return turns
 
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, what an earlier record quotes of it, and the newest plan."""
         lines: list[str] = []
-        if changed := self._changed():
+        if changed := self.changes.named(self.units):
             lines.append(texts.changed_line(changed))
-        if stale := self._stale_above():
+        if stale := self.changes.stale(self.units, self.beside):
             lines.append(texts.stale_line(stale))
         if (plan := self._newest_plan(int(PLAN * size * 4))) is not None:
             lines.append(plan)
@@ -294,12 +286,12 @@ class _Folding:
                     chosen=chosen is not None,
                     failed=ended is not None and is_failure(facts, ended),
                     tested=ended is not None and ended.summary and facts.says == "summary",
-                    changed=self._changed_since(facts.about, head) if quotes and result is not None else (),
+                    changed=self.changes.since(facts.about, head) if quotes and result is not None else (),
                 )
             )
         return Turn(
-            first=self._number(unit.seqs[0]),
-            last=self._number(unit.seqs[-1]),
+            first=self.changes.number(unit.seqs[0]),
+            last=self.changes.number(unit.seqs[-1]),
             role=indexed.role,
             tokens=indexed.tokens,
             words="\n".join(quoted.values()),
@@ -316,53 +308,10 @@ class _Folding:
             indexed = self.index.at(self.view, seq)
             for number, chosen in sorted(spans[seq].items()):
                 text = quoted_spans(
-                    sources[number][0], _own_part(indexed, number - first_call, sources[number][0], chosen)
+                    sources[number][0], _without_line_above(indexed, number - first_call, sources[number][0], chosen)
                 )
                 found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
         return {key: "\n".join(some) for key, some in found.items()}
-
-    def _changed(self) -> list[tuple[str, list[str]]]:
-        """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
-        entries the first and the last, and how many there are."""
-        found: dict[str, list[str]] = {}
-        for unit in self.units:
-            for name in sorted(self._changed_by(unit)):
-                found.setdefault(name, []).append(self._number(unit.seqs[0]))
-                found[name] = found.pop(name)
-        newest = list(found.items())[-CHANGES:]
-        changed = [
-            (texts.in_a_line(path_text(name)), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
-            for name, at in newest
-        ]
-        more = len(found) - len(newest)
-        return [*([(f"{more} more before", [])] if more else []), *changed]
-
-    def _changed_by(self, unit: Unit) -> frozenset[str]:
-        """What the calls of a turn changed: those that were neither refused nor failed."""
-        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
-        changed = set[str]()
-        for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
-            ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
-            if ended is not None and not ended.failed and not ended.refused:
-                changed |= call.changes
-        return frozenset(changed)
-
-    def _stale_above(self) -> list[tuple[str, list[str]]]:
-        """What an earlier record, which stays, quotes and these turns changed, each with the entries that did."""
-        changes = {unit.seqs[0]: self._changed_by(unit) for unit in self.units}
-        found: list[tuple[str, list[str]]] = []
-        for slot in self.beside:
-            for seq in _quoted_by(self.view, slot) if isinstance(slot, Folded) else ():
-                turn = self.view.unit(self.view.unit_of[seq]).seqs[0]
-                about = self.index.at(self.view, turn).about if seq != turn else frozenset[str]()
-                by = [
-                    self._number(at)
-                    for at, changed in changes.items()
-                    if at > turn and any(is_one_of(name, about) for name in changed)
-                ]
-                if by:
-                    found.append((self.target.reference(turn), by[-3:]))
-        return list(dict(found).items())[-CHANGES:]
 
     def _newest_plan(self, most: int) -> str | None:
         """The newest plan, if no newer one is in the window."""
@@ -381,23 +330,13 @@ class _Folding:
                 return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
         return None
 
-    def _changed_since(self, names: frozenset[str], turn: int) -> tuple[str, ...]:
-        """The turns after this one that changed any of these, the newest three."""
-        later = (self.view.unit(self.view.unit_of[seq]) for seq in self.index.changed(names, turn))
-        changed = [unit for unit in later if any(is_one_of(name, names) for name in self._changed_by(unit))]
-        return tuple(self._number(unit.seqs[0]) for unit in changed[-3:])
-
-    def _number(self, seq: int) -> str:
-        """The number by which the model reads an entry back."""
-        return self.target.reference(seq).rsplit(" ", 1)[-1]
-
     def _fact(self, seq: int) -> Fact:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
 
 
-def _own_part(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
+def _without_line_above(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
     """The spans without what the line above them says already: the subject with which the text of a call begins, the
     header of a shell's result."""
     whole, end = joined(spans), 0
@@ -454,91 +393,3 @@ def _passages(
 
 def _shown_units(slot: Slot) -> Sequence[Unit]:
     return slot.surfaced_units if isinstance(slot, Folded) else (slot,)
-
-
-def _quoted_by(view: View, slot: Folded) -> tuple[int, ...]:
-    fold = view.fetch(slot.seq).body
-    return fold.quotes if isinstance(fold, Fold) else ()
-
-
-def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = ()) -> list[Visible]:
-    """What the window shows once the slots `folded` are folded, beside the text of that fold: units, other folds, and
-    the texts of the head."""
-    inside = {slot.first for slot in folded}
-    found: list[Visible] = []
-    for slot in view.slots:
-        if isinstance(slot, Folded) and slot.first not in inside:
-            found.append(slot)
-        shown = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
-        found += [
-            unit
-            for unit in shown
-            if slot.first not in inside or (target is not None and stays_visible(view, target, unit))
-        ]
-    return [*found, *(text for message in view.head.messages for text, _ in readable(message))]
-
-
-def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """The names in what the window shows of this; not those in parts that were trimmed away."""
-    if isinstance(one, Unit) and not one.trims:
-        return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
-    return frozenset[str]().union(*map(index.names, visible_texts(one)))
-
-
-def _covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """Those of its names that need no other passage. If a call has changed something since a fold quoted it, its name
-    needs one again."""
-    names = visible_names(index, view, one)
-    return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, Folded) else names
-
-
-def visible_texts(one: Visible) -> list[str]:
-    """The texts that the window shows of this; of a fold what it quotes."""
-    if isinstance(one, Unit):
-        return [text for fact in one.shown_facts() for text, _ in readable(fact)]
-    return texts.quotes_in(one.text) if isinstance(one, Folded) else [one]
-
-
-def _cover_words(
-    view: View, index: Index, choice: Choice, left: float, hidden: Sequence[Unit], beside: Sequence[Visible]
-) -> None:
-    """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies."""
-    words = index.words.update(view, index)
-    entries = dict.fromkeys(passage.entry for passage in choice.passages)
-    items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
-    already: Iterable[str] = (word for one in beside for word in _visible_words(view, index, one))
-    times = Counter(chain(already, *(items[at] for at in choice.taken)))
-    verbosity = _verbosity(view, hidden)
-    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
-    choice.cover(
-        left,
-        items,
-        lambda word: int(words.weight(word) * REPEATED_WORD ** times[word]),
-        repeated=REPEATED_WORD,
-        factors=[factors[passage.entry] for passage in choice.passages],
-    )
-
-
-def _visible_words(view: View, index: Index, one: Visible) -> AbstractSet[str]:
-    """The words in what the window shows of this."""
-    words = index.words
-    if isinstance(one, Unit) and not one.trims:
-        return set(chain(*(passage_words for seq in one.seqs for passage_words in words.at(view, index, seq))))
-    return set[str]().union(*map(words.of_text, visible_texts(one)))
-
-
-def _verbosity(view: View, units: Sequence[Unit]) -> float:
-    """How short the user's messages are compared with the model's: 0.3 to 1."""
-    lengths: dict[type, list[int]] = {User: [], Assistant: []}
-    for unit in units:
-        entry = view.fetch(unit.seqs[0])
-        if type(entry.body) in lengths:
-            lengths[type(entry.body)].append(sum(entry.tokens))
-    if not all(lengths.values()):
-        return 1.0
-    return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
-
-
-def _length_factor(entry: Entry, verbosity: float) -> float:
-    """The worth of a passage by the length of its message and by whose it is."""
-    return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)

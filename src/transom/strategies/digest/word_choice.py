@@ -1,0 +1,68 @@
+"""The second pass of a choice of quotes: rare words, for text that has few names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+from statistics import median
+
+from transom.core.entry import Entry
+from transom.core.message import Assistant, User
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.visible import Visible, visible_texts
+
+REPEATED_WORD = 0.5
+"""The worth of each further passage with the same word, as a share of the one before."""
+
+SHORT = 100
+"""Messages of up to so many tokens count whole."""
+
+
+def cover_words(
+    view: View, index: Index, choice: Choice, left: float, hidden: Sequence[Unit], beside: Sequence[Visible]
+) -> None:
+    """Choose on by words, with the tokens that names have left: short messages, and the user's, before long replies."""
+    words = index.words.update(view, index)
+    entries = dict.fromkeys(passage.entry for passage in choice.passages)
+    items = [passage_words for seq in entries for passage_words in words.at(view, index, seq)]
+    already: Iterable[str] = (word for one in beside for word in _words_shown(view, index, one))
+    times = Counter(chain(already, *(items[at] for at in choice.taken)))
+    verbosity = _verbosity(view, hidden)
+    factors = {seq: _length_factor(view.fetch(seq), verbosity) for seq in entries}
+    choice.cover(
+        left,
+        items,
+        lambda word: int(words.weight(word) * REPEATED_WORD ** times[word]),
+        repeated=REPEATED_WORD,
+        factors=[factors[passage.entry] for passage in choice.passages],
+    )
+
+
+def _words_shown(view: View, index: Index, one: Visible) -> AbstractSet[str]:
+    """The words in what the window shows of this."""
+    words = index.words
+    if isinstance(one, Unit) and not one.trims:
+        return set(chain(*(passage_words for seq in one.seqs for passage_words in words.at(view, index, seq))))
+    return set[str]().union(*map(words.of_text, visible_texts(one)))
+
+
+def _verbosity(view: View, units: Sequence[Unit]) -> float:
+    """How short the user's messages are compared with the model's: 0.3 to 1."""
+    lengths: dict[type, list[int]] = {User: [], Assistant: []}
+    for unit in units:
+        entry = view.fetch(unit.seqs[0])
+        if type(entry.body) in lengths:
+            lengths[type(entry.body)].append(sum(entry.tokens))
+    if not all(lengths.values()):
+        return 1.0
+    return min(1.0, max(0.3, median(lengths[User]) / max(1, median(lengths[Assistant]))))
+
+
+def _length_factor(entry: Entry, verbosity: float) -> float:
+    """The worth of a passage by the length of its message and by whose it is."""
+    return min(1.0, SHORT / max(1, sum(entry.tokens))) * (verbosity if isinstance(entry.body, Assistant) else 1.0)
