@@ -264,6 +264,19 @@ def state_note(key: str, text: str) -> str:
     return f"[{key}] {text}"
 
 
+def head_part(name: str, text: str) -> str:
+    """A part of the head, behind the system prompt."""
+    return f"[system prompt: {name}]\n{text}"
+
+
+def is_head_part(text: str) -> bool:
+    """Whether a system message is such a part."""
+    return _HEAD_PART.match(text) is not None
+
+
+_HEAD_PART = re.compile(r"\[system prompt: [^\[\]\n\r]{1,60}\]\n")
+
+
 def state_removed(key: str) -> str:
     """Announces that a key has no state any more."""
     return f"[{key}] no longer applies."

@@ -17,6 +17,7 @@ from transom.conversation.bus import PublishedSteps
 from transom.conversation.edits import ConversationEdits
 from transom.conversation.events import Event, RunResult
 from transom.conversation.facts import append_facts, parse_result
+from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
@@ -74,6 +75,7 @@ class Conversation(ConversationEdits):
         clock: Clock = system_clock,
         ref: Ref = entry_ref,
         owner: Owner | None = None,
+        head_parts: Mapping[str, HeadPart] | None = None,
     ) -> None:
         super().__init__(
             RequestPlanner(
@@ -87,6 +89,7 @@ class Conversation(ConversationEdits):
                 clock=clock,
                 ref=ref,
                 owner=owner,
+                head_parts=head_parts,
             )
         )
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
@@ -104,6 +107,7 @@ class Conversation(ConversationEdits):
         digest_role: str | None = None,
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
+        head_parts: Mapping[str, HeadPart] | None = None,
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
@@ -122,6 +126,8 @@ class Conversation(ConversationEdits):
         folded turns: "user" if not given; OpenAI's APIs allow "developer" and "system" (see docs/security.md).
         `state`: what is true now, by key (goal, todo, plan), a text or a function that returns it; the model reads it
         when it has changed.
+        `head_parts`: what stands behind the system prompt, by name (a repo map, memory), a text or a function of the
+        view that returns it; asked for again only when the cached prefix breaks anyway (see docs/modes.md).
         `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
         them for ever. Raises InvalidSetting if it began with others, or with none.
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
@@ -130,6 +136,7 @@ class Conversation(ConversationEdits):
         limits, chosen = _limits(budget), policy_named(policy)
         spoken = with_digest_role(dialect_named(dialect), digest_role)
         announced, owner = check.state(state), check.owner(user_id, session_id)
+        parts = checked_parts(head_parts)
         head = None if system is None else spoken.parse_system(check.system(system))
         opened = open_store(store)
         try:
@@ -143,6 +150,7 @@ class Conversation(ConversationEdits):
                 state=announced,
                 clock=clock,
                 owner=owner,
+                head_parts=parts,
             )
         except BaseException:
             if opened is not store:
@@ -167,6 +175,7 @@ class Conversation(ConversationEdits):
         digest_role: str | None = None,
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
+        head_parts: Mapping[str, HeadPart] | None = None,
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
@@ -186,6 +195,7 @@ class Conversation(ConversationEdits):
             dialect=spoken,
             counter=counter,
             state=state,
+            head_parts=head_parts,
             clock=clock,
             user_id=user_id,
             session_id=session_id,

@@ -10,6 +10,7 @@ when the prefix breaks anyway (a compaction), or at once if the caller accepts t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.entry import Meta
-from transom.core.message import Head, Note, Text
+from transom.core.message import Head, Instruction, Note, Text
 from transom.core.plan import Plan
 from transom.core.state_notes import visible_note
 from transom.core.view import View
@@ -94,8 +95,8 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         """The run that facts belong to; empty outside of run mode."""
         return "" if self.directive is None else self.directive.run_id
 
-    def frame(self, view: View, *, at_break: bool = False) -> tuple[str | None, dict[str, str]]:
-        """The text of the head, None to keep the head that was sent; and the state.
+    def frame(self, view: View, sent_text: str, *, at_break: bool = False) -> tuple[str | None, dict[str, str]]:
+        """The text of the head, None to keep the one that was sent, `sent_text`; and the state.
 
         `at_break`: the prefix breaks anyway, so the head is renewed.
         """
@@ -103,7 +104,7 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         plain = _joined(self.base, profile.tool_policy)
         full = _joined(plain, profile.persona)
         wanted = plain if self.mode == "chat" else full
-        sent = head_text(view.head) if view.sent_tokens else None
+        sent = sent_text if view.sent_tokens else None
         is_known = sent in (plain, full)
         is_renewed = (self.new_head or at_break) and (is_known or bool(self.base))
         if sent is None or sent == wanted or is_renewed:
@@ -164,9 +165,9 @@ def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
     return replace(own, **names) if any(names.values()) else meta
 
 
-def head_text(head: Head) -> str:
-    """The text of the instructions of a head."""
-    return _joined(*("".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages))
+def system_text(messages: Sequence[Instruction]) -> str:
+    """The text of a system prompt."""
+    return _joined(*("".join(part.text for part in each.parts if isinstance(part, Text)) for each in messages))
 
 
 def change_of(before: str, settings: ModeSettings, view: View, done: Plan) -> ModeChange:

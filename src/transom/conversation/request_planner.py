@@ -15,6 +15,7 @@ from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
 from transom.conversation.failures import model_name
+from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.message_limit import plan_rendered
 from transom.conversation.modes import (
@@ -26,7 +27,7 @@ from transom.conversation.modes import (
     breaks_half,
     change_of,
     checked,
-    head_text,
+    system_text,
     tagged,
 )
 from transom.conversation.usage import WindowUsage, window_usage
@@ -43,6 +44,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.core.window import Window
+from transom.errors import BudgetImpossible
 from transom.providers import Provider
 from transom.providers.models import context_size
 from transom.stores import StoredLog
@@ -69,7 +71,9 @@ class RequestPlanner:
         clock: Clock,
         ref: Ref,
         owner: Owner | None = None,
+        head_parts: Mapping[str, HeadPart] | None = None,
     ) -> None:
+        self.head_parts = checked_parts(head_parts)
         self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
         self.clock = clock
         self.derived = Derived()
@@ -82,7 +86,7 @@ class RequestPlanner:
         self._known_size: int | None = None  # of its context window
         self._model = ""  # whose learned limit is in force: the one that the last run used
         self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
-        self._system = Head() if system is None else self.frame.head  # what the caller gave, not what the log has
+        self._system = () if system is None else divided(self.frame.head)[0]  # the caller's, not what the log has
 
     @property
     def view(self) -> View:
@@ -110,8 +114,8 @@ class RequestPlanner:
 
     def begin_with(self, instructions: Sequence[Instruction]) -> None:
         """Set the system prompt of a new log."""
-        self._system = Head(messages=tuple(instructions))
-        self.frame = replace(self.frame, head=self._system)
+        self._system = tuple(instructions)
+        self.frame = replace(self.frame, head=Head(messages=self._system))
 
     def use_model(self, provider: Provider) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that was learned of it.
@@ -151,7 +155,7 @@ class RequestPlanner:
         self.mode = ModeSettings(
             mode=wanted,
             profile=profile,
-            base=profile.rules or head_text(self._system),
+            base=profile.rules or system_text(self._system),
             directive=directive,
             new_head=new_head,
         )
@@ -227,12 +231,18 @@ class RequestPlanner:
     def _plan_next(
         self, frame: Frame, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None
     ) -> tuple[Frame, Plan]:
-        """The next request in this frame; or with the head of the mode, if the prefix breaks anyway."""
+        """The next request in this frame; or with the newest head, if the prefix breaks anyway."""
         done = self._plan(self.view, frame)
-        if self.mode is None or not breaks_half(self.view, done):
+        has_newest_head = self.mode is None and (not self.head_parts or frame.head != self.view.head)
+        if has_newest_head or not breaks_half(self.view, done):
             return frame, done
         renewed = self._frame_of(tools, state, at_break=True)
-        return (frame, done) if renewed.head == frame.head else (renewed, self._plan(self.view, renewed))
+        if renewed.head == frame.head:
+            return frame, done
+        try:
+            return renewed, self._plan(self.view, renewed)
+        except BudgetImpossible:  # the head that was sent fits
+            return frame, done
 
     def _plan(self, view: View, frame: Frame) -> Plan:
         return plan_rendered(
@@ -252,31 +262,51 @@ class RequestPlanner:
         if system is None:
             return logged
         messages = tuple(self.dialect.parse_system(str.__str__(system)) if isinstance(system, str) else system)
-        head = Head(messages=messages, tools=logged.tools)
-        return logged if head == logged else head
+        if messages == logged.messages or (self.head_parts and messages == divided(logged)[0]):
+            return logged
+        return Head(messages=messages, tools=logged.tools)
 
     def _frame_of(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
     ) -> Frame:
-        if tools is None and state is None and not self.state and not self.frame.state and self.mode is None:
+        is_plain = self.mode is None and not self.head_parts
+        if tools is None and state is None and not self.state and not self.frame.state and is_plain:
             return self.frame
         head, of_mode = self.frame.head, dict[str, str]()
+        messages, wanted = head.messages, head.tools
         if self.mode is not None:
-            text, of_mode = self.mode.frame(self.view, at_break=at_break)
-            head = self._with_text(head, text)
-        if tools is not None and (wanted := check.schemas(tools, head.tools)) is not head.tools:
-            head = Head(messages=head.messages, tools=tuple(wanted))
+            sent = self._sent_system()
+            text, of_mode = self.mode.frame(self.view, system_text(sent), at_break=at_break)
+            messages = self._system_of(text, sent)
+        if tools is not None:
+            wanted = tuple(check.schemas(tools, head.tools))
+        if self.head_parts:
+            messages = self._with_parts(messages, wanted, at_break=at_break)
+        if messages != head.messages or wanted != head.tools:
+            head = Head(messages=messages, tools=wanted)
         announced = {**self.state, **check.state(state)}
         return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})
 
-    def _with_text(self, head: Head, text: str | None) -> Head:
-        """The head with these instructions; None: with those that were sent."""
+    def _sent_system(self) -> tuple[Instruction, ...]:
+        """The system prompt that was sent, without head parts if this conversation has such."""
+        return divided(self.view.head)[0] if self.head_parts else self.view.head.messages
+
+    def _system_of(self, text: str | None, sent: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+        """The system prompt with this text; None: the one that was sent."""
+        if text is None or text == system_text(sent):
+            return sent
+        return tuple(self.dialect.parse_system(text)) if text else ()
+
+    def _with_parts(
+        self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool
+    ) -> tuple[Instruction, ...]:
+        """The system prompt and its parts: those that were sent, as long as the prefix before them is the same."""
+        system = divided(Head(messages=messages))[0]
         sent = self.view.head
-        if text is None or text == head_text(sent):
-            messages = sent.messages
-        else:
-            messages = tuple(self.dialect.parse_system(text)) if text else ()
-        return head if messages == head.messages else Head(messages=messages, tools=head.tools)
+        sent_system, sent_parts = divided(sent)
+        if self.view.sent_tokens and not at_break and (system, tools) == (sent_system, sent.tools):
+            return system + sent_parts
+        return system + part_messages(self.head_parts, self.view, self.dialect)
 
 
 def _with_context(budget: Budget, context: int) -> Budget:

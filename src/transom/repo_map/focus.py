@@ -34,7 +34,7 @@ what when where which who will with work would write you your
 
 
 class Focus(Struct, frozen=True):
-    """`paths` and `identifiers` as they are written, and `words`: stems in lower case."""
+    """`paths` and `identifiers` as they are written, and `words`: stems in lower case, the last one first."""
 
     paths: tuple[str, ...] = ()
     identifiers: frozenset[str] = frozenset()

@@ -51,6 +51,9 @@ PATH_MENTIONS, SYMBOL_MENTIONS = 8, 4
 """As many mentions is a word worth in the path of a file, and in the name of one of its symbols."""
 
 BM25_K, BM25_B = 1.2, 0.6
+NEWEST = 0.97
+"""Each word of a focus counts less than the one after it by this factor: the newest say what is needed now."""
+
 TOP_FILES = 40
 """As many files have the words of a focus, at most."""
 
@@ -221,14 +224,15 @@ class ReferenceGraph:
         norm = BM25_K * (1 - BM25_B + BM25_B * length / max(length.mean(), 1.0))
         in_path = [frozenset(words_of_name(path)) for path in table.paths]
         score = np.zeros(size)
-        for word in words:
+        for at, word in enumerate(words):
             has_word = np.zeros(len(self._ids))
             has_word[self._with_word.get(word, [])] = 1.0
             times = np.bincount(table.ref_file, weights=count * has_word[table.ref_id], minlength=size)
             times += SYMBOL_MENTIONS * np.bincount(table.def_file, weights=has_word[table.def_id], minlength=size)
             times += PATH_MENTIONS * np.asarray([word in found for found in in_path])
             having = int((times > 0).sum())
-            score += np.log(1 + (size - having + 0.5) / (having + 0.5)) * times * (BM25_K + 1) / (times + norm)
+            rarity = np.log(1 + (size - having + 0.5) / (having + 0.5))
+            score += NEWEST**at * rarity * times * (BM25_K + 1) / (times + norm)
         return score
 
 
