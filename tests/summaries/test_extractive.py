@@ -68,7 +68,7 @@ def test_it_quotes_the_user_and_counts_what_was_done():
 def test_it_goes_on_from_the_summary_before():
     first = drive(Extractive(), want_of(turns_of(*TALK)))
     more = turns_of(
-        call("bash", '{"command": "./deploy.sh"}'),
+        says("I look at the credentials of the registry. " * 20, call("bash", '{"command": "./deploy.sh"}')),
         result("pushed\n[exit code: 0]"),
         says("It is deployed. Next step: tell the customer, who is still blocked."),
         "Thanks!",

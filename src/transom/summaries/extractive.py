@@ -43,6 +43,9 @@ WORDS, REPORT, FIRST_WORDS = 240, 240, 500
 FILES, RUNS, SENTENCES, FAILURES, WISHES = 8, 2, 5, 5, 6
 """The most files and commands of one line, and the most sentences, failures and wishes that a round adds."""
 
+READ = 1_000
+"""Sentences, from the newest back, in which decisions are looked for."""
+
 QUOTED = 60
 """A sentence is quoted already where so many characters of it are."""
 
@@ -188,14 +191,15 @@ def _progress(blocks: Sequence[Block]) -> Iterator[Addition]:
 def _decisions(turns: Sequence[SourceTurn], quoted: Sequence[str]) -> Iterator[Addition]:
     """The assistant's and the user's sentences that decide, require or correct something, but for those that a later
     one replaces, and those that are `quoted` already."""
-    found: list[LoggedStatement] = []
-    for turn in turns:
+    newest: list[LoggedStatement] = []
+    for turn in reversed(turns):
         head = turn.facts[0]
-        if isinstance(head, (User, Assistant)):
-            text = text_of(head)
-            if isinstance(head, User) and len(text) <= WORDS:
-                continue  # it is among the wishes, whole
-            found += [LoggedStatement(turn.key, one, role_of(head)) for one in statements(text)]
+        if not isinstance(head, (User, Assistant)) or len(newest) >= READ:
+            continue
+        text = text_of(head)
+        if isinstance(head, Assistant) or len(text) > WORDS:  # else it is among the wishes, whole
+            newest += [LoggedStatement(turn.key, one, role_of(head)) for one in reversed(statements(text))]
+    found = newest[::-1]
     replaced = outdated(found)
     decisive = {
         at: words for at, one in enumerate(found) if at not in replaced and (words := _decisive_words(one.statement))

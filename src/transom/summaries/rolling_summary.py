@@ -10,18 +10,16 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from transom.core.message import Usage
+from transom.core.message import Assistant, Usage
 from transom.core.summary import SourceTurn, Summarise, Summary
-from transom.core.tokens import TokenCounter
+from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.errors import SummaryFailed
 from transom.summaries.outline import Delta, Outline, Section, age, apply_delta, outline_of, stored
-from transom.summaries.source import pieces_of
+from transom.summaries.source import text_of
 from transom.summaries.summary_text import Fitted, fit
 
 SMALLER = 0.75
 """The share of its input that a summary may have where its cap is larger."""
-
-UNBOUNDED = 1 << 40
 
 
 def starting_outline(want: Summarise) -> Outline:
@@ -64,9 +62,8 @@ def finished_summary(
         raise SummaryFailed("there is nothing in it")
     notes = notes_of(want)
     covered = want.turns if last is None else [turn for turn in want.turns if turn.key <= last]
-    before = input_tokens(want, covered, counter)
     fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model)
-    if fitted.tokens >= before:
+    if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
         fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model)
     return Summary(
         last=want.last if last is None else last,
@@ -80,10 +77,16 @@ def finished_summary(
     )
 
 
-def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCounter) -> int:
-    """The tokens of the summary before, and of these turns."""
-    pieces = pieces_of(turns, counter, result_tokens=UNBOUNDED, most=UNBOUNDED)
-    return (counter.count(want.prior.text) if want.prior is not None else 0) + sum(piece.tokens for piece in pieces)
+def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCounter, most: int) -> int:
+    """The tokens of the summary before and of these turns. Counting stops when there are more than `most`."""
+    total = counter.count(want.prior.text) if want.prior is not None else 0
+    for turn in turns:
+        for fact in turn.facts:
+            if total > most:
+                return total
+            calls = fact.calls if isinstance(fact, Assistant) else ()
+            total += MESSAGE_TOKENS + counter.count(text_of(fact)) + sum(counter.count(call.args) for call in calls)
+    return total
 
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
