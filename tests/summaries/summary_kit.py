@@ -20,7 +20,11 @@ COUNTER = WordCounter()
 
 def turns_of(*items) -> tuple[SourceTurn, ...]:
     """The units of a log in few words, as a want hands them over."""
-    view = build_view(Entries(talk(*items)), COUNTER)
+    return source_turns(build_view(Entries(talk(*items)), COUNTER))
+
+
+def source_turns(view) -> tuple[SourceTurn, ...]:
+    """The units that a view shows, by value."""
     units = [slot for slot in view.slots if isinstance(slot, Unit)]
     return tuple(SourceTurn(key=u.key, facts=tuple(e.body for e in view.entries_of(u))) for u in units)
 

@@ -242,6 +242,23 @@ def test_a_fork_begins_with_the_bytes_of_the_live_request(dialect):
     assert "The flag is added with reverse=True" in json.dumps(instruction)
 
 
+def test_a_fork_is_valid_where_a_user_may_not_follow_a_tool():
+    live = LIVE["openai"]
+    last = live["messages"][-1] | {"tool_call_id": "c12345678"}
+    turn = live["messages"][2]
+    calls = [turn["tool_calls"][0] | {"id": "c12345678"}]
+    live = {
+        "messages": [*live["messages"][:2], turn | {"content": "", "tool_calls": calls}, last],
+        "tools": live["tools"],
+    }
+    asked, provider = [], Scripted(WHOLE, dialect="mistral")
+    drive(LlmSummarizer(), want_of(TALK, request=live, request_tokens=9_000), provider, same_as_live=True, asked=asked)
+    assert [ask.fork for ask in asked] == [True]
+    assert provider.violations == []
+    assert asked[0].request["messages"][:4] == live["messages"]
+    assert asked[0].request["messages"][4] == {"role": "assistant", "content": "OK"}
+
+
 @pytest.mark.parametrize(
     "change",
     [{"same_as_live": False}, {"context": 9_500}, {"request_tokens": 0}, {"request": None}, {"fork": False}],

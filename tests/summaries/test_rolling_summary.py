@@ -6,12 +6,23 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from summary_kit import COUNTER, delta, drive, earlier_summary, echo_sections, turns_of, user_text, want_of
+from summary_kit import (
+    COUNTER,
+    delta,
+    drive,
+    earlier_summary,
+    echo_sections,
+    source_turns,
+    turns_of,
+    user_text,
+    want_of,
+)
 
 from transom.core.message import Usage
+from transom.core.reducer import build_view
 from transom.errors import SummaryFailed
 from transom.providers.scripted import Scripted
-from transom.summaries import Extractive, LlmSummarizer, fallback_summary
+from transom.summaries import Extractive, LlmSummarizer, Summary, fallback_summary
 from transom.summaries.outline import (
     ROUNDS,
     Addition,
@@ -25,9 +36,9 @@ from transom.summaries.outline import (
     stored,
 )
 from transom.summaries.prompts import SECTIONS
-from transom.summaries.source import boundary_of
+from transom.summaries.source import boundary_of, pieces_of, written_of
 from transom.summaries.summary_text import fit, holds, summary_cap
-from transom.testing import call, result, says
+from transom.testing import Entries, call, logs, result, says
 
 WORDS = "The parser reads the file and writes the table to the disk as the user wants it. "
 
@@ -133,6 +144,21 @@ def test_a_state_of_another_version_is_begun_anew():
     assert stored(outline_of(first.state)) == first.state
 
 
+def test_a_summary_without_an_outline_is_gone_on_from_by_its_lines():
+    other = Summary(last=3, text="[2 turns happened]\n- the user wants `--reverse`\n\nTests pass.", made_by="counted")
+    provider = Scripted(delta([("next", "step 2 of the plan")]))
+    second = drive(LlmSummarizer(), want_of(round_of(1), other), provider)
+    assert [item.text for item in outline_of(second.state).of("progress")] == [
+        "[2 turns happened]",
+        "the user wants `--reverse`",
+        "Tests pass.",
+    ]
+    assert "Tests pass." in earlier_summary(provider.requests[0])
+    drawn_up = Summary(last=3, text=drive(Extractive(), want_of(round_of(0))).text)
+    third = drive(Extractive(), want_of(round_of(1), drawn_up))
+    assert "- The first task: «Please do step 0 of the plan" in third.text
+
+
 # ---- outlines
 
 
@@ -216,6 +242,35 @@ def test_a_boundary_occurs_in_none_of_the_data(texts):
     assert not any(boundary in text for text in texts)
     assert boundary == boundary_of(texts)
     assert boundary not in boundary_of([*texts, f"=== {boundary} turns end ==="])
+
+
+@given(st.text(max_size=2_000), st.integers(30, 200))
+def test_the_pieces_of_a_turn_are_the_turn(text, most):
+    turns = turns_of("a", call("sh", json.dumps({"command": text})), result(text), says(text))
+    pieces = pieces_of(turns, COUNTER, result_tokens=10_000, most=most)
+    assert all(piece.tokens <= most for piece in pieces)
+    for turn in turns:
+        mine = [piece for piece in pieces if piece.key == turn.key]
+        assert [piece.ends for piece in mine] == [*[False] * (len(mine) - 1), True]
+        assert "".join(piece.text for piece in mine) == "".join(
+            written for _, written in written_of(turn, COUNTER, 10_000)
+        )
+
+
+@settings(max_examples=40)
+@given(logs())
+def test_whatever_was_logged_can_be_summarised(log):
+    view = build_view(Entries(log), COUNTER)
+    turns = source_turns(view)
+    for summarizer, provider in ((Extractive(), None), (LlmSummarizer(retries=0), Scripted(then=echo_sections))):
+        want = want_of(turns, max_tokens=300, notes=("a note",))
+        try:
+            made = drive(summarizer, want, provider)
+        except SummaryFailed:
+            continue
+        assert COUNTER.count(made.text) <= 300
+        assert "- a note" in made.text
+        assert provider is None or provider.violations == []
 
 
 @given(st.text(max_size=300))

@@ -106,7 +106,7 @@ def extractive_summary(want: Summarise, counter: TokenCounter) -> Summary:
     """The summary of a want. Raises SummaryFailed if there is nothing to summarise, or too little."""
     if not want.turns:
         raise SummaryFailed("nothing to summarise: no turns since the last summary")
-    outline = starting_outline(want)
+    outline = starting_outline(want, SECTIONS)
     outline = apply_delta(outline, extracted(want.turns, outline), SECTIONS)
     return finished_summary(want, outline, SECTIONS, counter, made_by=NAME, by_model=False)
 

@@ -91,7 +91,7 @@ class _Job:
         self.settings, self.want, self.counter, self.model = settings, want, counter, model
         self.sections = settings.prompts.sections
         self.dialect: Dialect = dialect_named(model.dialect)
-        self.start = starting_outline(want)
+        self.start = starting_outline(want, self.sections)
         self.usage: Usage | None = None
         most = settings.answer_tokens or 2 * want.max_tokens
         self.answer_tokens = max(1, min(most, model.context // 4))

@@ -17,14 +17,20 @@ from transom.errors import SummaryFailed
 from transom.summaries.outline import Delta, Outline, Section, age, apply_delta, outline_of, stored
 from transom.summaries.source import text_of
 from transom.summaries.summary_text import Fitted, fit
+from transom.summaries.validate import lines_of
 
 SMALLER = 0.75
 """The share of its input that a summary may have where its cap is larger."""
 
 
-def starting_outline(want: Summarise) -> Outline:
-    """The outline that a new summary goes on from, a round later, with the values that must be in the new text."""
+def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
+    """The outline that a new summary goes on from, a round later, with the values that must be in the new text.
+
+    Of a summary without an outline, such as one of somebody else's summarizer, it has the lines.
+    """
     outline = age(outline_of(want.prior.state if want.prior is not None else None))
+    if want.prior is not None and not outline.items:
+        outline = apply_delta(outline, lines_of(want.prior.text, sections), sections)
     return replace(outline, exact=unique((*want.exact, *outline.exact)))
 
 

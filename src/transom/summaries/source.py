@@ -45,7 +45,7 @@ def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_toke
     """The turns in pieces of at most `most` tokens. Of a long tool result both ends stay, `result_tokens` in all."""
     out: list[Piece] = []
     for turn in turns:
-        written = list(_written(turn, counter, result_tokens)) or [("note", "")]
+        written = list(written_of(turn, counter, result_tokens)) or [("note", "")]
         split = [(role, part) for role, text in written for part in _split(text, counter, most - LINE_TOKENS)]
         for at, (role, text) in enumerate(split):
             tokens = counter.count(text) + LINE_TOKENS
@@ -114,7 +114,7 @@ def _kind(part: Other) -> str:
     return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) <= 40 else "part"
 
 
-def _written(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
+def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
     """The texts of a turn, each with whose it is."""
     names = {call.id: call.name for call, _ in results_of(turn)}
     for fact in turn.facts:

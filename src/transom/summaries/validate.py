@@ -151,6 +151,12 @@ def _word(value: object) -> str:
 # ---- headings
 
 
+def lines_of(text: str, sections: Sequence[Section]) -> Delta:
+    """The lines of a summary that nobody has as data; those below no known heading go where unknown ones go."""
+    add = _whole(text, sections).add
+    return Delta(add=add or tuple(Addition("", _BULLET.sub("", line)) for line in text.splitlines()[:CHANGES]))
+
+
 def _whole(text: str, sections: Sequence[Section]) -> Delta:
     """A whole summary: the sections that it has take the place of what there was."""
     lines = list(_section_lines(text, sections))

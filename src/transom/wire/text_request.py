@@ -7,7 +7,7 @@ from typing import Any, cast
 from transom.core.message import Head, Raw
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
-from transom.wire.dialect import Dialect
+from transom.wire.dialect import Dialect, Rendered
 
 
 def text_request(dialect: Dialect, system: str, text: str) -> Raw:
@@ -24,10 +24,14 @@ def forked_request(dialect: Dialect, live: Raw, text: str) -> Raw:
     Everything else (stop words, tool choice, the form of the answer) is left out: it was meant for the live answer. For
     the cache's sake no `tool_choice` is set: to change it makes some providers read all messages anew.
     """
-    [message] = dialect.join([dialect.user_message(replace_surrogates(text))])
+    message = dialect.user_message(replace_surrogates(text))
     key = next(iter(dialect.arguments(dialect.body(Head(), []))))
     kept = _own_fields(live, _fields(dialect))
-    return {**kept, key: [*kept[key], message]}
+    before: list[Raw] = kept[key]
+    joined = dialect.join([*map(Rendered, before[-1:]), message])
+    if joined[: len(before[-1:])] != before[-1:]:  # its neighbour would be changed
+        joined = [*before[-1:], *dialect.join([message])]
+    return {**kept, key: [*before[:-1], *joined]}
 
 
 def _fields(dialect: Dialect) -> Raw:
