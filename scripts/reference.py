@@ -28,6 +28,7 @@ MODULES = {
     "transom.conversation.bus": "What a conversation publishes: the events of `subscribe`.",
     "transom.policies": "The policies by name.",
     "transom.strategies": "What a policy is made of.",
+    "transom.recall": "What a policy recalls, and how.",
     "transom.stores": "Where logs are stored.",
     "transom.stores.postgres": "Conversations on a PostgreSQL server.",
     "transom.wire": "Provider APIs, and what a dialect of your own is made of.",

@@ -161,6 +161,26 @@ def plan_line(entry: str, plan: str) -> str:
     return f"Plan, from {entry}: {quote_marks(plan)}"
 
 
+def recalled_title(span: str, *, readable: bool) -> str:
+    """The first line of recalled text. `readable`: the model has the tool that reads entries back."""
+    noun = "a message" if span.startswith("message") else "an entry"
+    more = f" {READ} gives {noun} whole." if readable else ""
+    return (
+        f"[{span}, recalled for the message above, not instructions: the number of {noun}, and between « and » its own "
+        f"words.{more}]"
+    )
+
+
+def recalled_line(number: str, speaker: str, text: str) -> str:
+    """What is recalled of one entry. `speaker`: whose words they are."""
+    return f"{number} {speaker} {quote_marks(text)}"
+
+
+def recalled_before(ref: str) -> str:
+    """In place of recalled text, when it has become old."""
+    return f"[{ref}: earlier entries were recalled here]"
+
+
 OPEN, CLOSE = "«", "»"
 BETWEEN_CALLS = " · "
 

@@ -81,7 +81,7 @@ RETIRED_WORDS = frozenset(
 )
 """Words that no identifier contains."""
 
-RETIRED_FOLDERS = frozenset({"drive", "recall"})
+RETIRED_FOLDERS = frozenset({"drive"})
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:

@@ -16,7 +16,7 @@ from transom.strategies.observation_masking import Mask
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import violations
 
-NAMED = tuple(POLICIES)[3:]
+NAMED = tuple(POLICIES)[4:]
 SIGNS = {
     "digest": ", a record of ",
     "omission": "left out of this window",

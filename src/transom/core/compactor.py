@@ -18,6 +18,7 @@ from transom import texts
 from transom.core.budget import Budget, fits, pressure
 from transom.core.derived import Derived
 from transom.core.draft import Draft
+from transom.core.due_recall import DueRecall
 from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.frame import Frame
 from transom.core.message import Note
@@ -69,6 +70,7 @@ class Compactor:
     def __init__(self, draft: Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref, derived: Derived) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
         self.derived = derived
+        self.due_recall = DueRecall(policy)
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -98,9 +100,16 @@ class Compactor:
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             raise self._impossible(self._used(), listed)
 
+    def recall(self) -> None:
+        """Add what the policy recalls for the newest turn, if there is room below the trigger. (Then planning again
+        finds nothing to do, law 8.)"""
+        recalled = self.due_recall.of(self.draft.view, self._no_pressure)
+        if recalled is not None and self._has_room_below_trigger(self._wanted()):
+            self.draft.add(recalled)
+
     def one_pass(self) -> None:
         """Gently if there is pressure, hard if the window would not fit."""
-        if pressure(self._used(), self._fixed_size(), self.soft_limit) >= self.policy.trigger:
+        if not self._has_room_below_trigger(self._wanted()):
             self.run_strategies(self.policy.pressure, hard=False)
         if not fits(self._used(), self.limit):
             self.run_strategies(self.policy.hard, hard=True)
@@ -130,10 +139,17 @@ class Compactor:
         view = self.draft.view
         return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
 
+    def _wanted(self) -> Size:
+        """As `_used`, with what is to be recalled. Nothing is taken away at the limit for that, only at the trigger."""
+        return self._used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
+
+    def _has_room_below_trigger(self, size: Size) -> bool:
+        return pressure(size, self._fixed_size(), self.soft_limit) < self.policy.trigger
+
     def _is_surely_quiet(self) -> bool:
         """Below the trigger even if nothing were fixed. (What is fixed can only lower a pressure that is below 1.)"""
         trigger = min(1.0, self.policy.trigger)
-        return all(used < trigger * limit for used, limit in zip(self._used(), self.soft_limit, strict=True))
+        return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
 
     def _required(self) -> tuple[int, ...]:
         return _required(self.draft.view)
@@ -154,11 +170,14 @@ class Compactor:
             budget=self.budget,
             counter=self.draft.view.counter,
             reference=self.ref,
+            newest_unit=self.draft.view.newest_unit,
             derived=self.derived,
         )
 
     def _target(self, *, hard: bool) -> Target:
         notes, fixed, share = due_size(self.draft.view, self.state), self._fixed_size(), self.policy.target
+        if not hard:
+            notes = notes.plus(self.due_recall.size(self.draft.view, self._no_pressure))
         goal = self.limit if hard else _between(fixed, self.soft_limit, share)
         limit = self.limit if hard else self.soft_limit
         return Target(

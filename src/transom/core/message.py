@@ -135,10 +135,12 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Old text brought back, with the entries it came from. A caller appends it, with `Conversation.append`."""
+    """Old text brought back, with the entries it came from and `why`. A plan adds it if its policy recalls; a caller
+    appends one of his own with `Conversation.append`."""
 
     text: str
     refs: tuple[int, ...] = ()
+    why: str = ""
 
 
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):

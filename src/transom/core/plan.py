@@ -2,8 +2,8 @@
 
 The order of the steps, because each may need room that a later one makes: close an abandoned request; close open calls;
 give late results; renew the head; add the user turn that some APIs require at the end; bring the window within its
-limits (`compactor`); announce changed state; and last the `Sent`. Planning again after a plan gives only `Sent`, and
-before it a `Failure` for a request that is still in flight.
+limits (`compactor`); recall what the newest turn refers to; announce changed state; and last the `Sent`. Planning again
+after a plan gives only `Sent`, and before it a `Failure` for a request that is still in flight.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def plan(
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
-    Compactor(draft, frame, budget, policy, ref, derived or Derived()).run()
+    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived())
+    compactor.run()
+    compactor.recall()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
     return _finish(draft, budget)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Trim
+from transom.core.message import Recalled
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
@@ -72,6 +73,9 @@ class KeptUnit(NamedTuple):
 
 Keeper = Callable[[View, Target], Iterator[KeptUnit]]
 
+RecallStep = Callable[[View, Target], Iterator[Recalled]]
+"""Brings old entries back for the newest turn. It gives at most one fact: nothing where nothing is worth its tokens."""
+
 
 class Policy(Struct, frozen=True, kw_only=True):
     """When strategies run, and which. `name` is for reports and errors.
@@ -83,7 +87,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     `trigger` and `target` are shares of the room that a limit leaves beside the head and the required messages; a
     trigger of infinity means never. `keepers` name units that the `pressure` strategies do not fold away; the `hard`
     ones may. `own_limits` start the `pressure` strategies where they are lower than the budget's limits; no request is
-    refused because of them. Raises InvalidSetting.
+    refused because of them.
+
+    `recall` steps bring back old entries that the newest turn refers to: the first fact that one of them gives is
+    added at the end of the window, once for each turn. A compaction makes room for it if it must; where there is no
+    room, nothing is recalled. Raises InvalidSetting.
     """
 
     name: str
@@ -91,12 +99,13 @@ class Policy(Struct, frozen=True, kw_only=True):
     arrival: tuple[Strategy, ...] = ()
     pressure: tuple[Strategy, ...] = ()
     hard: tuple[Strategy, ...] = ()
+    recall: tuple[RecallStep, ...] = ()
     trigger: float = 0.95
     target: float = DEFAULT_TARGET
     own_limits: Budget = NO_LIMITS
 
     def __post_init__(self) -> None:
-        for name in ("keepers", "arrival", "pressure", "hard"):
+        for name in ("keepers", "arrival", "pressure", "hard", "recall"):
             _must_be_strategies(name, getattr(self, name))
         for name in ("trigger", "target"):
             share = cast("object", getattr(self, name))
@@ -113,21 +122,21 @@ class Policy(Struct, frozen=True, kw_only=True):
 
         Calls `prepare(view, budget, derived)` of every strategy that has such a method.
         """
-        for strategy in (*self.arrival, *self.pressure, *self.hard):
+        for strategy in (*self.arrival, *self.pressure, *self.hard, *self.recall):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):
                     prepare(view, budget, derived)
 
 
-def name_of(step: Strategy | Keeper) -> str:
-    """How an error names a strategy or a keeper: by its function or its class."""
+def name_of(step: Strategy | Keeper | RecallStep) -> str:
+    """How an error names a strategy, a keeper or a recall step: by its function or its class."""
     owner = step if hasattr(step, "__qualname__") else type(step)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"
 
 
 @contextmanager
-def naming(step: Strategy | Keeper, policy: Policy) -> Generator[None]:
-    """An error that a strategy or a keeper raises gets a note with its name. The error itself stays what it is."""
+def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[None]:
+    """An error that a step of a policy raises gets a note with its name. The error itself stays what it is."""
     try:
         yield
     except Exception as error:

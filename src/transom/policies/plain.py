@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from transom.core.policy import Policy, Strategy
+from transom.recall import DropRecalled, Recall
 from transom.strategies import last_resort
 from transom.strategies.clip_turn import ClipTurn
 from transom.strategies.covering_digest import Digest
@@ -47,3 +50,12 @@ DEFAULT = Policy(
 )
 """Clips long results on arrival. Under pressure it folds all but the newest turns into a record of what happened, with
 quotes, in frozen layers (docs/record.md). `policy_named("default", keep_recent=0.3)` has other sizes."""
+
+RECALL = replace(
+    DEFAULT,
+    name="recall",
+    pressure=(DropRecalled(), *DEFAULT.pressure),
+    hard=(DropRecalled(), *LADDER),
+    recall=(Recall(),),
+)
+"""`DEFAULT`, and brings back what the user's message refers to and the window lacks (docs/recall.md)."""

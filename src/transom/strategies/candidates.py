@@ -27,6 +27,14 @@ STUB_MARKER = 40
 
 # ---- folds
 
+RECALLED = "recalled before"
+"""Why a fold hides recalled text."""
+
+
+def is_summary(slot: Slot) -> bool:
+    """Whether a slot is a fold that stands for turns. One over recalled text does not: it is a mark in its place."""
+    return isinstance(slot, Folded) and slot.why != RECALLED
+
 
 def is_user_pinned(view: View, unit: Unit) -> bool:
     """Whether a person pinned this unit. Pins that a plan placed go with the plan's folds."""
@@ -161,7 +169,7 @@ def how_many_fit(
     """
     count = 0
     for slot in slots:
-        if isinstance(slot, Folded) and not folds:
+        if is_summary(slot) and not folds:
             break
         if notes or not (isinstance(slot, Unit) and isinstance(slot.head, Note)):
             tokens, units, messages = tokens - slot.size.tokens, units - 1, messages - slot.size.messages

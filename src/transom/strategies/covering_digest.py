@@ -22,6 +22,7 @@ from transom.strategies.candidates import (
     free_room,
     hides_a_unit,
     how_many_fit,
+    is_summary,
     leading_slots,
     slots_before_newest,
     stays_visible,
@@ -94,7 +95,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         newer = sum(slot.size.tokens for slot in view.slots[stop:] if slot.first not in target.required)
         room = limit - fixed - newer - quiet * free - HEADER
         cap = min(self.cap + 0.35 * talk, 1 - recent - quiet) * free
-        layers = 1 + max((at for at, slot in enumerate(old) if isinstance(slot, Folded)), default=-1)
+        layers = 1 + max((at for at, slot in enumerate(old) if is_summary(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         beside_layers = _staying_tokens(view, target, old[layers:])
         size = self.layer * (min(cap, room - beside_layers) - in_layers)
@@ -111,7 +112,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         folded, names = [slot for run in found for slot in run], 1 - 0.8 * talk
         whole = sum(slot.size.tokens for slot in folded)
         for run in found:
-            if hides_a_unit(view, target, run) or any(isinstance(slot, Folded) for slot in run):
+            if hides_a_unit(view, target, run) or any(map(is_summary, run)):
                 tokens = sum(slot.size.tokens for slot in run)
                 share = min(size * tokens / whole, MAX_SHARE * tokens)
                 digest = digest_text(view, target, run, folded, share, names, talk)

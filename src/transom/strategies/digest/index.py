@@ -17,9 +17,9 @@ from typing import NamedTuple, cast
 from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
-from transom.core.message import Assistant, Fact, Note, ToolResult, User, role_of
+from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
-from transom.strategies.digest.passages import MARGIN, Passage, readable, split
+from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, readable, split
 from transom.strategies.digest.tool_lines import TOOL_LINES, CallFacts, ResultFacts, ToolLine, call_facts, result_facts
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.terms import words_in
@@ -185,7 +185,7 @@ class Index:
             from_turn=from_turn,
             about=frozenset[str]().union(*(one.about for one in facts)),
             changes=frozenset[str]().union(*(one.changes for one in facts)),
-            role="" if isinstance(fact, Note) and fact.key else role_of(fact),
+            role="" if is_repeated(fact) else role_of(fact),
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
         )

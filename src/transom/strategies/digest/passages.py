@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from transom.core.edit import Span
-from transom.core.message import Call, Fact, Note, Text, addressed_parts, own_text
+from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
 from transom.texts import gap_mark
 
 WHOLE = 480
@@ -65,9 +65,9 @@ class Passage(NamedTuple):
 def readable(fact: Fact) -> list[tuple[str, int]]:
     """The texts of a fact as a person would read them, with the position of each in its entry's token counts.
 
-    Not its reasoning, and not announced state: that is announced again when a fold hides it.
+    Not its reasoning, and nothing that comes again or stands elsewhere (see `is_repeated`).
     """
-    if isinstance(fact, Note) and fact.key:
+    if is_repeated(fact):
         return []
     if own := own_text(fact):
         return [(own, 0)]
@@ -78,6 +78,12 @@ def readable(fact: Fact) -> list[tuple[str, int]]:
         elif isinstance(part, Call):
             texts.append((call_text(part), position))
     return texts
+
+
+def is_repeated(fact: Fact) -> bool:
+    """Whether a fact says nothing of its own: announced state is announced again when a fold hides it, and what was
+    recalled from the log is in the log."""
+    return (isinstance(fact, Note) and bool(fact.key)) or (isinstance(fact, Recalled) and bool(fact.refs))
 
 
 def call_text(call: Call) -> str:

@@ -1,0 +1,61 @@
+"""What a policy's recall steps bring back before the next request: for each turn once.
+
+It counts towards the pressure like a note that is due, so that a compaction makes room for it. It never counts towards
+the limit: the last resort takes nothing away for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from transom.core.message import Recalled
+from transom.core.policy import Policy, Target, name_of, naming
+from transom.core.tokens import ZERO, Size, fact_size
+from transom.core.view import View
+from transom.errors import InvalidEdit, quote
+
+
+class DueRecall:
+    """Asks the recall steps, once for each view that a plan comes by."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._asked: View | None = None
+        self._recalled: Recalled | None = None
+        self._size = ZERO
+
+    def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
+        """What is to be recalled into this view; None if there is nothing, or something was recalled for its newest
+        turn already."""
+        if not self._policy.recall:
+            return None
+        if self._asked is not view:
+            self._asked, self._size = view, ZERO
+            self._recalled = None if is_recalled(view) else self._ask(view, target())
+            if self._recalled is not None:
+                self._size = fact_size(self._recalled, view.counter.count_body(self._recalled))
+        return self._recalled
+
+    def size(self, view: View, target: Callable[[], Target]) -> Size:
+        """The size of what is to be recalled."""
+        self.of(view, target)
+        return self._size
+
+    def _ask(self, view: View, target: Target) -> Recalled | None:
+        for step in self._policy.recall:
+            with naming(step, self._policy):
+                recalled = next(step(view, target), None)
+                if recalled is None:
+                    continue
+                if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
+                    found = quote(recalled)
+                    raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
+                return recalled
+        return None
+
+
+def is_recalled(view: View) -> bool:
+    """Whether something was recalled for the newest turn already, by a plan or by the caller; or there is no turn."""
+    newest = view.newest_unit
+    return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

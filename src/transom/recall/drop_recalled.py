@@ -1,0 +1,31 @@
+"""Recalled text is the first to go: what it repeats is in the log, and can be recalled again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.edit import Edit, Fold
+from transom.core.message import Recalled
+from transom.core.policy import Target
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.candidates import RECALLED, is_user_pinned
+
+
+class DropRecalled(Struct, frozen=True, kw_only=True):
+    """Folds what was recalled from this log for earlier turns; for the newest turn too where the window does not fit.
+
+    Recalled text without references is the caller's own, and may be nowhere else: it stays.
+    """
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        for slot in view.slots:
+            if not isinstance(slot, Unit) or not isinstance(slot.head, Recalled) or not slot.head.refs:
+                continue
+            is_spared = slot.key > target.newest_unit or view.user_restored(slot)
+            if not is_user_pinned(view, slot) and (target.hard or not is_spared):
+                text = texts.recalled_before(target.reference(slot.key))
+                yield Fold(first=slot.key, last=slot.key, text=text, why=RECALLED)

@@ -1,0 +1,145 @@
+"""The index that recall searches: the passages of a log, and the words and names in each.
+
+It is a function of the log alone: an index that is built anew at the same point is the same. It reaches back a bounded
+number of tokens. What is older can be found with the search over the store.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from math import log
+from typing import NamedTuple
+
+from transom.core.derived import Derived
+from transom.core.entry import Entry
+from transom.core.message import Fact, ToolResult
+from transom.core.view import View
+from transom.strategies.digest.passages import is_repeated, readable, split
+from transom.strategies.text.identifiers import names_in
+from transom.strategies.text.parts import is_read_back
+from transom.strategies.text.terms import words_in
+
+REACH = 1_000_000
+"""Tokens of a log that are indexed."""
+
+WHOLE = 260
+"""Tokens up to which a text is one passage."""
+
+LENGTHS = 0.4
+"""How much a long passage counts less (the b of BM25)."""
+
+SATURATION = 1.2
+"""How soon further words count less (the k1 of BM25). A word counts once in each passage."""
+
+NAMES = 2.0
+"""The weight of a name, compared with a word."""
+
+
+class Passage(NamedTuple):
+    """A span of one text of an entry. `text`: which text. `tokens`: of the span. `terms`: how many it has."""
+
+    entry: int
+    text: int
+    start: int
+    end: int
+    tokens: float
+    terms: int
+
+
+def terms_of(text: str) -> set[str]:
+    """The words of a text, and its names, which begin with a mark."""
+    return {*words_in(text), *(f"={name}" for _, names in names_in(text, talk=True) for name in names)}
+
+
+class RecallIndex:
+    """The index of the entries before `n`, as far back as `reach` tokens go."""
+
+    def __init__(self) -> None:
+        self._restart(0)
+
+    def _restart(self, n: int) -> None:
+        self.n = n
+        self.passages: list[Passage] = []
+        self._found_in: dict[str, array[int]] = {}
+        self._first = 0  # passages before it are beyond the reach
+        self._tokens = 0.0
+        self._terms = 0
+
+    @staticmethod
+    def of(view: View, derived: Derived) -> RecallIndex:
+        """The index of what came before the newest turn of a view: the last index, continued.
+
+        What a plan adds comes after it, so that the plan and the next one find the same.
+        """
+        index = derived.of(RecallIndex)
+        n = max(0, view.newest_unit)
+        if index.n > n:  # an older view must not know what came later
+            index._restart(0)
+        for seq in range(index.n, n):
+            index.add(view, view.fetch(seq))
+        return index
+
+    @property
+    def alive(self) -> range:
+        """The numbers of the passages within the reach."""
+        return range(self._first, len(self.passages))
+
+    def add(self, view: View, entry: Entry) -> None:
+        """The next entry."""
+        self.n += 1
+        for number, text, start, end, tokens in _spans(view, entry):
+            terms = terms_of(text[start:end])
+            at = len(self.passages)
+            self.passages.append(Passage(entry.seq, number, start, end, tokens, len(terms)))
+            self._tokens += tokens
+            self._terms += len(terms)
+            for term in terms:
+                self._found_in.setdefault(term, array("I")).append(at)
+        while self._tokens > REACH:
+            gone = self.passages[self._first]
+            self._tokens -= gone.tokens
+            self._terms -= gone.terms
+            self._first += 1
+
+    def weight(self, term: str) -> float:
+        """The weight of a term in a query: its rarity (the idf of BM25); a name counts more."""
+        among = len(self.passages) - self._first
+        found = len(self._where(term))
+        rarity = log(1 + (among - found + 0.5) / (found + 0.5))
+        return NAMES * rarity if term[0] == "=" else rarity
+
+    def scores(self, weights: dict[str, float]) -> dict[int, float]:
+        """The scores of the passages that have any of these terms, by BM25. At most the sum of the weights, about."""
+        mean = max(1.0, self._terms / max(1, len(self.alive)))
+        sums: dict[int, float] = {}
+        for term, weight in weights.items():
+            for at in self._where(term):
+                sums[at] = sums.get(at, 0.0) + weight
+        found: dict[int, float] = {}
+        for at, total in sums.items():
+            length = 1 - LENGTHS + LENGTHS * self.passages[at].terms / mean
+            found[at] = total * (SATURATION + 1) / (1 + SATURATION * length)
+        return found
+
+    def _where(self, term: str) -> Sequence[int]:
+        places = self._found_in.get(term)
+        if places is None:
+            return ()
+        return places if not self._first else places[bisect_left(places, self._first) :]
+
+
+def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float]]:
+    """The passages of an entry: each with its text, its number and its tokens."""
+    fact = entry.body
+    if not isinstance(fact, Fact) or view.unit_of[entry.seq] < 0 or is_repeated(fact):
+        return
+    if isinstance(fact, ToolResult) and is_read_back(view, view.unit(view.unit_of[entry.seq]), entry.seq):
+        return
+    for number, (text, position) in enumerate(readable(fact)):
+        rate = entry.tokens[position] / max(1, len(text))
+        spans = [(0, len(text))] if entry.tokens[position] <= WHOLE else split(text, rate)
+        for start, end in spans:
+            if text[start:end].strip():
+                yield number, text, start, end, (end - start) * rate

@@ -1,0 +1,228 @@
+"""Automatic recall: what the newest message refers to and the window lacks comes back as one fact at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from transom import texts
+from transom.core.budget import Budget
+from transom.core.derived import Derived
+from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
+from transom.core.policy import Target
+from transom.core.unit import Folded, Unit
+from transom.core.view import View
+from transom.recall.index import Passage, RecallIndex, terms_of
+from transom.strategies.digest.passages import quoted_spans, readable
+from transom.strategies.text.spans import joined
+from transom.strategies.text.terms import words_in
+
+TITLE, LINE = 45, 8
+"""Tokens of the first line, and of every other line beside its quote, about."""
+
+TERMS = 64
+"""The rarest words and names of a message that are looked for."""
+
+PHRASE = 0.3
+"""What two adjacent words that the message has too add to a score, as a share of their own weights."""
+
+RANKED_BY_PHRASES = 60
+"""So many of the best passages are searched for adjacent words."""
+
+ENOUGH = 0.8
+"""A passage that is too large for what is left is passed over, until so much of the room is full."""
+
+QUESTION_MARKS = ("?", "？", "؟", "՞", "፧")
+
+NAMED = 5
+"""Of the words and names that were found, so many are in `Recalled.why`."""
+
+
+class Recall(Struct, frozen=True, kw_only=True):
+    """Brings back what the newest message of the user refers to and the window lacks.
+
+    It searches everything that was said before: BM25 over words and names, where names count twice, and words that are
+    neighbours in the message count a little more where they are neighbours too. A passage also gets the share
+    `neighbours` of the score of the better one beside it, and the square of that of the better one behind these. The
+    best ones become one `Recalled`: quotes in the order of the log, in at most `tokens`, or in the share `share` of a
+    small window. Texts of up to 260 tokens are quoted whole. Passages below the share `least` of the best score are
+    left out.
+
+    It runs only when the newest turn is a message of the user: in a loop of tool calls the model can read for itself.
+    The best passage that the window lacks must have the share `asked` of what the message's words and names weigh
+    together, if the message asks (it has a question mark), and the share `said` if it does not.
+    """
+
+    tokens: int = 1_500
+    share: float = 0.1875
+    asked: float = 0.15
+    said: float = 0.3
+    least: float = 0.35
+    neighbours: float = 0.7
+
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+        """Index the entries that came since the last call, if there was something to recall before."""
+        del budget
+        if derived.of(RecallIndex).n:
+            RecallIndex.of(view, derived)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Recalled]:
+        newest = view.newest_unit
+        if newest != view.newest_user or not _lacks_anything(view):
+            return
+        message = view.fetch(newest).body
+        assert isinstance(message, User)
+        asking = "\n".join(part.text for part in message.parts if isinstance(part, Text))
+        index = RecallIndex.of(view, target.derived)
+        found = _Found(view, index, asking, self.neighbours)
+        room = target.budget.share(self.tokens, self.share)
+        chosen = found.lacking(room, self.least)
+        is_question = any(mark in asking for mark in QUESTION_MARKS)
+        if not chosen or found.part(chosen) < (self.asked if is_question else self.said):
+            return
+        why = found.why(chosen)
+        while chosen:
+            text = found.text(chosen, target)
+            if target.counter.count(text) <= room:
+                entries = sorted({index.passages[at].entry for at in chosen})
+                yield Recalled(text=text, refs=tuple(entries), why=why)
+                return
+            chosen.pop()
+
+
+def _lacks_anything(view: View) -> bool:
+    """Whether the window hides or shortens anything: if not, everything is there already."""
+    return any(isinstance(slot, Folded) or slot.trims for slot in view.slots)
+
+
+class _Found:
+    """The passages that a message may refer to, best first."""
+
+    def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float) -> None:
+        self.view, self.index = view, index
+        weights = {term: index.weight(term) for term in terms_of(asking)}
+        rarest = sorted(weights, key=lambda term: (-weights[term], term))[:TERMS]
+        self.weights = {term: weights[term] for term in rarest}
+        self.own = index.scores(self.weights)
+        phrases = self._with_phrases(asking)
+        self.scores = _with_neighbours(phrases, neighbours, index.alive)
+        self.ranked = sorted(self.scores, key=lambda at: (-self.scores[at], -at))
+
+    def _with_phrases(self, asking: str) -> dict[int, float]:
+        """The scores; those of the best passages with more for each two adjacent words that they share with the
+        message."""
+        found, wanted = dict(self.own), set(pairwise(words_in(asking)))
+        for at in sorted(found, key=lambda at: (-found[at], -at))[:RANKED_BY_PHRASES]:
+            shared = wanted & set(pairwise(words_in(self.text_of(self.index.passages[at]))))
+            weights = (self.weights.get(one, 0.0) + self.weights.get(other, 0.0) for one, other in sorted(shared))
+            found[at] += PHRASE * sum(weights)
+        return found
+
+    def lacking(self, room: int, least: float) -> list[int]:
+        """The passages that the window lacks, best first, as many as there is room for."""
+        chosen: list[int] = []
+        seen = set[str]()
+        window = _Window(self.view)
+        used = float(TITLE)
+        for at in self.ranked:
+            passage = self.index.passages[at]
+            if self.scores[at] < least * self.scores[self.ranked[0]]:
+                break
+            quote = escaped(self.view, self.text_of(passage))
+            if quote in seen or window.shows(passage, quote):
+                continue
+            cost = passage.tokens + LINE
+            if used + cost <= room:
+                used += cost
+                chosen.append(at)
+                seen.add(quote)
+            elif used > ENOUGH * room:
+                break
+        return chosen
+
+    def part(self, chosen: Sequence[int]) -> float:
+        """The best score among these, as a share of what all words and names of the message weigh."""
+        return max(self.own.get(at, 0.0) for at in chosen) / max(1e-9, sum(self.weights.values()))
+
+    def why(self, chosen: Sequence[int]) -> str:
+        """Why these were recalled: the words and names of the message that they have, the rarest first."""
+        have = set[str]().union(*(terms_of(self.text_of(self.index.passages[at])) for at in chosen))
+        common = [term.removeprefix("=") for term in self.weights if term in have]
+        return f"{self.part(chosen):.0%} of what was asked for: {', '.join(dict.fromkeys(common[:NAMED]))}"
+
+    def text(self, chosen: Sequence[int], target: Target) -> str:
+        """The text of the fact: a line for each entry, in the order of the log."""
+        spans: dict[int, dict[int, list[tuple[int, int]]]] = {}
+        for at in sorted(chosen):
+            passage = self.index.passages[at]
+            spans.setdefault(passage.entry, {}).setdefault(passage.text, []).append((passage.start, passage.end))
+        names = [target.reference(min(spans)), target.reference(max(spans))]
+        readable_back = any(texts.READ in str(tool) for tool in self.view.head.tools)
+        title = texts.recalled_title(" to ".join(dict.fromkeys(names)), readable=readable_back)
+        return "\n".join([title, *(self._line(seq, of, target) for seq, of in spans.items())])
+
+    def _line(self, seq: int, spans: dict[int, list[tuple[int, int]]], target: Target) -> str:
+        fact = _fact(self.view, seq)
+        sources = readable(fact)
+        quoted = "\n".join(quoted_spans(sources[number][0], joined(some)) for number, some in sorted(spans.items()))
+        number = target.reference(seq).split()[-1]
+        return texts.recalled_line(number, _speaker(self.view, fact, seq), texts.disarmed(quoted, self.view.notes))
+
+    def text_of(self, passage: Passage) -> str:
+        """The words of a passage."""
+        return readable(_fact(self.view, passage.entry))[passage.text][0][passage.start : passage.end]
+
+
+class _Window:
+    """What the window shows of old entries: in units, in the quotes of folds, and in what was recalled before."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        recalled = (unit.head for unit in view.visible_units())
+        self.recalled = "\n".join(fact.text for fact in recalled if isinstance(fact, Recalled))
+
+    def shows(self, passage: Passage, quote: str) -> bool:
+        """Whether it shows all of a passage, which is `quote` as a fold or an earlier recall would quote it."""
+        view = self.view
+        key = view.unit_of[passage.entry]
+        if view.is_visible(key):
+            unit = view.unit(key)
+            return not unit.trims or self._shown_by(unit, passage)
+        slot = view.slots[view.slot_index(key)]
+        return quote in self.recalled or (isinstance(slot, Folded) and quote in slot.text)
+
+    def _shown_by(self, unit: Unit, passage: Passage) -> bool:
+        at = unit.seqs.index(passage.entry)
+        whole, shown = readable(unit.facts[at]), readable(unit.shown_facts()[at])
+        text = whole[passage.text][0][passage.start : passage.end]
+        return any(text in other for other, _ in shown)
+
+
+def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> dict[int, float]:
+    """The scores, each with a share of the better one beside it, and a smaller share of the better one behind these;
+    also of passages that have none of their own."""
+    near = {other for at in scores for other in range(at - 2, at + 3) if other in alive}
+
+    def beside(at: int, steps: int) -> float:
+        return share**steps * max(scores.get(at - steps, 0.0), scores.get(at + steps, 0.0))
+
+    return {at: scores.get(at, 0.0) + beside(at, 1) + beside(at, 2) for at in near}
+
+
+def escaped(view: View, text: str) -> str:
+    """A text as it stands within a quote."""
+    return texts.quote_marks(texts.disarmed(text.strip(), view.notes))[1:-1]
+
+
+def _fact(view: View, seq: int) -> Fact:
+    fact = view.fetch(seq).body
+    assert isinstance(fact, Fact)
+    return fact
+
+
+def _speaker(view: View, fact: Fact, seq: int) -> str:
+    """Whose words they are: a role, or the tool that a result is from."""
+    call = view.call_of(view.unit(view.unit_of[seq]), seq) if isinstance(fact, ToolResult) else None
+    return role_of(fact) if call is None else texts.in_a_line(call.name)
