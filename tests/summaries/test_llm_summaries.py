@@ -152,6 +152,35 @@ def test_the_focus_is_asked_for():
     assert "Keep above all what concerns this: the sort order" in json.dumps(provider.requests)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        """```json
+{"add": [{"section": "Next Steps", "text": "report", "status": "todo"}],
+ "update": [{"id": "(S2)", "status": "completed"}], "remove": []}
+```""",
+        'Here:\n{"add": [{"section": "next", "text": "report"}], "update": [{"id": "s2", "status": "x"}]}',
+        '{"Progress": ["[done] the flag is added"], "next": [{"text": "report"}]}',
+        "1. Progress:\n* s2 [completed] the flag is added\n\n**Next steps**:\n1) [in_progress] report",
+    ],
+    ids=["fenced", "introduced", "sections", "lists"],
+)
+def test_the_forms_in_which_models_answer(answer):
+    first = drive(
+        LlmSummarizer(), want_of(TALK), Scripted("## User intent\n- a flag\n## Progress\n- the flag is added")
+    )
+    more = turns_of("Go on, and use a stable sort, please.", says("It uses a stable sort now; the test passes. " * 5))
+    second = drive(LlmSummarizer(), want_of(more, first), Scripted(answer))
+    assert lines_of(second) == [
+        "## User intent",
+        "- a flag",
+        "## Progress",
+        "- [done] the flag is added",
+        "## Next steps",
+        "- report",
+    ]
+
+
 # ---- the fork
 
 

@@ -27,12 +27,17 @@ _BOUNDARY = re.compile(r"^\s*(?:===+ [0-9a-f]{10} .*|The boundary is [0-9a-f]{10
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s*|\*\*\s*)(?:\d{1,2}[.)]\s*)?([^*#:\n]{2,60}?)\s*:?\s*(?:\*\*)?\s*:?\s*#*\s*")
 _BARE = re.compile(r"\s{0,3}(?:\d{1,2}[.)]\s*)?([^\W\d][\w /&,-]{2,60}):\s*")
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_MARK = re.compile(r"(?i)\(?s\d+\)?:?\s+(?=\[)|\[\s*(active|blocked|done|x|)\s*\]\s*")
+_STATUS: dict[str, Status] = {
+    **dict.fromkeys(("active", "", "open", "pending", "in progress", "in_progress", "todo", "current"), "active"),
+    **dict.fromkeys(("blocked", "waiting", "on hold"), "blocked"),
+    **dict.fromkeys(("done", "x", "complete", "completed", "finished", "resolved", "fixed"), "done"),
+}
+"""How models write the status of an item."""
+_MARK = re.compile(rf"(?i)\(?s\d+\)?:?\s+(?=\[)|\[\s*({'|'.join(_STATUS)})\s*\]\s*")
 _REFUSAL = re.compile(
     r"(?i)\W*(?:i['’]m sorry|i am sorry|sorry,|i (?:can['’]?t|cannot|can not|won['’]t|am unable)|as an ai\b|"
     r"i apologi[sz]e)"
 )
-_STATUS: dict[str, Status] = {"done": "done", "x": "done", "blocked": "blocked", "active": "active", "": "active"}
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
@@ -65,14 +70,14 @@ def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = ()) 
 
     Raises Unusable if it is neither, or if more of its changes are malformed than are not.
     """
-    found = _json_delta(text)
-    if found is None:
-        delta = _whole(text, sections)
+    found = _json_object(text, sections)
+    if found is None or not _CHANGES & set(found):
+        delta = _whole(text, sections) if found is None else _whole_json(found, sections)
         if not delta.add:
             why = "the model refused" if _REFUSAL.match(text) else "none of the sections is in it"
             raise Unusable(why, text)
         return delta
-    changes, malformed = _checked(found, {section.key for section in sections}, set(known))
+    changes, malformed = _checked(found, sections, set(known))
     if malformed > sum(map(len, (changes.add, changes.update, changes.remove))):
         raise Unusable(f"{malformed:,} of its changes are malformed", text)
     return changes
@@ -97,8 +102,11 @@ def check_words(delta: Delta, source: Iterable[str]) -> None:
 # ---- JSON
 
 
-def _json_delta(text: str) -> Mapping[str, object] | None:
-    """The first JSON object in a text that names changes."""
+_CHANGES = {"add", "update", "remove"}
+
+
+def _json_object(text: str, sections: Sequence[Section]) -> Mapping[str, object] | None:
+    """The first JSON object in a text that names changes, or sections."""
     decoder, at = json.JSONDecoder(), text.find("{")
     for _ in range(8):
         if at < 0:
@@ -107,30 +115,44 @@ def _json_delta(text: str) -> Mapping[str, object] | None:
             found: object = decoder.raw_decode(text, at)[0]
         except (ValueError, RecursionError):
             found = None
-        if isinstance(found, dict) and {"add", "update", "remove"} & set(cast("dict[str, object]", found)):
-            return cast("dict[str, object]", found)
+        if isinstance(found, dict):
+            given = cast("dict[str, object]", found)
+            if _CHANGES & set(given) or any(_section_named(key, sections) for key in given):
+                return given
         at = text.find("{", at + 1)
     return None
 
 
-def _checked(found: Mapping[str, object], sections: set[str], known: set[str]) -> tuple[Delta, int]:
+def _whole_json(found: Mapping[str, object], sections: Sequence[Section]) -> Delta:
+    """A whole summary as JSON: under each section texts, or objects with a text and a status."""
+    lines: list[str] = []
+    for key, value in found.items():
+        lines.append(f"## {key}")
+        for each in _list(value) or [value]:
+            item = cast("dict[str, object]", each) if isinstance(each, dict) else {"text": each}
+            text = item.get("text")
+            lines += [f"- [{_word(item.get('status'))}] {' '.join(text.split())}"] if isinstance(text, str) else []
+    return _whole("\n".join(lines), sections)
+
+
+def _checked(found: Mapping[str, object], sections: Sequence[Section], known: set[str]) -> tuple[Delta, int]:
     """The well-formed changes, and the number of the others."""
     malformed = 0
     add: list[Addition] = []
     for each in _dicts(found.get("add")):
-        section, text = _word(each.get("section")), each.get("text")
-        if section in sections and isinstance(text, str) and text.strip():
+        section, text = _section_named(_word(each.get("section")), sections), each.get("text")
+        if section and isinstance(text, str) and text.strip():
             add.append(Addition(section, text, _STATUS.get(_word(each.get("status")), "active")))
         else:
             malformed += 1
     update: list[Update] = []
     for each in _dicts(found.get("update")):
-        label, text, status = each.get("id"), each.get("text"), _STATUS.get(_word(each.get("status")) or "?")
-        if isinstance(label, str) and label in known and (status or isinstance(text, str)):
+        label, text, status = _id(each.get("id")), each.get("text"), _STATUS.get(_word(each.get("status")) or "?")
+        if label in known and (status or isinstance(text, str)):
             update.append(Update(label, status, text if isinstance(text, str) else None))
         else:
             malformed += 1
-    remove = [label for label in _list(found.get("remove")) if isinstance(label, str) and label in known]
+    remove = [label for label in map(_id, _list(found.get("remove"))) if label in known]
     malformed += len(_list(found.get("remove"))) - len(remove)
     malformed += sum(not isinstance(found.get(key, []), list) for key in ("add", "update", "remove"))
     return Delta(add=tuple(add), update=tuple(update), remove=tuple(remove)), malformed
@@ -142,6 +164,10 @@ def _list(value: object) -> list[Any]:
 
 def _dicts(value: object) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", each) if isinstance(each, dict) else {} for each in _list(value)]
+
+
+def _id(value: object) -> str:
+    return _word(value).strip("()[]#: ")
 
 
 def _word(value: object) -> str:
