@@ -28,7 +28,10 @@ LINE = "the agent {} reads line {} of the file that nobody else may see; "
 
 
 class Slow:
-    """A provider that costs the loop nothing: its chunks are ready, and come after a while."""
+    """A provider that costs the loop little: a reply comes after a while, and its chunks are made then.
+
+    If all of them were made before, they were most of what a full garbage collection has to look at.
+    """
 
     name, model, dialect = "scripted", "slow", "openai"
 
@@ -36,12 +39,12 @@ class Slow:
         self.draw = random.Random(number)
         calls = [ScriptedCall("read", f'{{"line": {step}}}', f"call_{step}") for step in range(steps)]
         replies = [*(Reply(calls=(call,)) for call in calls), Reply(text=f"agent {number} is done")]
-        self.replies = iter([list(writer_for("openai").chunks(reply, 100, 8)) for reply in replies])
+        self.replies = iter(replies)
 
     async def astream(self, request: object, **limits: object) -> Any:  # noqa: ARG002 - as the protocol has it
         """The next reply."""
         await anyio.sleep(self.draw.uniform(0.02, 0.2))
-        for chunk in next(self.replies):
+        for chunk in writer_for("openai").chunks(next(self.replies), 100, 8):
             yield chunk
 
     def complete(self, request: object, **limits: object) -> object:

@@ -2,13 +2,16 @@
 
 No tokenizer of theirs is needed. What a request adds to the one before is described by a few sums over its texts:
 tokens of o200k, words, digits, CJK characters and the like. The weights of these sums are fitted, call by call, to the
-tokens that the provider reports more. A fit belongs to one model of one provider. It is a value: store it, and go on
-with it later.
+tokens that the provider reports more. A fit belongs to one model of one provider.
+
+A conversation of a store learns by itself, from each reply of a run or of `observe` whose model is known, and
+`conv.usage.margin` shows what was learned. Windows are planned with the counter that the conversation was opened with:
+the same log gives the same windows, whatever a store has learned. To plan with a fit, open the conversation with its
+counter:
 
     fit = load_fit(store, "anthropic:claude-sonnet-4-5")
     with Conversation.open(store, "trip", budget=200_000, counter=fit.counter()) as conv:
-        result = conv.run("Find me a flight", provider="anthropic:claude-sonnet-4-5")
-        save_fit(store, "anthropic:claude-sonnet-4-5", fit.learn_from(conv.log, start=result.entries[0]))
+        conv.run("Find me a flight", provider="anthropic:claude-sonnet-4-5")
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from transom.clock import system_clock
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Assistant, Fact, Failure, Head, Media, Note, Text, Usage, own_text, strings_in
+from transom.errors import Conflict
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
 
@@ -165,27 +169,50 @@ class FittedCounter:
 
 
 def differences(entries: Iterator[Entry], *, whole: bool) -> Iterator[tuple[Features, int]]:
-    """What each request added to the one before, and how many tokens more the provider reported.
+    """What each request added to the one before, and how many tokens more the provider reported."""
+    requests = RequestDifferences(whole=whole)
+    for entry in entries:
+        found = requests.take(entry)
+        if found is not None:
+            yield found
+
+
+class RequestDifferences:
+    """Compares each request with the one before, entry by entry.
 
     Only where both are known: what a request shows is what was appended, without an edit, media, reasoning or another
     head between. `whole`: the entries begin with the log, so that the first request adds to nothing.
     """
-    added, known, before = ZERO, whole, 0 if whole else None
-    asked: tuple[Features, bool] | None = None
-    for entry in entries:
-        body = entry.body
+
+    def __init__(self, *, whole: bool) -> None:
+        self._added, self._known = ZERO, whole
+        self._before = 0 if whole else None
+        self._asked: tuple[Features, bool] | None = None
+
+    def take(self, entry: Entry) -> tuple[Features, int] | None:
+        """With one more entry; if it reports a request, what that had added, and how many tokens more it had."""
+        body, found = entry.body, None
         if isinstance(body, Sent):
-            asked = (added, known and body.breaks is None)
-            added, known = ZERO, True
-            continue
-        if isinstance(body, Assistant) and body.usage is not None and asked is not None:
+            unanswered, is_plain = self._asked or (ZERO, True)  # a request that failed, or whose reply had no usage
+            self._asked = (_plus(unanswered, self._added), is_plain and self._known and body.breaks is None)
+            self._added, self._known = ZERO, True
+            return None
+        if isinstance(body, Assistant) and body.usage is not None and self._asked is not None:
             prompt = _prompt(body.usage)
-            if asked[1] and before is not None and prompt > before:
-                yield asked[0], prompt - before
-            before, asked = prompt or None, None
-        found = _shown(body, is_first=before == 0)
-        known = known and found is not None
-        added = _plus(added, found or ZERO)
+            if self._asked[1] and self._before is not None and prompt > self._before:
+                found = self._asked[0], prompt - self._before
+            self._before, self._asked = prompt or None, None
+        shown = _shown(body, is_first=self._before == 0)
+        self._known = self._known and shown is not None
+        self._added = _plus(self._added, shown or ZERO)
+        return found
+
+    def since_report(self) -> tuple[int, Features] | None:
+        """The tokens of the last request that was reported, and what was added since; None if that is not known."""
+        asked, is_plain = self._asked or (ZERO, True)
+        if not (self._known and is_plain and self._before):
+            return None
+        return self._before, _plus(asked, self._added)
 
 
 def _prompt(usage: Usage) -> int:
@@ -251,15 +278,40 @@ def _solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> Feature
 
 def load_fit(store: Store, model: str) -> TokenFit:
     """The fit of a model ("anthropic:claude-sonnet-4-5") that was saved last; a new one if there is none."""
-    found = TokenFit()
-    for entry in store.open(LOG).read():
-        if isinstance(entry.body, Note) and entry.body.key == model:
-            found = msgspec.json.decode(entry.body.text, type=TokenFit)
-    return found
+    return _newest_fit(store.open(LOG), model)
 
 
 def save_fit(store: Store, model: str, fit: TokenFit) -> None:
     """Save the fit of a model, for every conversation of this store. Raises Conflict if another process saves too."""
-    log = store.open(LOG)
+    _append_fit(store.open(LOG), model, fit)
+
+
+def _newest_fit(log: StoredLog, model: str) -> TokenFit:
+    found = ""
+    for entry in log.read():
+        if isinstance(entry.body, Note) and entry.body.key == model:
+            found = entry.body.text
+    return msgspec.json.decode(found, type=TokenFit) if found else TokenFit()
+
+
+def _append_fit(log: StoredLog, model: str, fit: TokenFit) -> None:
     note = Note(key=model, text=msgspec.json.encode(fit).decode())
     log.append([Entry(seq=len(log), at=system_clock(), body=note)], len(log))
+
+
+def add_to_fit(store: Store, model: str, calls: Sequence[tuple[Features, int]]) -> TokenFit:
+    """Let the saved fit of a model learn from more calls; the fit that is saved now. Raises Conflict after five
+    attempts, if other processes save all the time."""
+    for attempt in range(5):
+        log = store.open(LOG)
+        fit = _newest_fit(log, model)
+        for features, tokens in calls:
+            fit = fit.learn(features, tokens)
+        try:
+            _append_fit(log, model, fit)
+        except Conflict:
+            if attempt == 4:
+                raise
+        else:
+            return fit
+    raise AssertionError

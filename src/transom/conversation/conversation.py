@@ -17,6 +17,7 @@ from transom.conversation.bus import PublishedSteps
 from transom.conversation.edits import ConversationEdits
 from transom.conversation.events import Event, RunResult
 from transom.conversation.facts import append_facts, parse_result
+from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
@@ -157,6 +158,7 @@ class Conversation(ConversationEdits):
                 opened.close()
             raise
         conversation._home = opened
+        conversation._planner.learner = FitLearner(opened, is_new_log=not conversation.view.length)
         if opened is not store:
             conversation._store = OwnedStore(opened)
         return conversation
@@ -224,7 +226,10 @@ class Conversation(ConversationEdits):
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request,
         at the end. Raises InvalidMessage.
         """
-        return self._append_facts([self.dialect.parse_reply(reply)])[0]
+        turn = self.dialect.parse_reply(reply)
+        if self._planner.learner is not None:
+            self._planner.learner.use_model_of(reply, self.dialect.name)
+        return self._append_facts([turn])[0]
 
     @locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
@@ -434,6 +439,8 @@ class Conversation(ConversationEdits):
         self._closed = True
         try:
             self._planner.writer.close()
+            if self._planner.learner is not None:
+                self._planner.learner.save()
         finally:
             if self._store is not None:
                 self._store.close()

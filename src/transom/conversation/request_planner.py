@@ -15,6 +15,7 @@ from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
 from transom.conversation.failures import model_name
+from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.message_limit import plan_rendered
@@ -80,6 +81,7 @@ class RequestPlanner:
         self.tags = Meta()  # of every fact that is appended
         self.mode: ModeSettings | None = None
         self.bus = EventBus()
+        self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
         self.frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
@@ -123,6 +125,8 @@ class RequestPlanner:
         In another dialect the log has other token counts: the view is built anew.
         """
         self._model = model_name(provider)
+        if self.learner is not None:
+            self.learner.use_model(self._model)
         self._known_size = getattr(provider, "context_size", None)
         if self._known_size is None and self.budget is ASSUMED:
             self._known_size = context_size(provider.name, provider.model)
@@ -211,11 +215,14 @@ class RequestPlanner:
 
     def usage(self, view: View) -> WindowUsage:
         """How full the window of a view is."""
-        return window_usage(view, self.limits(), self.policy)
+        found = window_usage(view, self.limits(), self.policy)
+        return found if self.learner is None else replace(found, margin=self.learner.margin(found.used))
 
     # ---- how
 
-    def _appended(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+    def _appended(self, before: View, after: View, entries: Sequence[Entry], is_ours: bool) -> None:
+        if self.learner is not None:
+            self.learner.take(entries, is_ours=is_ours)
         log, policy = self.writer.log.name, self.policy.name
         self.bus.publish_append(before, after, entries, log=log, policy=policy, usage=self.usage)
 

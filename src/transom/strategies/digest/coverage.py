@@ -37,9 +37,7 @@ class Choice:
         self.spent = 0.0
         self._chosen: set[int] = set()
         self._tagged: set[int] = set()
-        self._prices = [
-            tokens + TAG + (2 - first - last) * margin for _, _, _, _, tokens, margin, _, first, last in passages
-        ]
+        self._prices = [each.tokens + TAG + (2 - each.first - each.last) * each.margin for each in passages]
 
     def cover(
         self,

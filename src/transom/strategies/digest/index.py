@@ -14,6 +14,8 @@ from itertools import takewhile
 from math import log
 from typing import NamedTuple, cast
 
+from msgspec import Struct
+
 from transom.core.derived import Derived
 from transom.core.entry import Entry
 from transom.core.log import stored
@@ -49,7 +51,7 @@ _TURN_WEIGHTS = tuple(round(WHOLE * times**0.5) for times in range(OFTEN + 1))
 _TOOL_WEIGHTS = tuple(round(FROM_TOOLS * value) for value in _TURN_WEIGHTS)
 
 
-class Indexed(NamedTuple):
+class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
     user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
 

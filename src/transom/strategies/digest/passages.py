@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
@@ -43,7 +45,7 @@ _INSIDE = re.compile(r"\w{0,160}\Z")
 _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
 
-class Passage(NamedTuple):
+class Passage(Struct, frozen=True, order=True, gc=False):
     """A span of one text of an entry.
 
     `text`: which text of the entry. `tokens`: of the span alone. `margin`: the tokens that are quoted of each

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
@@ -149,7 +149,7 @@ _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 
-class CallFacts(NamedTuple):
+class CallFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
     command that ends with exit code 1 where it finds nothing, or a difference. `about`: the files and objects it names.
@@ -166,7 +166,7 @@ class CallFacts(NamedTuple):
     changes: frozenset[str]
 
 
-class ResultFacts(NamedTuple):
+class ResultFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs of its result: whether it failed, its exit code, its most telling line, and how
     many lines it has. `summary`: that line sums up a test run. `text`: all of it, if that is short. `refused`: somebody
     did not let the tool run."""
