@@ -14,6 +14,7 @@ from counting import _texts
 from families import FAMILIES
 from transom import Conversation
 from transom.cli.conversations import conversations_in
+from transom.cli.locate import find_name
 from transom.core.message import Note
 from transom.providers.scripted import Scripted, call
 from transom.stores import open_store
@@ -140,4 +141,5 @@ def test_a_fit_is_kept_in_the_store(url, tmp_path):
     assert (load_fit(store, "a:m"), load_fit(store, "b:m"), load_fit(store, "c:m")) == (one, other, TokenFit())
     assert all(isinstance(entry.body, Note) for entry in store.open(LOG).read())
     assert list(conversations_in(store)) == [], "it is no conversation"
+    assert find_name(["trip", *store.names()], "t", "memory:") == "trip"
     store.close()

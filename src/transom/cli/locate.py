@@ -53,6 +53,10 @@ def remember_store(url: str) -> None:
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
 
 
+TOKEN_FITS = ".token-fits"
+"""The log of a store that is no conversation (`transom.token_fit`)."""
+
+
 @contextmanager
 def open_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
     """The log whose id is `part`, or contains it and is the only one that does. Raises UnknownLog, InvalidSetting."""
@@ -102,6 +106,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
 
     In the store of this folder's replays, `part` is looked up run by run, the newest first: see `transom.cli.runs`.
     """
+    names = [name for name in names if name != TOKEN_FITS]
     if Path(store_path(url)) != STORE:
         return _find(names, part, without_password(url))
     runs: dict[int, list[str]] = {}
