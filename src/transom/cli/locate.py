@@ -53,7 +53,7 @@ def remember_store(url: str) -> None:
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
 
 
-TOKEN_FITS = ".token-fits"
+TOKEN_FITS = ".token-fits"  # noqa: S105 - tokens of a model
 """The log of a store that is no conversation (`transom.token_fit`)."""
 
 

@@ -424,6 +424,7 @@ class Conversation(ConversationEdits):
         child = type(self).__new__(type(self))
         ConversationEdits.__init__(child, self._planner.fork(log))
         child._home = self._home
+        child._planner.learner = FitLearner(self._home, is_new_log=False)
         child._store = None if self._store is None else self._store.share()
         return child
 

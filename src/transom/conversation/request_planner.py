@@ -104,7 +104,7 @@ class RequestPlanner:
             budget=self.budget,
             policy=self.policy,
             counter=self._counter,
-            system=self._system.messages or None,
+            system=self._system or None,
             dialect=self.dialect,
             state=dict(self.state),
             clock=self.clock,
