@@ -112,6 +112,17 @@ def test_a_part_and_a_mode_are_of_one_head():
         assert part.endswith(f"version {memory.asked}")
 
 
+def test_a_fork_has_the_parts_that_were_sent():
+    memory = Memory()
+    with opened(memory) as conv:
+        conv.user("question")
+        sent = system_texts(conv)
+        answer(conv, 0, 3)
+        with conv.fork("y") as copy:
+            assert system_texts(copy) == sent
+        assert memory.asked == 1
+
+
 def test_an_empty_part_is_left_out_and_a_text_is_a_part():
     with opened(lambda _view: None) as conv:
         conv.user("question")

@@ -109,6 +109,7 @@ class RequestPlanner:
             state=dict(self.state),
             clock=self.clock,
             ref=self._ref,
+            head_parts=self.head_parts,
         )
         other.tags, other.mode = self.tags, self.mode
         other._known_size, other._model = self._known_size, self._model
