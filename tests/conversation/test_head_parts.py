@@ -118,7 +118,7 @@ def test_a_fork_has_the_parts_that_were_sent():
         conv.user("question")
         sent = system_texts(conv)
         answer(conv, 0, 3)
-        with conv.fork("y") as copy:
+        with conv.fork() as copy:
             assert system_texts(copy) == sent
         assert memory.asked == 1
 
