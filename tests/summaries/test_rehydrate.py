@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
+import transom
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
-from transom.core.message import Recalled
+from transom.core.message import Assistant, Recalled
 from transom.core.policy import Target
 from transom.core.reducer import build_view
 from transom.core.tokens import ZERO
 from transom.errors import InvalidSetting
+from transom.policies import policy_named
 from transom.summaries.rehydrate import Rehydrate, is_compacted, rehydrated
 from transom.testing import Entries, WordCounter, call, result, says, talk
+from transom.texts import FILES_TITLE
 
 SENT = Sent(digest="", limit=1, tokens=1, messages=1)
 FILES = {
@@ -145,6 +149,37 @@ def test_only_paths_that_calls_named_are_read():
     [fact] = rehydrated(view, target(), lambda path: asked.append(path) or "text")
     assert asked == ["src/a.py"]
     assert isinstance(fact, Recalled)
+
+
+def test_a_conversation_reads_its_files_again_when_it_was_compacted():
+    asked: list[str] = []
+    policy = policy_named("recall")
+    step = Rehydrate(reader=lambda path: asked.append(path) or f"now {path}\n", files=2)
+    policy = replace(policy, recall=(step, *policy.recall))
+    conv = transom.Conversation.open("memory:", "x", budget=6_000, policy=policy, counter=WordCounter())
+    for n in range(12):
+        conv.user(f"Step {n}: read the next file")
+        conv.request()
+        named = {"name": "read_file", "arguments": json.dumps({"path": f"src/f{n}.py"})}
+        calls = [{"id": f"c{n}", "type": "function", "function": named}]
+        conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
+        conv.tool_result(f"c{n}", "word " * 400)
+        body = conv.request()
+        conv.observe({"role": "assistant", "content": f"done {n}"})
+        if asked:
+            break
+    newest, older = asked
+    assert newest > older
+    blocks = [f"{path} (named in entry {entry_of(conv, path)}):\n```\nnow {path}\n```" for path in asked]
+    assert body["messages"][-1] == {"role": "user", "content": "\n".join([FILES_TITLE, *blocks])}
+    conv.user("go on")
+    conv.request()
+    assert asked == [newest, older]
+
+
+def entry_of(conv, path: str) -> int:
+    """The entry of the call that read a file."""
+    return next(e.seq for e in conv.log if isinstance(e.body, Assistant) and any(path in c.args for c in e.body.calls))
 
 
 def test_settings_are_checked():

@@ -30,6 +30,8 @@ Reader = Callable[[str], str | None]
 READS = frozenset(("read", "view", "open", "cat", "get", "show", "load"))
 """Words in the names of tools that read files."""
 
+WHY = "files read again after a compaction"
+
 REACH = 2_000
 """Entries, from the newest back, in which calls are looked for."""
 
@@ -45,8 +47,8 @@ class File(NamedTuple):
 
 
 class Rehydrate(Struct, frozen=True, kw_only=True):
-    """Reads files again after a compaction, for the end of the window: `files` of them, the newest first, in at most
-    `tokens`, or in the share `share` of a small window. Raises InvalidSetting.
+    """A recall step (`Policy.recall`) that reads files again after a compaction, for the end of the window: `files` of
+    them, the newest first, in at most `tokens`, or in the share `share` of a small window. Raises InvalidSetting.
     """
 
     reader: Reader
@@ -90,7 +92,7 @@ def rehydrated(
         if len(blocks) == files:
             break
     if blocks:
-        yield Recalled(text="\n".join([texts.FILES_TITLE, *blocks]), refs=tuple(sorted(set(entries))))
+        yield Recalled(text="\n".join([texts.FILES_TITLE, *blocks]), refs=tuple(sorted(set(entries))), why=WHY)
 
 
 def is_compacted(view: View) -> bool:
