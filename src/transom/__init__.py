@@ -19,8 +19,10 @@ from transom.conversation.fit import fit
 from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.run import RunOptions
+from transom.conversation.summary_work import SummarySettings
 from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import WindowUsage
+from transom.core.brakes import Brakes
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -28,6 +30,7 @@ from transom.core.entry import Entry, Meta
 from transom.core.message import Fact, Head
 from transom.core.policy import Policy
 from transom.core.prices import Prices
+from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.view import View
@@ -52,6 +55,7 @@ from transom.wire.dialect import Dialect
 
 __all__ = [
     "AsyncConversation",
+    "Brakes",
     "Budget",
     "BudgetImpossible",
     "Conflict",
@@ -86,6 +90,8 @@ __all__ = [
     "StoreUnavailable",
     "StoredLog",
     "SubAgent",
+    "Summary",
+    "SummarySettings",
     "TokenCounter",
     "Tool",
     "TransomError",

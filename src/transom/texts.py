@@ -199,12 +199,25 @@ def in_a_line(text: str) -> str:
 def quotes_in(text: str) -> list[str]:
     """What the text of a fold has of the entries themselves: the quotes of a record; of another fold all but its
     references."""
-    return _QUOTES.findall(text) if is_record(text) else [_NAMED.sub("", text)]
+    if (record := _RECORD.search(text)) is None:
+        return [_NAMED.sub("", text)]
+    before = text[: record.start()]
+    return [*([before] if before else []), *_QUOTES.findall(text, record.start())]
 
 
 def is_record(text: str) -> bool:
-    """Whether the text of a fold is a record."""
-    return _RECORD.match(text) is not None
+    """Whether the text of a fold is a record, or ends with one."""
+    return _RECORD.search(text) is not None
+
+
+def summary_and_record(summary: str, record: str) -> str:
+    """The text of the newest fold: the rolling summary, and the record of its own turns."""
+    return f"{summary}\n{record}"
+
+
+def summarised_turns(span: str, units: int, tokens: int) -> str:
+    """Behind a summary that stands in the place of its turns."""
+    return f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are summarised above; they are kept in the log]"
 
 
 def gap_mark(before: str) -> str:
@@ -244,7 +257,7 @@ def _spelt(words: str) -> str:
 _QUOTE_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 _MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
-_RECORD = re.compile(r"\[[^\]\n]{1,60}, a record of [\d,]+ turns \(")
+_RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns \(", re.MULTILINE)
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
 _LAST = "|".join(map(_spelt, ("Changed", "Plan")))
 _LIKE_OURS = re.compile(

@@ -89,6 +89,14 @@ def reason(name: str, why: object) -> str:
     return str.__str__(why)
 
 
+def notes(value: object) -> tuple[str, ...]:
+    """Notes for a summary: a text or several. Raises InvalidSetting."""
+    given = (value,) if isinstance(value, str) else value
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
+        raise InvalidSetting(f"notes: must be a text, or a list of texts, not {_kind(value)}")
+    return tuple(one for one in cast("list[str]", given) if one.strip())
+
+
 def edit(value: object) -> Edit:
     """An edit. Raises InvalidEdit."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from transom.conversation.argument_checks import State
 from transom.conversation.conversation import Content, Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.pump import pump_async
 from transom.conversation.run import RunOptions
+from transom.conversation.summary_job import Settled
 from transom.conversation.usage import WindowUsage
+from transom.conversation.wants import Settle
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Head
 from transom.core.policy import Policy
+from transom.core.summary import Summary
 from transom.core.view import View
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
@@ -42,6 +45,40 @@ def _async(
         return await _in_thread(partial(method, self.conversation, *args, **kwargs))
 
     return call
+
+
+def _waiting(
+    method: Callable[Concatenate[Conversation, P], R],
+    steps: Callable[Concatenate[Conversation, P], Generator[Settle, Settled, R]],
+) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
+    """A method that may wait for a summary, for an event loop: its steps in worker threads, the wait on the loop."""
+
+    @wraps(method)
+    async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
+        from transom.conversation.async_steps import settle_async  # noqa: PLC0415 - as above
+
+        begun = steps(self.conversation, *args, **kwargs)
+        outcome: Settled | None = None
+        while True:
+            want = await _in_thread(partial(_advance, begun, outcome))
+            if isinstance(want, _Returned):
+                return want.value
+            outcome = await settle_async(want)
+
+    return call
+
+
+class _Returned(Generic[R]):
+    def __init__(self, value: R) -> None:
+        self.value = value
+
+
+def _advance(steps: Generator[Settle, Settled, R], outcome: Settled | None) -> Settle | _Returned[R]:
+    """One step. StopIteration cannot leave a thread."""
+    try:
+        return next(steps) if outcome is None else steps.send(outcome)
+    except StopIteration as done:
+        return _Returned(done.value)
 
 
 def _opener(
@@ -77,12 +114,12 @@ class AsyncConversation:
     readback = _async(Conversation.readback)
     pin = _async(Conversation.pin)
     undo = _async(Conversation.undo)
-    compact = _async(Conversation.compact)
+    compact = _waiting(Conversation.compact, Conversation._compact_steps)  # pyright: ignore[reportPrivateUsage]
     edit = _async(Conversation.edit)
     preview_edit = _async(Conversation.preview_edit)
     last_edit = _async(Conversation.last_edit)
-    request = _async(Conversation.request)
-    plan_request = _async(Conversation.plan_request)
+    request = _waiting(Conversation.request, Conversation._request_steps)  # pyright: ignore[reportPrivateUsage]
+    plan_request = _waiting(Conversation.plan_request, Conversation._plan_request_steps)  # pyright: ignore[reportPrivateUsage]
     window = _async(Conversation.window)
     set_mode = _async(Conversation.set_mode)
     prepare = _async(Conversation.prepare)
@@ -149,6 +186,11 @@ class AsyncConversation:
     def store(self) -> Store | None:
         """The store that it was opened from."""
         return self.conversation.store
+
+    @property
+    def summary(self) -> Summary | None:
+        """The newest summary of the conversation."""
+        return self.conversation.summary
 
     @property
     def user_id(self) -> str:

@@ -14,10 +14,21 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.events import Event
 from transom.conversation.pump import Cancel, as_outcome, fed, out_of_time, timed
+from transom.conversation.summary_job import Settled, drive_async
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import CURRENT_JOB, Approve, Complete, RunTools, Sleep, ToolJob, ToolOutcome, Want
+from transom.conversation.wants import (
+    CURRENT_JOB,
+    Approve,
+    Complete,
+    RunTools,
+    Settle,
+    Sleep,
+    ToolJob,
+    ToolOutcome,
+    Want,
+)
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed
 
@@ -70,6 +81,8 @@ class AsyncSteps:
             assert self._approve is not None
             verdict = self._approve(want.job.call)
             return await verdict if inspect.isawaitable(verdict) else verdict
+        if isinstance(want, Settle):
+            return await settle_async(want)
         assert isinstance(want, Sleep)
         await anyio.sleep(want.seconds)
         return None
@@ -147,3 +160,10 @@ def _advance(step: Any, value: object) -> Item:
         return step(value)
     except StopIteration:
         return None
+
+
+async def settle_async(want: Settle) -> Settled:
+    """Make a summary, until its deadline or a cancellation."""
+    with anyio.move_on_after(want.deadline):
+        return await drive_async(want.job)
+    return want.job.failed(f"no answer within {want.deadline:g} seconds")

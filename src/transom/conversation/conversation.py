@@ -27,7 +27,10 @@ from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.settings import locked
+from transom.conversation.summary_job import Settled
+from transom.conversation.summary_work import SummarizedBy, SummaryWork, settled, summary_settings
 from transom.conversation.turn import Steps
+from transom.conversation.wants import Settle
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import Owner
@@ -77,6 +80,7 @@ class Conversation(ConversationEdits):
         ref: Ref = entry_ref,
         owner: Owner | None = None,
         head_parts: Mapping[str, HeadPart] | None = None,
+        summarizer: object = None,
     ) -> None:
         super().__init__(
             RequestPlanner(
@@ -91,7 +95,8 @@ class Conversation(ConversationEdits):
                 ref=ref,
                 owner=owner,
                 head_parts=head_parts,
-            )
+            ),
+            SummaryWork(summary_settings(summarizer), counter, clock),
         )
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
 
@@ -112,6 +117,7 @@ class Conversation(ConversationEdits):
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
+        summarizer: SummarizedBy | None = None,
     ) -> Self:
         """Open or begin the conversation `id` in a store.
 
@@ -131,6 +137,9 @@ class Conversation(ConversationEdits):
         view that returns it; asked for again only when the cached prefix breaks anyway (see docs/modes.md).
         `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
         them for ever. Raises InvalidSetting if it began with others, or with none.
+        `summarizer`: who makes summaries of old turns, for the policies that show them (docs/summaries.md):
+        "extractive" (no model), "run" (the model of the run), the name of a model, a provider, a Summarizer, or
+        SummarySettings. None: none, but for the policy `summary` "extractive".
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
@@ -138,6 +147,7 @@ class Conversation(ConversationEdits):
         spoken = with_digest_role(dialect_named(dialect), digest_role)
         announced, owner = check.state(state), check.owner(user_id, session_id)
         parts = checked_parts(head_parts)
+        made_by = summary_settings(summarizer)
         head = None if system is None else spoken.parse_system(check.system(system))
         opened = open_store(store)
         try:
@@ -152,6 +162,7 @@ class Conversation(ConversationEdits):
                 clock=clock,
                 owner=owner,
                 head_parts=parts,
+                summarizer=made_by,
             )
         except BaseException:
             if opened is not store:
@@ -181,6 +192,7 @@ class Conversation(ConversationEdits):
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
+        summarizer: SummarizedBy | None = None,
     ) -> Self:
         """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt.
 
@@ -201,6 +213,7 @@ class Conversation(ConversationEdits):
             clock=clock,
             user_id=user_id,
             session_id=session_id,
+            summarizer=summarizer,
         )
         try:
             conversation._must_be_new()
@@ -269,7 +282,6 @@ class Conversation(ConversationEdits):
 
     # ---- the next call
 
-    @locked
     def request(
         self,
         *,
@@ -292,17 +304,35 @@ class Conversation(ConversationEdits):
         which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools that are none,
         InvalidSetting.
         """
-        window = self.plan_request(tools=tools, state=state)
-        body = render_body(window, self.dialect, cache=cache, derived=self.derived)
-        return Request(self.dialect.arguments(body), window)
+        return settled(self._request_steps(tools=tools, state=state, cache=cache))
 
-    @locked
+    def _request_steps(
+        self,
+        *,
+        tools: Sequence[Raw | Tool] | None = None,
+        state: Mapping[str, State] | None = None,
+        cache: bool = False,
+    ) -> Generator[Settle, Settled, Request]:
+        """The steps of `request`."""
+
+        def rendered(window: Window) -> Request:
+            self._planner.cache_marks = cache
+            body = render_body(window, self.dialect, cache=cache, derived=self.derived)
+            return Request(self.dialect.arguments(body), window)
+
+        return self._planned_steps(tools, state, rendered)
+
     def plan_request(
         self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
         """Plan and log the next request without rendering it: the window for `transom.render` in any dialect."""
-        self._must_be_open()
-        return self._planner.request(tools, state)
+        return settled(self._plan_request_steps(tools=tools, state=state))
+
+    def _plan_request_steps(
+        self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
+    ) -> Generator[Settle, Settled, Window]:
+        """The steps of `plan_request`."""
+        return self._planned_steps(tools, state, lambda window: window)
 
     @locked
     def window(
@@ -422,7 +452,7 @@ class Conversation(ConversationEdits):
             check.names(self._home, name)
         log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.clock)
         child = type(self).__new__(type(self))
-        ConversationEdits.__init__(child, self._planner.fork(log))
+        ConversationEdits.__init__(child, self._planner.fork(log), self._summaries.fork())
         child._home = self._home
         child._planner.learner = FitLearner(self._home, is_new_log=False)
         child._store = None if self._store is None else self._store.share()
@@ -437,6 +467,8 @@ class Conversation(ConversationEdits):
         """
         if self._closed:
             return
+        self._take_finished()
+        self._summaries.abandon()
         self._closed = True
         try:
             self._planner.writer.close()
@@ -462,6 +494,7 @@ class Conversation(ConversationEdits):
     @locked
     def _use_model(self, provider: Provider) -> None:
         self._planner.use_model(provider)
+        self._summaries.use_model(provider)
 
     @contextmanager
     def _running(self) -> Generator[None]:
@@ -484,7 +517,9 @@ class Conversation(ConversationEdits):
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
         self._must_be_open()
-        return append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
+        new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
+        self._take_finished()
+        return new
 
 
 def _limits(budget: Budget | int | None) -> Budget:

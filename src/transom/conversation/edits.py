@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from transom.conversation import argument_checks as check
-from transom.conversation.events import Compacted
-from transom.conversation.settings import ConversationSettings, locked
+from transom.conversation.compaction import ConversationCompaction
+from transom.conversation.settings import locked
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry
 from transom.core.log import PendingLog
 from transom.core.reducer import apply
 from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
-from transom.errors import InvalidEdit, InvalidSetting
+from transom.errors import InvalidEdit
 
 
-class ConversationEdits(ConversationSettings):
-    """The base class of `Conversation` that pins, folds, trims, undoes and compacts."""
+class ConversationEdits(ConversationCompaction):
+    """The base class of `Conversation` that pins, folds, trims and undoes."""
 
     @locked
     def pin(self, entry: int, why: str = "") -> int:
@@ -24,7 +24,7 @@ class ConversationEdits(ConversationSettings):
 
     @locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
-        """Take back a fold, trim or pin; the numbers of the undo's entries. Raises InvalidEdit.
+        """Take back a fold, trim, pin or summary; the numbers of the undo's entries. Raises InvalidEdit.
 
         Without a number it takes back the last edit in force, and everything else that the same plan decided: the last
         compaction as a whole.
@@ -36,19 +36,6 @@ class ConversationEdits(ConversationSettings):
         self.last_edit()  # raises if there is none
         writer = self._planner.writer
         return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
-
-    @locked
-    def compact(self) -> Compacted:
-        """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
-
-        The edits are one plan, so `undo` without a number takes all of them back. There are none if the policy never
-        compacts, or finds nothing to take away. Nothing is sent. Raises InvalidSetting while a run is at work,
-        BudgetImpossible.
-        """
-        self._must_be_open()
-        if self._is_running:
-            raise InvalidSetting("compact: a run of this conversation is at work")
-        return self._planner.compact()
 
     @locked
     def edit(self, edit: Edit) -> int:

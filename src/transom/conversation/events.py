@@ -6,10 +6,15 @@ of a reply is logged when the reply has ended or broken off.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry
 from transom.core.message import Usage
+from transom.core.view import View
 from transom.wire.stop_reason import StopReason
 
 __all__ = [
@@ -41,11 +46,32 @@ class ReasoningDelta(Struct, frozen=True, tag=True):
 
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
-    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back."""
+    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. `summary`: the entry of
+    the summary that a new fold shows, if one does."""
 
     edits: tuple[int, ...]
     tokens_before: int
     tokens_after: int
+    summary: int | None = None
+
+    @classmethod
+    def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
+        """What these entries did."""
+        edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
+        shown = next(
+            (
+                seq
+                for seq, summary in after.newest_summaries()
+                if any(isinstance(one.body, Fold) and one.body.text.startswith(summary.text) for one in edits)
+            ),
+            None,
+        )
+        return cls(
+            edits=tuple(entry.seq for entry in edits),
+            tokens_before=round(before.total.tokens * before.calibration),
+            tokens_after=round(after.total.tokens * after.calibration),
+            summary=shown,
+        )
 
 
 class Replied(Struct, frozen=True, kw_only=True, tag=True):

@@ -10,6 +10,7 @@ from transom.core.entry import Meta
 from transom.core.frame import Frame
 from transom.core.plan import Plan, Ref, plan
 from transom.core.policy import Policy
+from transom.core.summary import Asked, Summary
 from transom.core.view import View
 from transom.errors import BudgetImpossible
 from transom.wire.dialect import Dialect
@@ -27,6 +28,8 @@ def plan_rendered(
     ref: Ref,
     derived: Derived,
     meta: Meta | None = None,
+    asked: Asked | None = None,
+    summary: Summary | None = None,
 ) -> Plan:
     """As `plan`, within `max_messages` also after rendering.
 
@@ -35,7 +38,9 @@ def plan_rendered(
     """
     budget = limits
     while True:
-        done = plan(view, frame, budget, policy, at=at, ref=ref, derived=derived, meta=meta)
+        done = plan(
+            view, frame, budget, policy, at=at, ref=ref, derived=derived, meta=meta, asked=asked, summary=summary
+        )
         if limits.max_messages is None or budget.max_messages is None:
             return done
         over = len(render_messages(done.window.view, dialect, derived)) - limits.max_messages

@@ -18,9 +18,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from transom.conversation.events import Event, ReasoningDelta, RunResult, TextDelta
+from transom.conversation.summary_work import settle_now
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
-from transom.conversation.wants import CURRENT_JOB, Approve, Complete, NextTool, RunTools, ToolJob, ToolOutcome, Want
+from transom.conversation.wants import (
+    CURRENT_JOB,
+    Approve,
+    Complete,
+    NextTool,
+    RunTools,
+    Settle,
+    ToolJob,
+    ToolOutcome,
+    Want,
+)
 from transom.errors import ProviderError, RunStopped
 from transom.texts import tool_failed, tool_timed_out
 
@@ -92,6 +103,8 @@ def _perform(
         return tools.next()
     if isinstance(want, NextTool):
         return tools.next()
+    if isinstance(want, Settle):
+        return settle_now(want, check=lambda: _check(cancel))
     _sleep(want.seconds, cancel)
     return None
 

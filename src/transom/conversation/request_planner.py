@@ -6,6 +6,7 @@ The conversation holds the lock and checks that it is open; nothing here does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,16 +32,17 @@ from transom.conversation.modes import (
     system_text,
     tagged,
 )
+from transom.conversation.request import render_body
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
-from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry, Meta
 from transom.core.frame import Frame
 from transom.core.log import Owner
 from transom.core.message import Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, compaction, needs_nothing
 from transom.core.policy import Policy
+from transom.core.summary import Asked, Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.view import View
@@ -54,6 +56,14 @@ from transom.wire.dialects import dialect_named, with_digest_role
 
 ASSUMED = Budget()
 """The budget of a caller who gave none; a run replaces it by what is known of the model. Told by its identity."""
+
+
+class Planned(NamedTuple):
+    """A request that was logged, and what its plan wants in the background; or no window, and what must be waited for
+    first."""
+
+    window: Window | None
+    want: Summarise | None = None
 
 
 class RequestPlanner:
@@ -80,6 +90,7 @@ class RequestPlanner:
         self.derived = Derived()
         self.tags = Meta()  # of every fact that is appended
         self.mode: ModeSettings | None = None
+        self.cache_marks = False  # whether the last request had Anthropic's
         self.bus = EventBus()
         self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
@@ -174,18 +185,38 @@ class RequestPlanner:
 
     # ---- the next request
 
-    def request(self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None) -> Window:
-        """Plan and log the next request."""
+    def request(
+        self,
+        tools: Sequence[Raw | Tool] | None,
+        state: Mapping[str, State] | None,
+        *,
+        asked: Asked | None = None,
+        summary: Summary | None = None,
+    ) -> Planned:
+        """Plan and log the next request; or log nothing, if a want must be waited for."""
         frame = self._frame_of(tools, state)
         if self.view.in_flight is not None:
             self.writer.catch_up()
             if (again := self._request_in_flight(frame)) is not None:
-                return again
-        frame, done = self._plan_next(frame, tools, state)
-        while not self.writer.append_plan(done):
-            frame, done = self._plan_next(self._frame_of(tools, state), tools, state)
+                return Planned(again)
+        while True:
+            frame, done = self._plan_next(frame, tools, state, asked, summary)
+            want = done.wants[0] if done.wants else None
+            if want is not None and want.hard:
+                return Planned(None, want)
+            if self.writer.append_plan(done):
+                break
+            frame = self._frame_of(tools, state)
         self.frame, self._sent_window = frame, (done.entries[-1].seq, done.window)
-        return done.window
+        return Planned(done.window, want)
+
+    def last_request(self) -> tuple[Raw, int] | None:
+        """The request that was sent last, in this process, and its tokens."""
+        if self._sent_window is None:
+            return None
+        window = self._sent_window[1]
+        body = render_body(window, self.dialect, cache=self.cache_marks, derived=self.derived)
+        return self.dialect.arguments(body), window.tokens
 
     def window(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, view: View | None
@@ -200,18 +231,36 @@ class RequestPlanner:
         """The plan of the next request, with the head and the state of the last one."""
         return self._plan(self.view, self.frame)
 
-    def compact(self) -> Compacted:
-        """Append what the policy would do if the window were full at its size now."""
+    def compaction_want(self, asked: Asked) -> Summarise | None:
+        """What a compaction now would want first."""
+        wants = self._compaction(self.view, self.clock(), asked=asked)[1]
+        return wants[0] if wants else None
+
+    def compact(self, summary: Summary | None = None) -> Compacted:
+        """Append what the policy would do if the window were full at its size now. `summary`: made for this; it becomes
+        a part of the plan, or stands alone if there is nothing to take away."""
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            return compaction(view, self.frame, self.limits(), self.policy, at=at, ref=self._ref, derived=self.derived)
+            entries = self._compaction(view, at, summary=summary)[0]
+            return (view.entry(summary, at),) if summary is not None and len(entries) == 1 else entries
 
         entries = self.writer.append_new(entries_for)
-        return Compacted(
-            edits=tuple(entry.seq for entry in entries if isinstance(entry.body, (Fold, Trim))),
-            tokens_before=round(before.total.tokens * before.calibration),
-            tokens_after=round(self.view.total.tokens * self.view.calibration),
+        return Compacted.of(before, self.view, entries)
+
+    def _compaction(
+        self, view: View, at: float, *, asked: Asked | None = None, summary: Summary | None = None
+    ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
+        return compaction(
+            view,
+            self.frame,
+            self.limits(),
+            self.policy,
+            at=at,
+            ref=self._ref,
+            derived=self.derived,
+            asked=asked,
+            summary=summary,
         )
 
     def usage(self, view: View) -> WindowUsage:
@@ -237,10 +286,15 @@ class RequestPlanner:
         return self._sent_window[1]
 
     def _plan_next(
-        self, frame: Frame, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None
+        self,
+        frame: Frame,
+        tools: Sequence[Raw | Tool] | None,
+        state: Mapping[str, State] | None,
+        asked: Asked | None = None,
+        summary: Summary | None = None,
     ) -> tuple[Frame, Plan]:
         """The next request in this frame; or with the newest head, if the prefix breaks anyway."""
-        done = self._plan(self.view, frame)
+        done = self._plan(self.view, frame, asked, summary)
         has_newest_head = self.mode is None and (not self.head_parts or frame.head != self.view.head)
         if has_newest_head or not breaks_half(self.view, done):
             return frame, done
@@ -248,11 +302,11 @@ class RequestPlanner:
         if renewed.head == frame.head:
             return frame, done
         try:
-            return renewed, self._plan(self.view, renewed)
+            return renewed, self._plan(self.view, renewed, asked, summary)
         except BudgetImpossible:  # the head that was sent fits
             return frame, done
 
-    def _plan(self, view: View, frame: Frame) -> Plan:
+    def _plan(self, view: View, frame: Frame, asked: Asked | None = None, summary: Summary | None = None) -> Plan:
         return plan_rendered(
             view,
             frame,
@@ -263,6 +317,8 @@ class RequestPlanner:
             ref=self._ref,
             derived=self.derived,
             meta=tagged(None, self.tags),
+            asked=asked,
+            summary=summary,
         )
 
     def _first_head(self, system: str | Sequence[Instruction] | None) -> Head:

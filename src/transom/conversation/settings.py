@@ -10,12 +10,14 @@ from typing import Concatenate, ParamSpec, TypeVar
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.request_planner import RequestPlanner
+from transom.conversation.summary_work import SummaryWork
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.entry import Meta
 from transom.core.message import Head
 from transom.core.policy import Policy
+from transom.core.summary import Summary
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.policies import policy_named
@@ -45,8 +47,8 @@ class ConversationSettings:
     The properties do not take the lock: each reads or sets one value.
     """
 
-    def __init__(self, planner: RequestPlanner) -> None:
-        self._planner = planner
+    def __init__(self, planner: RequestPlanner, summaries: SummaryWork) -> None:
+        self._planner, self._summaries = planner, summaries
         self._lock = threading.RLock()
         self._closed = False
         self._is_running = False
@@ -88,6 +90,12 @@ class ConversationSettings:
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
         self._planner.state = check.state(state)
+
+    @property
+    def summary(self) -> Summary | None:
+        """The newest summary of the conversation: what a model, or code, made of its older turns."""
+        newest = self.view.summary
+        return None if newest is None else newest[1]
 
     @property
     def store(self) -> Store | None:

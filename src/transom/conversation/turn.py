@@ -36,7 +36,7 @@ from transom.conversation.failures import Partial, Retry, read_reply
 from transom.conversation.request import Request
 from transom.conversation.tools import FunctionTool, names_of, result_content
 from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
-from transom.core.edit import Fold, Trim
+from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
@@ -150,7 +150,7 @@ class Turn:
         attempts = failures.Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
-            request, compacted = self._request()
+            request, compacted = yield from self._request()
             want = self._complete(request)
             in_flight = self._conv.view.in_flight
             assert in_flight is not None
@@ -178,19 +178,17 @@ class Turn:
                 continue
             return turn, in_flight.seq, self._log_reply(turn, stop)
 
-    def _request(self) -> tuple[Request, Compacted | None]:
-        """Log the next request; and what it compacted, if it did."""
+    def _request(self) -> Generator[Want, Any, tuple[Request, Compacted | None]]:
+        """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider)
         before = conv.view
-        request = conv.request(tools=settings.schemas, state=settings.state, cache=True)
-        edits = tuple(
-            seq for seq in range(before.length, conv.view.length) if isinstance(conv.log[seq].body, (Fold, Trim))
-        )
-        if not any(isinstance(conv.log[seq].body, Fold) for seq in edits):
+        begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - a want of its own, so that a pump waits
+        request = yield from begin(tools=settings.schemas, state=settings.state, cache=True)
+        entries = [conv.log[seq] for seq in range(before.length, conv.view.length)]
+        if not any(isinstance(entry.body, Fold) for entry in entries):
             return request, None
-        tokens = round(before.total.tokens * before.calibration)
-        return request, Compacted(edits=edits, tokens_before=tokens, tokens_after=request.window.tokens)
+        return request, Compacted.of(before, request.window.view, entries)
 
     def _complete(self, request: Request) -> Complete:
         arguments: dict[str, Any] = {**request}

@@ -6,13 +6,14 @@
 | Approve | True, False, or a text that says why not |
 | RunTools, NextTool | the next job that is done; its `outcome` is set |
 | Sleep | None |
+| Settle | a Settled: the summary, or why there is none |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -24,6 +25,10 @@ from transom.core.message import Usage
 from transom.providers.base import Provider
 from transom.stores import Store
 from transom.wire.stream import Accumulator
+
+if TYPE_CHECKING:
+    from transom.conversation.summary_job import SummaryJob
+    from transom.conversation.worker_pool import Pool
 
 
 class Complete(Struct, frozen=True, kw_only=True, eq=False):
@@ -100,4 +105,12 @@ class Sleep(Struct, frozen=True, eq=False):
     seconds: float
 
 
-Want = Complete | Approve | RunTools | NextTool | Sleep
+class Settle(Struct, frozen=True, kw_only=True, eq=False):
+    """Make a summary, in at most `deadline` seconds; under the sync pump in a thread of the `pool`."""
+
+    job: SummaryJob
+    deadline: float
+    pool: Pool
+
+
+Want = Complete | Approve | RunTools | NextTool | Sleep | Settle

@@ -22,9 +22,10 @@ from transom.core.due_recall import DueRecall
 from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.frame import Frame
 from transom.core.message import Note
-from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, name_of, naming
+from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import Prices
 from transom.core.state_notes import due_size
+from transom.core.summary import Asked, Summarise
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -67,10 +68,21 @@ def is_due(view: View, budget: Budget, policy: Policy) -> bool:
 class Compactor:
     """Brings a draft within its limits."""
 
-    def __init__(self, draft: Draft, frame: Frame, budget: Budget, policy: Policy, ref: Ref, derived: Derived) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        frame: Frame,
+        budget: Budget,
+        policy: Policy,
+        ref: Ref,
+        derived: Derived,
+        asked: Asked | None = None,
+    ) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
         self.derived = derived
         self.due_recall = DueRecall(policy)
+        self.asked = asked
+        self.wants: list[Summarise] = []
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -90,6 +102,12 @@ class Compactor:
             self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self._used().tokens))
         if self._is_surely_quiet():
             return
+        self._compact()
+        if self.asked is not None and not self.asked.hard:
+            self._ask_in_advance()
+
+    def _compact(self) -> None:
+        """Passes until one proposes nothing. Raises BudgetImpossible."""
         for _ in range(PASSES):
             before = len(self.draft.entries)
             self.one_pass()
@@ -123,7 +141,25 @@ class Compactor:
             target = self._target(hard=hard)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
                 return
+            if self.asked is not None and self.asked.hard and not hard and not self.wants:
+                self._ask(strategy, self.asked, target)
             self._take_edits((strategy,), target, only_as_needed=True)
+
+    # ---- wants
+
+    def _ask_in_advance(self) -> None:
+        """Ask for what the next compaction will want, while the window is nearly full."""
+        soft = self.policy.soft_trigger
+        assert self.asked is not None
+        if soft is None or pressure(self._used(), self._fixed_size(), self.soft_limit) < soft:
+            return
+        self._kept_units = self._ask_keepers() if self.draft.view.slots else {}
+        for strategy in self.policy.pressure:
+            self._ask(strategy, self.asked, self._target(hard=False))
+
+    def _ask(self, strategy: Strategy, asked: Asked, target: Target) -> None:
+        for want in wants_of(strategy, self.draft.view, replace(target, hard_wants=asked.hard), self.policy):
+            self.wants.append(replace(want, focus=asked.focus, notes=asked.notes, hard=asked.hard))
 
     # ---- measures
 
@@ -148,7 +184,8 @@ class Compactor:
 
     def _is_surely_quiet(self) -> bool:
         """Below the trigger even if nothing were fixed. (What is fixed can only lower a pressure that is below 1.)"""
-        trigger = min(1.0, self.policy.trigger)
+        soft = self.policy.soft_trigger if self.asked is not None else None
+        trigger = min(1.0, self.policy.trigger, 1.0 if soft is None else soft)
         return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
 
     def _required(self) -> tuple[int, ...]:

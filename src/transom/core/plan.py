@@ -21,6 +21,7 @@ from transom.core.message import Assistant, Call, Failure, Head, Note, Text, Too
 from transom.core.pairing import call_labels
 from transom.core.policy import Policy
 from transom.core.state_notes import due_notes
+from transom.core.summary import Asked, Summarise, Summary
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
@@ -38,11 +39,15 @@ def entry_ref(seq: int) -> str:
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """`entries` to append in one go, the window they make, and the view `before` the last of them, its `Sent`."""
+    """`entries` to append in one go, the window they make, and the view `before` the last of them, its `Sent`.
+
+    `wants`: what its strategies want of somebody who may do I/O; the plan holds without it.
+    """
 
     entries: tuple[Entry, ...]
     window: Window
     before: View
+    wants: tuple[Summarise, ...] = ()
 
 
 def plan(
@@ -55,12 +60,17 @@ def plan(
     ref: Ref = entry_ref,
     derived: Derived | None = None,
     meta: Meta | None = None,
+    asked: Asked | None = None,
+    summary: Summary | None = None,
 ) -> Plan:
     """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits.
 
-    `meta`: of the facts that the plan adds.
+    `meta`: of the facts that the plan adds. `asked`: the plan has the strategies' wants. `summary`: one that was waited
+    for; it becomes a part of this plan.
     """
     draft = Draft(view, at, meta)
+    if summary is not None:
+        draft.add(summary)
     if view.in_flight is not None:
         draft.add(Failure(failure="abandoned", answers=view.in_flight.seq))
     if view.open_units:
@@ -70,12 +80,12 @@ def plan(
     _renew_head(draft, frame.head)
     if text := _required_user_turn(draft.view, frame):
         draft.add(Note(key="", text=text))
-    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived())
+    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived(), asked)
     compactor.run()
     compactor.recall()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
-    return _finish(draft, budget)
+    return _finish(draft, budget, tuple(compactor.wants))
 
 
 def compaction(
@@ -87,14 +97,21 @@ def compaction(
     at: float,
     ref: Ref = entry_ref,
     derived: Derived | None = None,
-) -> tuple[Entry, ...]:
-    """The edits that compact a window now, as if it were full; empty if the policy finds nothing to take away.
+    asked: Asked | None = None,
+    summary: Summary | None = None,
+) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
+    """The edits that compact a window now, as if it were full, and the strategies' wants; no edits if the policy finds
+    nothing to take away.
 
-    They have one plan, so that they are taken back together. Nothing is sent. Raises BudgetImpossible.
+    The edits have one plan, so that they are taken back together. Nothing is sent. `asked` and `summary` are as in
+    `plan`. Raises BudgetImpossible.
     """
     draft = Draft(view, at)
-    Compactor(draft, frame, budget, policy, ref, derived or Derived()).run(now=True)
-    return tuple(draft.entries)
+    if summary is not None:
+        draft.add(summary)
+    compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived(), asked)
+    compactor.run(now=True)
+    return tuple(draft.entries), tuple(compactor.wants)
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
@@ -106,7 +123,7 @@ def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
     return fits(view.total, budget.limits(view.calibration))
 
 
-def _finish(draft: Draft, budget: Budget) -> Plan:
+def _finish(draft: Draft, budget: Budget, wants: tuple[Summarise, ...]) -> Plan:
     window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
@@ -119,7 +136,7 @@ def _finish(draft: Draft, budget: Budget) -> Plan:
     )
     entry = Entry(seq=draft.view.length, at=draft.at, body=sent)
     before = draft.view.with_log(draft.log) if draft.entries else draft.view
-    return Plan(entries=(*draft.entries, entry), window=window, before=before)
+    return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=wants)
 
 
 def _close_calls(draft: Draft) -> None:

@@ -16,6 +16,7 @@ from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Trim
 from transom.core.message import Recalled
+from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
@@ -35,6 +36,7 @@ class Target(Struct, frozen=True):
     task, newest user message). `protected`: these, and the units that keepers name. `newest_unit`: its key. `hard`:
     the window does not fit the limit; also places that the user restored may be changed. `due_notes`: the notes that
     will be added before the request; `goal` leaves room for them. `derived`: data from the log, such as indexes.
+    `hard_wants`: what a strategy wants is waited for, however little there is to gain.
     """
 
     goal: Size
@@ -50,6 +52,7 @@ class Target(Struct, frozen=True):
     hard: bool = False
     due_notes: Size = ZERO
     derived: Derived = field(default_factory=Derived)
+    hard_wants: bool = False
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be, due notes included, after `saved` is gone."""
@@ -86,8 +89,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     `trigger` and `target` are shares of the room that a limit leaves beside the head and the required messages; a
     trigger of infinity means never. `keepers` name units that the `pressure` strategies do not fold away; the `hard`
-    ones may. `own_limits` start the `pressure` strategies where they are lower than the budget's limits; no request is
-    refused because of them.
+    ones may. From `soft_trigger` on, what the `pressure` strategies want (summaries) is made in the background; without
+    one, they want it when they run, and the request waits. `own_limits` start the `pressure` strategies where they are
+    lower than the budget's limits; no request is refused because of them.
 
     `recall` steps bring back old entries that the newest turn refers to: the first fact that one of them gives is
     added at the end of the window, once for each turn. A compaction makes room for it if it must; where there is no
@@ -102,6 +106,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     recall: tuple[RecallStep, ...] = ()
     trigger: float = 0.95
     target: float = DEFAULT_TARGET
+    soft_trigger: float | None = None
     own_limits: Budget = NO_LIMITS
 
     def __post_init__(self) -> None:
@@ -112,6 +117,9 @@ class Policy(Struct, frozen=True, kw_only=True):
             never = name == "trigger" and share == float("inf")
             if not isinstance(share, (int, float)) or not (0 <= share <= 1 or never):
                 raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
+        soft = cast("object", self.soft_trigger)
+        if soft is not None and not (isinstance(soft, (int, float)) and 0 <= soft <= self.trigger):
+            raise InvalidSetting(f"policy: soft_trigger must be from 0 to the trigger, not {quote(soft)}")
         if self.target > self.trigger > 0 and self.target != DEFAULT_TARGET:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
         if not isinstance(cast("object", self.own_limits), Budget):
@@ -126,6 +134,15 @@ class Policy(Struct, frozen=True, kw_only=True):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):
                     prepare(view, budget, derived)
+
+
+def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> list[Summarise]:
+    """What a strategy wants before it runs: the wants of its method `wants(view, target)`, if it has one."""
+    wants = getattr(strategy, "wants", None)
+    if wants is None:
+        return []
+    with naming(strategy, policy):
+        return list(wants(view, target))
 
 
 def name_of(step: Strategy | Keeper | RecallStep) -> str:

@@ -71,6 +71,15 @@ def tokens_spent(usage: Usage | None) -> int:
     return 0 if usage is None else max(0, usage.prompt - usage.cached) + usage.output
 
 
+class Asked(Struct, frozen=True, kw_only=True):
+    """Who makes a plan takes wants: for the background, or to wait for them (`hard`). What the caller says of the
+    summary is handed on."""
+
+    hard: bool = False
+    focus: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class SourceTurn(Struct, frozen=True, kw_only=True):
     """One unit to be summarised, by value: its key, and its facts in full, a message and the results of its calls.
 

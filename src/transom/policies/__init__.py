@@ -1,8 +1,9 @@
 """Policies by name, and what a policy of your own needs from them. Each module is loaded at first use.
 
-`DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies, and `RECALL` is `DEFAULT` with automatic recall; twelve
-others behave like the systems they are named after: `policy_named("codex")`. `policy_named("default", keep_recent=0.3)`
-has another setting. `LADDER` is the last resort that makes every window fit: give it as `hard`.
+`DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies; `RECALL` is `DEFAULT` with automatic recall, `SUMMARY` is
+`DEFAULT` with a rolling summary. Twelve others behave like the systems they are named after: `policy_named("codex")`.
+`policy_named("default", keep_recent=0.3)` has another setting. `LADDER` is the last resort that makes every window fit:
+give it as `hard`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from transom.core.policy import Policy
 from transom.errors import InvalidSetting, quote
 
 if TYPE_CHECKING:
-    from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, RECALL, SLIDING
+    from transom.policies.plain import DEFAULT, LADDER, PASSTHROUGH, RECALL, SLIDING, SUMMARY
 
-__all__ = ["DEFAULT", "LADDER", "PASSTHROUGH", "POLICIES", "RECALL", "SLIDING", "policy_named"]
+__all__ = ["DEFAULT", "LADDER", "PASSTHROUGH", "POLICIES", "RECALL", "SLIDING", "SUMMARY", "policy_named"]
 
-_PLAIN = "default sliding passthrough recall"
+_PLAIN = "default sliding passthrough recall summary"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
 POLICIES = {**dict.fromkeys(_PLAIN.split(), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
@@ -69,6 +70,6 @@ def _loaded(name: str) -> Policy:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in {"DEFAULT", "LADDER", "PASSTHROUGH", "RECALL", "SLIDING"}:
+    if name not in {"DEFAULT", "LADDER", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.plain"), name)

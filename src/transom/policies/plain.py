@@ -59,3 +59,12 @@ RECALL = replace(
     recall=(Recall(),),
 )
 """`DEFAULT`, and brings back what the user's message refers to and the window lacks (docs/recall.md)."""
+
+SUMMARY = replace(
+    DEFAULT,
+    name="summary",
+    pressure=tuple(replace(step, summary=0.12) if isinstance(step, Digest) else step for step in DEFAULT.pressure),
+    soft_trigger=0.8,
+)
+"""As `default`, and within the same room a rolling summary in front of the newest record (docs/summaries.md). The
+conversation's summarizer makes it in the background when the window is nearly full."""

@@ -44,6 +44,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         name=name,
         pressure=tuple(sized if step is digest else step for step in policy.pressure),
         trigger=trigger,
+        soft_trigger=None if policy.soft_trigger is None else policy.soft_trigger * trigger / policy.trigger,
         target=given.get("target", min(policy.target, most)),
     )
 
@@ -65,6 +66,7 @@ def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> D
         cap=digest.cap * scale,
         merge=digest.merge * scale,
         least=digest.least * min(1.0, scale),
+        summary=digest.summary * scale,
         quiet=1 - most,
         least_quiet=1 - most,
     )

@@ -7,13 +7,15 @@ from itertools import chain
 
 from msgspec import Struct
 
+from transom import texts
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
 from transom.core.message import User
 from transom.core.policy import Target
+from transom.core.summary import Summarise, Summary
 from transom.core.tokens import Size
-from transom.core.unit import Slot, Unit
+from transom.core.unit import Folded, Slot, Unit
 from transom.core.view import View
 from transom.strategies.candidates import (
     foldable_runs,
@@ -28,6 +30,12 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
+from transom.strategies.summary_wants import WHY as WITH_SUMMARY
+from transom.strategies.summary_wants import shown_summary, summary_want
+from transom.strategies.text.references import range_reference
+
+SPAN = 40
+"""Tokens of the line that says which turns a summary stands for, about."""
 
 
 class Rolling(Struct, frozen=True, kw_only=True):
@@ -39,6 +47,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
     the digest. At the end: the newest turn, or everything from the `rounds`-th newest user message on, and before it
     the newest turns of min(`tail`, `tail_share` of F) tokens and `last` messages. Nothing happens if that lowers the
     pressure by less than `least`. `tools`: the table by which the lines of calls are written.
+
+    Where the conversation has a summarizer, its summary of the same turns takes the place of the digest.
     """
 
     size: int = 4_000
@@ -55,7 +65,30 @@ class Rolling(Struct, frozen=True, kw_only=True):
         """Index the entries that came since the last call."""
         Index.of(view, budget.usable, derived, self.tools).prepare(view)
 
+    def wants(self, view: View, target: Target) -> Iterator[Summarise]:
+        """A summary in the place of the digest: of all turns up to the last that it would fold."""
+        found, folded, size, saved = self._choice(view, target)
+        if found and is_worth_a_break(view, target, saved, self.least):
+            free = free_room(target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens)
+            yield from summary_want(view, target, folded, free=free, most=size / len(found) - SPAN)
+
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        found, folded, size, saved = self._choice(view, target)
+        if not is_worth_a_break(view, target, saved, self.least):
+            return
+        summary = _summary_of(view, target, folded, size / len(found)) if found else None
+        for run in found:
+            if summary is not None and run is found[-1]:
+                text = _text(view, target, run, summary)
+                fold = Fold(first=run[0].first, last=run[-1].last, text=text, why=WITH_SUMMARY)
+                if view.refusal(fold) is None:
+                    yield fold
+                    continue
+            digest = digest_text(view, target, run, folded, size / len(found), 1.0)
+            yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+
+    def _choice(self, view: View, target: Target) -> tuple[Sequence[Sequence[Slot]], Sequence[Slot], float, Size]:
+        """The runs of slots to fold, all of their slots, the tokens of the digest, and what is saved."""
         Index.of(view, target.budget.usable, target.derived, self.tools)
         limit = target.limit.tokens
         free = free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
@@ -67,11 +100,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
         whole_limit = target.budget.limits(view.calibration).tokens  # the policy's own limit may be lower
         fitting = whole_limit - target.due_notes.tokens - view.total.tokens + freed.tokens
         size = min(size, freed.tokens / 2, fitting)
-        saved = freed.minus(Size(int(size), 0, 0, len(found)))
-        if is_worth_a_break(view, target, saved, self.least):
-            for run in found:
-                digest = digest_text(view, target, run, folded, size / len(found), 1.0)
-                yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+        return found, folded, size, freed.minus(Size(int(size), 0, 0, len(found)))
 
     def _between_ends(self, view: View, target: Target, size: float, free: float) -> Sequence[Slot]:
         """The slots between both ends."""
@@ -87,3 +116,19 @@ class Rolling(Struct, frozen=True, kw_only=True):
             after = sum(slot.size.messages for slot in view.slots[stop:] if slot.first not in target.required)
             last = min(last, target.deep_goal.messages - target.fixed_size.messages - 1 - after)
         return view.slots[start : stop - how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last)]
+
+
+def _summary_of(view: View, target: Target, folded: Sequence[Slot], most: float) -> Summary | None:
+    """The newest summary, if a model made it of all these turns and none behind them, and it is not too long."""
+    shown = shown_summary(view, folded[-1].last + 1, most, target)
+    if shown is None or shown[0].degraded or shown[0].last < folded[-1].last:
+        return None
+    return shown[0]
+
+
+def _text(view: View, target: Target, run: Sequence[Slot], summary: Summary) -> str:
+    """The summary, and which turns it stands for."""
+    count = sum(slot.unit_count if isinstance(slot, Folded) else 1 for slot in run)
+    tokens = sum(slot.untrimmed_size.tokens for slot in run)
+    span = texts.summarised_turns(range_reference(view, target, run), count, tokens)
+    return f"{summary.text}\n{span}"

@@ -1,0 +1,127 @@
+"""Requests and compactions of a conversation that may want a summary first, and what comes out of summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from transom.conversation import argument_checks as check
+from transom.conversation.argument_checks import State
+from transom.conversation.events import Compacted
+from transom.conversation.facts import append_facts
+from transom.conversation.settings import ConversationSettings, locked
+from transom.conversation.summary_job import Settled
+from transom.conversation.summary_work import settled
+from transom.conversation.wants import Settle
+from transom.core.message import Failure, Raw
+from transom.core.summary import NO_SUMMARY, Asked, Summarise, Summary
+from transom.core.tool import Tool
+from transom.core.window import Window
+from transom.errors import InvalidSetting
+
+R = TypeVar("R")
+
+
+class ConversationCompaction(ConversationSettings):
+    """The base class of `Conversation` that plans requests and compactions, with summaries.
+
+    What may wait for a summary is a generator that yields a `Settle`. The lock is not held while it waits.
+    """
+
+    def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
+        """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
+
+        With a summarizer, and a policy that shows summaries, it waits for a summary of all that is folded, until the
+        deadline; without one it goes on. `focus`: what the summary should keep above all. `notes`: texts that it holds
+        to the letter from now on.
+
+        The edits and the summary are one plan, so `undo` without a number takes all of them back. There are none if the
+        policy never compacts, or finds nothing to take away. Nothing is sent. Raises InvalidSetting while a run is at
+        work, and for a focus or notes that no summary can have; BudgetImpossible.
+        """
+        return settled(self._compact_steps(focus=focus, notes=notes))
+
+    def _compact_steps(
+        self, *, focus: str = "", notes: str | Sequence[str] = ()
+    ) -> Generator[Settle, Settled, Compacted]:
+        """The steps of `compact`."""
+        asked = Asked(hard=True, focus=check.reason("compact", focus), notes=check.notes(notes))
+        with self._lock:
+            self._must_be_open()
+            if self._is_running:
+                raise InvalidSetting("compact: a run of this conversation is at work")
+        return (yield from self._compacted(asked))
+
+    def _compacted(self, asked: Asked) -> Generator[Settle, Settled, Compacted]:
+        with self._lock:
+            self._take_finished()
+            may_have = self._summaries.shows_summaries(self.policy)
+            if (asked.focus or asked.notes) and not may_have:
+                raise InvalidSetting(
+                    f"compact: focus and notes need a summary, and policy {self.policy.name} makes none here: "
+                    'use policy "summary", or give the conversation a summarizer'
+                )
+            want = self._planner.compaction_want(asked) if may_have else None
+            if want is None:
+                return self._planner.compact()
+            wanted = self._summaries.settle(self._with_live_request(want))
+        outcome = yield wanted
+        with self._lock:
+            self._must_be_open()
+            return self._planner.compact(self._failure_logged(outcome))
+
+    def _planned_steps(
+        self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
+    ) -> Generator[Settle, Settled, R]:
+        """Plan and log the next request, after a summary if the policy waits for one. `finish` is called with its
+        window while the lock is held."""
+        with self._lock:
+            self._must_be_open()
+            self._take_finished()
+            asked = self._summaries.asked(self.view, self.policy, self._planner.limits().usable)
+            planned = self._planner.request(tools, state, asked=asked)
+            if planned.window is not None:
+                if planned.want is not None:
+                    self._summaries.start(self._with_live_request(planned.want))
+                return finish(planned.window)
+            assert planned.want is not None
+            wanted = self._summaries.settle(self._with_live_request(planned.want))
+        outcome = yield wanted
+        with self._lock:
+            self._must_be_open()
+            planned = self._planner.request(tools, state, summary=self._failure_logged(outcome))
+            assert planned.window is not None, "nothing is waited for twice"
+            return finish(planned.window)
+
+    # ---- what comes out
+
+    @locked
+    def _take_finished(self) -> None:
+        """Append what a summary in the background has come to, if one is done. Not behind a request that has no reply:
+        asked for again, it would have to be another one."""
+        if self.view.in_flight is not None or (outcome := self._summaries.finished()) is None:
+            return
+        summary = self._failure_logged(outcome)
+        if summary is not None and self._is_news(summary):
+            self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
+
+    def _failure_logged(self, outcome: Settled) -> Summary | None:
+        """The summary that was made, by the fallback if need be; a failure is logged."""
+        if outcome.error:
+            failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model)
+            append_facts(self._planner.writer, [failure], self.tags)
+        return outcome.summary
+
+    def _is_news(self, summary: Summary) -> bool:
+        """Whether it says more than the newest one in the log: another process may have made one meanwhile."""
+        newest = self.view.summary
+        if newest is None or newest[1].last < summary.last:
+            return True
+        return newest[1].degraded and not summary.degraded and newest[1].last == summary.last
+
+    def _with_live_request(self, want: Summarise) -> Summarise:
+        if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
+            return want
+        return replace(want, request=live[0], request_tokens=live[1])

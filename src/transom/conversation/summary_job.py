@@ -1,0 +1,204 @@
+"""How one summary is made: the summarizer's steps, with a provider that answers them. Written once, without I/O.
+
+`SummaryJob.steps` is a generator: it yields the requests to send (`Complete`), is sent each reply, and returns what
+came out. It never raises: whatever a summarizer or a model does, the end is a `Settled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.conversation.failures import model_name, read_reply
+from transom.conversation.wants import Complete
+from transom.core.message import Raw, Text, Usage
+from transom.core.summary import Summarise, Summary
+from transom.core.tokens import TokenCounter
+from transom.errors import ProviderError, SummaryFailed, shorten
+from transom.providers.base import Provider, redacted
+from transom.providers.models import TokenPrices, cost
+from transom.summaries.base import Answer, Ask, Model, Summarizer
+from transom.wire.dialects import dialect_named
+
+ERROR_CHARACTERS = 500
+
+TRIES = 2
+"""How often one request is sent, if it fails in a way that may pass."""
+
+
+class Settled(Struct, frozen=True, kw_only=True):
+    """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback. `model`: whose
+    failure it is."""
+
+    summary: Summary | None = None
+    error: str = ""
+    model: str = ""
+
+
+class SummaryJob:
+    """One want, and who settles it. `provider`: None for a summarizer that needs no model."""
+
+    def __init__(
+        self,
+        want: Summarise,
+        summarizer: Summarizer,
+        counter: TokenCounter,
+        *,
+        provider: Provider | None = None,
+        model: Model | None = None,
+        fallback: Summarizer | None = None,
+        timeout: float | None = None,
+        prices: TokenPrices | None = None,
+    ) -> None:
+        self.want, self.summarizer, self.counter = want, summarizer, counter
+        self.provider, self.model, self.fallback = provider, model, fallback
+        self.timeout, self.prices = timeout, prices
+        self._usage: Usage | None = None
+
+    @property
+    def model_name(self) -> str:
+        """Whose summary it is, for the log."""
+        return "" if self.provider is None else model_name(self.provider)
+
+    @property
+    def needs_no_model(self) -> bool:
+        """Whether our own code makes it, in milliseconds."""
+        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
+
+        return isinstance(self.summarizer, Extractive)
+
+    def steps(self) -> Generator[Complete, object, Settled]:
+        """Make the summary."""
+        try:
+            made = yield from self._asked()
+        except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's code
+            return self.failed(_reason(error))
+        return self._checked(made)
+
+    def failed(self, error: str) -> Settled:
+        """What there is instead of the model's summary: the fallback's, if there is one."""
+        return Settled(
+            summary=self._of_fallback(), error=shorten(redacted(error), ERROR_CHARACTERS), model=self.model_name
+        )
+
+    def _asked(self) -> Generator[Complete, object, Summary]:
+        """The summarizer's steps; each request is checked and sent, and an answer or the error is handed back."""
+        steps = self.summarizer.steps(self.want, self.counter, self.model)
+        try:
+            ask = next(steps)
+            while True:
+                answer = yield from self._answer(ask)
+                ask = steps.send(answer)
+        except StopIteration as done:
+            return done.value
+
+    def _answer(self, ask: Ask) -> Generator[Complete, object, Answer | ProviderError]:
+        if self.provider is None or self.model is None:
+            raise SummaryFailed("there is no model to ask")
+        if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
+            return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
+        want = Complete(provider=self.provider, request=ask.request, max_tokens=ask.max_tokens, timeout=self.timeout)
+        for left in range(TRIES, 0, -1):
+            outcome = yield want
+            try:
+                turn, _ = read_reply(want, outcome)
+            except ProviderError as error:
+                if left > 1 and error.is_retryable:
+                    continue
+                return error
+            self._add_usage(turn.usage)
+            text = "".join(part.text for part in turn.parts if isinstance(part, Text))
+            return Answer(text=text, called_tools=bool(turn.calls), usage=turn.usage)
+        raise AssertionError("the last try returns")
+
+    def _add_usage(self, usage: Usage | None) -> None:
+        if usage is not None:
+            so_far = self._usage or Usage()
+            fields = Usage.__struct_fields__
+            self._usage = Usage(**{name: getattr(so_far, name) + getattr(usage, name) for name in fields})
+
+    def _checked(self, made: object) -> Settled:
+        """A summary that covers what was wanted, or a part of it; else the fallback's."""
+        if not isinstance(made, Summary):
+            return self.failed("the summarizer returned no summary")
+        keys = [turn.key for turn in self.want.turns]
+        if made.last != self.want.last and made.last not in keys:
+            return self.failed(f"its last turn, {made.last}, is none of those that it was given")
+        if not made.text.strip():
+            return self.failed("it is empty")
+        if (tokens := self.counter.count(made.text)) > self.want.max_tokens:
+            return self.failed(f"it has {tokens:,} tokens; it may have {self.want.max_tokens:,}")
+        usage, provider = self._usage or made.usage, self.provider
+        price = None if usage is None or provider is None else cost(usage, provider.name, provider.model, self.prices)
+        by = made.made_by or self.model_name
+        return Settled(summary=replace(made, prior=self.want.prior_seq, usage=usage, cost=price, made_by=by))
+
+    def _of_fallback(self) -> Summary | None:
+        if self.fallback is None:
+            return None
+        try:
+            next(self.fallback.steps(self.want, self.counter, None))
+        except StopIteration as done:
+            made = done.value
+        except Exception:  # noqa: BLE001 - then there is none
+            return None
+        else:
+            return None
+        if not isinstance(made, Summary) or self.counter.count(made.text) > self.want.max_tokens:
+            return None
+        return replace(made, degraded=True, prior=self.want.prior_seq, usage=self._usage)
+
+
+def drive(job: SummaryJob) -> Settled:
+    """Make a summary in this thread."""
+    steps = job.steps()
+    step = _advance(steps, None)
+    while not isinstance(step, Settled):
+        step = _advance(steps, _completed(step))
+    return step
+
+
+async def drive_async(job: SummaryJob) -> Settled:
+    """Make a summary on an event loop: the summarizer's own work in a worker thread, which may be given up."""
+    from anyio import to_thread  # noqa: PLC0415 - only where there is an event loop
+
+    steps = job.steps()
+    outcome: object = None
+    while True:
+        step = await to_thread.run_sync(_advance, steps, outcome, abandon_on_cancel=True)
+        if isinstance(step, Settled):
+            return step
+        try:
+            outcome = await step.provider.acomplete(step.request, max_tokens=step.max_tokens, timeout=step.timeout)
+        except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
+            outcome = _as_provider_error(error)
+
+
+def _advance(steps: Generator[Complete, object, Settled], outcome: object) -> Complete | Settled:
+    try:
+        return steps.send(outcome)
+    except StopIteration as done:
+        return done.value
+
+
+def _completed(want: Complete) -> object:
+    try:
+        return want.provider.complete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+    except Exception as error:  # noqa: BLE001 - a provider may be anybody's code
+        return _as_provider_error(error)
+
+
+def _as_provider_error(error: Exception) -> ProviderError:
+    return error if isinstance(error, ProviderError) else ProviderError("unknown", _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, (SummaryFailed, ProviderError)) else f"{type(error).__name__}: {error}"
+
+
+def _http_body(arguments: Raw) -> Raw:
+    """The body of the HTTP request: Gemini's SDK takes most of it in a `config`."""
+    config = arguments.get("config")
+    return {**config, **{key: value for key, value in arguments.items() if key != "config"}} if config else arguments

@@ -1,0 +1,103 @@
+"""A few threads that make summaries in the background, shared by all conversations of the process."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+R = TypeVar("R")
+
+WORKERS = 4
+"""Summaries that are made at the same time."""
+
+
+class Ticket(Generic[R]):
+    """A piece of work that was handed in. `done` is set when there is a `result`; work that raised has none."""
+
+    def __init__(self, work: Callable[[], R]) -> None:
+        self.work = work
+        self.done = threading.Event()
+        self.result: R | None = None
+
+    def run(self) -> None:
+        """Do the work, in whatever thread this is."""
+        try:
+            self.result = self.work()
+        finally:
+            self.done.set()
+
+
+class Pool(Protocol):
+    """Does work in the background."""
+
+    def submit(self, work: Callable[[], R]) -> Ticket[R]:
+        """Hand in work, to be done when there is a thread for it."""
+        ...
+
+    def abandon(self, ticket: Ticket[R]) -> None:
+        """Nobody waits for this work any more. It may hang: it must not keep others waiting."""
+        ...
+
+
+class WorkerPool:
+    """A pool of daemon threads, which do not keep the process from ending. They start when there is work for them.
+
+    A thread whose work was abandoned may hang for ever, so another one takes its place.
+    """
+
+    def __init__(self, workers: int = WORKERS) -> None:
+        self._free = workers
+        self._lock = threading.Lock()
+        self._waiting: deque[Ticket[object]] = deque()
+        self._running: set[Ticket[object]] = set()
+
+    def submit(self, work: Callable[[], R]) -> Ticket[R]:
+        """Hand in work."""
+        ticket: Ticket[R] = Ticket(work)
+        with self._lock:
+            self._waiting.append(ticket)  # pyright: ignore[reportArgumentType] - only run, never read
+            self._start()
+        return ticket
+
+    def abandon(self, ticket: Ticket[R]) -> None:
+        """Take work out of the queue, or give its thread up."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)  # pyright: ignore[reportArgumentType]
+            elif ticket in self._running:
+                self._running.remove(ticket)  # pyright: ignore[reportArgumentType]
+                self._free += 1
+                self._start()
+
+    def _start(self) -> None:
+        """Start threads for waiting work, as many as are free. The lock is held."""
+        while self._free and self._waiting:
+            self._free -= 1
+            first = self._waiting.popleft()
+            self._running.add(first)
+            threading.Thread(target=self._work, args=(first,), name="transom summary", daemon=True).start()
+
+    def _work(self, ticket: Ticket[object]) -> None:
+        while True:
+            try:
+                ticket.run()
+            finally:
+                with self._lock:
+                    abandoned = ticket not in self._running
+                    self._running.discard(ticket)
+                    following = None
+                    if not abandoned:
+                        if self._waiting:
+                            following = self._waiting.popleft()
+                            self._running.add(following)
+                        else:
+                            self._free += 1
+            if following is None:
+                return
+            ticket = following
+
+
+SHARED = WorkerPool()
+"""The pool of all conversations that were given none."""

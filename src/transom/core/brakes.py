@@ -1,0 +1,54 @@
+"""When no summary is asked for: it failed too often, or summaries have cost too much. Decided from the log alone."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec import Struct
+
+from transom.core.view import View
+from transom.errors import InvalidSetting, quote
+
+
+class Brakes(Struct, frozen=True, kw_only=True):
+    """What stops summaries from being asked for.
+
+    `strikes`: after so many failures in a row there is a pause, until the window has grown by `pause`, a share of what
+    a request may have. `spend`: the tokens that summaries may have cost, as a share of the tokens of all requests of
+    the conversation; what was read from a cache does not count. Raises InvalidSetting.
+    """
+
+    strikes: int = 3
+    pause: float = 0.5
+    spend: float = 0.25
+
+    def __post_init__(self) -> None:
+        if type(self.strikes) is not int or self.strikes < 1:
+            raise InvalidSetting(f"brakes: strikes must be a whole number of at least 1, not {quote(self.strikes)}")
+        for name in ("pause", "spend"):
+            share = cast("object", getattr(self, name))
+            if isinstance(share, bool) or not isinstance(share, (int, float)) or not share >= 0:
+                raise InvalidSetting(f"brakes: {name} must be a share, at least 0, not {quote(share)}")
+
+    def reason(self, view: View, usable: int) -> str:
+        """Why no summary is asked for now; empty if nothing speaks against it. `usable`: the tokens of a request."""
+        known = view.summaries
+        if known.strikes >= self.strikes:
+            grown, least = grown_since(view, known.failed_at), int(self.pause * usable)
+            if grown < least:
+                return (
+                    f"{known.strikes:,} failures in a row; the window has grown by {grown:,} of {least:,} tokens since"
+                )
+        if known.spent > self.spend * known.sent and known.spent:
+            return f"summaries have cost {known.spent:,} tokens of {known.sent:,} sent, more than {self.spend:.0%}"
+        return ""
+
+
+def grown_since(view: View, seq: int) -> int:
+    """The tokens of the turns in the window that came after an entry."""
+    tokens = 0
+    for slot in reversed(view.slots):
+        if slot.first <= seq:
+            break
+        tokens += slot.size.tokens
+    return tokens

@@ -1,0 +1,89 @@
+"""When a strategy wants a summary, what the want holds, and which summary a fold may show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from transom.core.message import Note, Recalled, User
+from transom.core.policy import Target
+from transom.core.summary import SourceTurn, Summarise, Summary
+from transom.core.unit import Slot, Unit, units_in
+from transom.core.view import View
+from transom.strategies.digest.index import Index
+
+WHY = "summary"
+"""Why a fold is there whose text begins with the rolling summary."""
+
+LEAST_GAIN = 0.1
+"""The share of F that the turns which no summary covers must have before another summary is worth its price."""
+
+EXACT = 0.2
+"""The share of a summary for values that it must hold to the letter."""
+
+MOST_TOKENS = 4_096
+"""The longest summary, however large the window is."""
+
+
+def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
+    """The want for a summary of everything up to the end of these slots, which a compaction folds; none if there is
+    too little that no summary covers.
+
+    `free`: the tokens of F. `most`: the tokens that the summary may have.
+    """
+    if not slots or most < 1:
+        return
+    last = slots[-1].last
+    prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
+    after = -1 if prior is None else prior.last
+    units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
+    units = [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
+    if not units or (not target.hard_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
+        return
+    most = int(min(MOST_TOKENS, most))
+    yield Summarise(
+        last=last,
+        turns=tuple(_source(view, unit) for unit in units),
+        prior=prior,
+        prior_seq=prior_seq,
+        exact=_exact_values(view, target, units, EXACT * most),
+        max_tokens=most,
+    )
+
+
+def shown_summary(view: View, before: int, most: float, target: Target) -> tuple[Summary, int] | None:
+    """The newest summary, with its tokens, whose turns all come before the unit with the key `before`: what comes after
+    it is in the window. None if it has more than `most` tokens."""
+    for _, summary in view.newest_summaries():
+        if summary.last < before:
+            tokens = target.counter.count(summary.text)
+            return (summary, tokens) if tokens <= most and summary.text.strip() else None
+    return None
+
+
+def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
+    """The summaries that a new one may go on from, the newest first. What the fallback made is made again."""
+    return ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.last <= last)
+
+
+def _source(view: View, unit: Unit) -> SourceTurn:
+    return SourceTurn(key=unit.key, facts=tuple(entry.body for entry in view.entries_of(unit)))  # pyright: ignore[reportArgumentType]
+
+
+def _exact_values(view: View, target: Target, units: Sequence[Unit], tokens: float) -> tuple[str, ...]:
+    """The names of these turns that matter most, in so many tokens: the user's first, then by weight, the newest
+    first."""
+    index = Index.of(view, target.budget.usable, target.derived)
+    users, others = dict[str, None](), dict[str, None]()
+    for unit in reversed(units):
+        by_user = isinstance(view.fetch(unit.seqs[0]).body, User)
+        for seq in unit.seqs:
+            for passage in index.at(view, seq).passages:
+                (users if by_user else others).update(dict.fromkeys(passage.names))
+    ranked = [*sorted(users, key=index.weight, reverse=True), *sorted(others, key=index.weight, reverse=True)]
+    chosen: list[str] = []
+    for name in dict.fromkeys(ranked):
+        tokens -= target.counter.count(name) + 2
+        if tokens < 0:
+            break
+        chosen.append(name)
+    return tuple(chosen)
