@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep dialects histories laws bench policies runs reference clean
+.PHONY: setup demo test lint types layers unit sweep dialects histories writers laws bench policies runs reference clean
 
 setup: .venv/.made
 
@@ -46,6 +46,9 @@ histories: setup  ## 4,000 generated histories, valid and damaged, at small budg
 
 runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everything going wrong
 	$(RUN) python tests/campaigns/runs.py
+
+writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
+	$(RUN) python tests/campaigns/postgres_writers.py
 
 laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2

@@ -89,11 +89,12 @@ def test_both_go_on_by_themselves() -> None:
 
 
 def test_the_settings_go_with_it() -> None:
-    conversation = opened(system="You book trips.", state={"todo": "book"}, policy="sliding")
+    settings = {"state": {"todo": "book"}, "policy": "sliding", "head_parts": {"map": "a map"}, "user_id": "ann"}
+    conversation = opened(system="You book trips.", **settings)
     talked(conversation)
     conversation.set_mode("agent", Profile(rules="Be brief."))
     fork = conversation.fork()
-    for name in ("budget", "policy", "state", "mode", "tags", "dialect", "head", "store"):
+    for name in ("budget", "policy", "state", "mode", "tags", "dialect", "head", "store", "user_id"):
         assert getattr(fork, name) == getattr(conversation, name), name
     fork.user("go on")
     conversation.user("go on")

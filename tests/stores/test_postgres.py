@@ -159,7 +159,19 @@ def test_a_server_that_restarts_is_waited_for(postgres: TestServer, store: Postg
     assert [list(store.open(log.name).read()) for log in logs] == [user_entries(0, len(log)) for log in logs]
 
 
-def test_a_server_that_cannot_be_reached(tmp_path: Path) -> None:
+def test_a_store_can_be_opened_while_the_server_restarts(postgres: TestServer, url: str) -> None:
+    PostgresStore(url).close()
+    restarting = threading.Thread(target=postgres.restart, args=("immediate",))
+    restarting.start()
+    for _ in range(100):
+        PostgresStore(url).close()
+        if not restarting.is_alive():
+            break
+    restarting.join()
+
+
+def test_a_server_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transom.stores.postgres_database.OPENING_PATIENCE", 0.1)
     for place in (f"/db?host={tmp_path}", "127.0.0.1:1/db"):
         with pytest.raises(StoreUnavailable, match="connection to server") as caught:
             open_store(f"postgresql://me:s3cret@{place}")

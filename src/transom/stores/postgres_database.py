@@ -29,6 +29,8 @@ from transom.stores.shared import Shared
 
 PATIENCE = 30.0
 """Seconds to try again when the server cannot be reached."""
+OPENING_PATIENCE = 5.0
+"""Seconds that opening a store waits for a server that is just being restarted."""
 MAX_CONNECTIONS = 10
 """Connections of one process to one database, at most."""
 _PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -37,6 +39,8 @@ _PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DEFAULTS = {"connect_timeout": "10", "tcp_user_timeout": "30000", "application_name": "transom"}
 _STARTING = ("08", "57P01", "57P02", "57P03")
 """SQLSTATEs of a server that closes connections or is not ready."""
+_RESTARTING = ("starting up", "shutting down", "not yet accepting", "refused", "No such file", "closed the connection")
+"""In the message of a failed connection, which has no SQLSTATE."""
 _AGAIN = ("40001", "40P01", "23503")
 """SQLSTATEs of a transaction that lost to another one: nothing was stored, and the same work may succeed now."""
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -138,13 +142,18 @@ class PostgresDatabase:
 
     def _prepare(self) -> None:
         """Make the tables what this version needs. This connection also gives a clear error where a pool has none."""
-        try:
-            with self.connect() as db:
-                prepare_tables(db, self.schema, self.place)
-        except psycopg.OperationalError as problem:
-            raise store_unavailable(self.place, one_line(problem)) from problem
-        except psycopg.Error as problem:
-            raise self._translated(problem) from problem
+        stop = time.monotonic() + OPENING_PATIENCE
+        while True:
+            try:
+                with self.connect() as db:
+                    prepare_tables(db, self.schema, self.place)
+            except psycopg.Error as problem:
+                restarting = _is_lost(problem) and any(word in str(problem) for word in _RESTARTING)
+                if not restarting or time.monotonic() > stop:
+                    raise self._translated(problem) from problem
+                time.sleep(_PAUSES[-1])
+            else:
+                return
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
