@@ -114,6 +114,12 @@ class Demo(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+IMPORTED = (
+    "Lines on stderr say what was left out, and what of a file no window shows: lines that hold no message are kept as "
+    "text, and messages that the user had taken back are stored but never sent."
+)
+"""What `import` reports, for the end of its --help."""
+
 CHAT = (
     "\b\nCommands in a chat:\n"
     + "\n".join(f"  {name:<18} {about}" for name, about in SLASH_COMMANDS.items())
@@ -175,6 +181,37 @@ class Undo(Struct, frozen=True, kw_only=True):
     dry_run: o.DryRun = False
     store: o.AnyStore = None
     json: o.Json = False
+
+
+@command("import_files", "Import conversations from files into a store.", epilog=IMPORTED)
+class Import(Struct, frozen=True, kw_only=True):
+    """Import conversations from files into a store: from then on they can be continued, searched and explained.
+
+    Every file is read as `replay` reads it; a session of any size takes little memory. The same file again changes
+    nothing; a session that has grown is continued where it ended. What a format has beside its messages is stored as
+    text, so that `export` gives the same bytes again.
+    """
+
+    files: o.ImportFiles
+    store: o.ImportStore = None
+    format: o.Format = None
+    id: o.ImportId = None
+    json: o.Json = False
+
+
+@command("export_conversation", "Export a conversation of a store to a file format.")
+class Export(Struct, frozen=True, kw_only=True):
+    """Export a conversation in the format it was imported from, with the same bytes, or in any other format.
+
+    What happened is exported, not what a window shows: folds and trims are left out. What the format has no place for
+    is left out too; lines on stderr say what that was.
+    """
+
+    id: o.Id
+    format: o.ExportFormat = None
+    out: o.ExportOut = None
+    store: o.AnyStore = None
+    json: o.ExportJson = False
 
 
 @command("conversations", "List the conversations of a store.")

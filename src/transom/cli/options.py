@@ -31,10 +31,43 @@ Format = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, pi, langchain. "
-        "Default: the content of each file decides.",
+        help="The format of the files: openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, "
+        "pydantic_ai, openai_agents, unified. Default: the content of each file decides.",
     ),
 ]
+ImportFiles = Annotated[
+    list[Path],
+    Argument(
+        metavar="FILES",
+        help="Files, folders or - (stdin), in any format that `replay` reads; a folder with the `conversations` of the "
+        "unified context design.",
+    ),
+]
+ImportStore = Annotated[
+    str | None, Option(metavar="URL", help="The store: a URL or a path. Default: .transom/imports.db in this folder.")
+]
+ImportId = Annotated[
+    str | None, Option(metavar="NAME", help="The id of the conversation. Default: its own id, or the name of the file.")
+]
+ExportFormat = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="openai, responses, anthropic, gemini, claude_code, codex, pi, langchain, pydantic_ai, openai_agents, "
+        "unified. Default: the one that the conversation was imported from.",
+    ),
+]
+ExportOut = Annotated[
+    Path | None,
+    Option(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="The file to write, compressed if its name ends in .gz; for `unified` the folder of the conversations. "
+        "Default: stdout.",
+    ),
+]
+ExportJson = Annotated[bool, Option("--json", help="Print one JSON object about the export. Needs -o.")]
 Id = Annotated[str, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
 Budget = Annotated[int, Option(metavar="N", help="The most tokens that a request may have (counted with o200k_base).")]
 DemoBudget = Annotated[int, Option(metavar="N", help="The most tokens that a request may have.")]

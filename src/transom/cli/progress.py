@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import Self
 
@@ -29,6 +30,14 @@ class ProgressBar:
             self._task = self._progress.add_task(label, total=1.0)
             self._progress.start()
         self._progress.update(self._task, completed=share, description=label)
+
+    def above(self, show: Callable[[], None]) -> None:
+        """Print something while the bar may be shown: the bar makes room for it."""
+        if self._task is not None:
+            self._progress.stop()
+        show()
+        if self._task is not None:
+            self._progress.start()
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from transom.core.message import Raw
-from transom.importers import langchain
+from transom.importers import langchain, pydantic_ai, unified
 from transom.importers.values import objects_in
 from transom.wire.violations import as_dict, text
 
@@ -100,6 +100,10 @@ def _signs(messages: list[object]) -> Iterator[str]:
         fields = as_dict(message)
         if langchain.is_message(message):
             yield "langchain"
+        elif pydantic_ai.is_message(message):
+            yield "pydantic_ai"
+        elif unified.is_message(message):
+            yield "unified"
         elif "parts" in fields and "content" not in fields:
             yield "gemini"
         elif "role" not in fields and is_item(fields):

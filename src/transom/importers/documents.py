@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from transom.core.entry import Meta
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
-from transom.importers import bodies, claude_code, codex, langchain, pi
+from transom.importers import bodies, claude_code, codex, langchain, pi, pydantic_ai, unified
 from transom.importers.questions import questions_in
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.session_events import Branch, SessionReader, read_session
@@ -48,11 +51,13 @@ class UnrecognisedError(InvalidMessage):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """How values are read: in which format (None: the content decides), and whether with their labelled questions."""
+    """How values are read: in which format (None: the content decides), whether with their labelled questions, and
+    whether with the text that they were read from."""
 
     format: str | None
     questions: bool
     on_skip: OnSkip
+    text: bool = False
 
     @property
     def session(self) -> str:
@@ -61,8 +66,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is one message of an API or of LangChain."""
-    return langchain.is_message(value) or bodies.is_message(value)
+    """Whether a value is one message of an API, of LangChain or of pydantic-ai."""
+    return langchain.is_message(value) or pydantic_ai.is_message(value) or bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
@@ -174,10 +179,13 @@ def conversation(body: Raw, where: str, name: str, settings: Settings) -> Record
     title = body.get("id")
     if title is not None and (not isinstance(title, str) or not title):
         raise InvalidMessage(where, f"id must be a text, {_found(body, 'id')}")
-    if kind == "langchain":
-        if messages and not any(map(langchain.is_message, messages)):
+    metas: tuple[Meta | None, ...] = ()
+    if kind in _FOREIGN:
+        if messages and not any(map(_FOREIGN[kind], messages)):
             raise wrong_format(where, kind, messages[0])
-        messages = [message for message in map(langchain.message, messages) if message is not None]
+        if kind == "unified":
+            metas = tuple(unified.meta_of(as_dict(message)) for message in messages)
+        messages = list(_chat_messages(kind, messages))
     return Recorded(
         id=title or name,
         format=kind,
@@ -187,7 +195,25 @@ def conversation(body: Raw, where: str, name: str, settings: Settings) -> Record
         tools=bodies.tools_of(body),
         questions=questions_in(body, where, len(messages)) if settings.questions else (),
         source=where,
+        metas=metas,
     )
+
+
+_FOREIGN: dict[str, Callable[[object], bool]] = {
+    "langchain": langchain.is_message,
+    "pydantic_ai": pydantic_ai.is_message,
+    "unified": unified.is_message,
+}
+"""The formats whose messages are none of an API, each with the test for a message."""
+
+
+def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
+    """Messages of such a format as OpenAI Chat messages."""
+    if kind == "langchain":
+        return (message for message in map(langchain.message, messages) if message is not None)
+    if kind == "pydantic_ai":
+        return pydantic_ai.to_chat(messages)
+    return (unified.to_chat(as_dict(message)) for message in messages)
 
 
 def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
@@ -198,9 +224,12 @@ def _listed(items: list[object], where: str, name: str, settings: Settings) -> I
     for number, item in enumerate(items, start=1):
         at, title = f"{where}, conversation {number}", f"{name}:{number}"
         if isinstance(item, list):
-            yield from _one_list(cast("list[object]", item), at, title, settings)
+            records = _one_list(cast("list[object]", item), at, title, settings)
         else:
-            yield conversation(as_dict(item), at, title, settings)
+            records = iter([conversation(as_dict(item), at, title, settings)])
+        for part, record in enumerate(records):
+            text = json.dumps(item, ensure_ascii=False) + "\n" if settings.text and not part else ""
+            yield replace(record, text=text, reformatted=bool(text))
 
 
 def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:

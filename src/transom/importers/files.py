@@ -22,11 +22,13 @@ SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
 class Line(Struct, frozen=True):
-    """A line that is not empty: its number in the file, how errors name it, and its bytes."""
+    """A line that is not empty: its number in the file, how errors name it, its bytes without blanks around them, and
+    with these."""
 
     number: int
     where: str
     text: bytes
+    raw: bytes = b""
 
 
 class OpenFile(Struct, frozen=True, kw_only=True):
@@ -56,15 +58,18 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     def lines(self) -> Iterator[Line]:
         """The lines that are not empty. Raises InvalidMessage where the file cannot be read."""
+        return (line for line in self.all_lines() if line.text)
+
+    def all_lines(self) -> Iterator[Line]:
+        """Every line. Raises InvalidMessage where the file cannot be read."""
         number = 0
         while True:
             number += 1
             where = f"{self.label} line {number}"
-            text = _read(self.content.readline, where)
-            if not text:
+            raw = _read(self.content.readline, where)
+            if not raw:
                 return
-            if text := text.strip():
-                yield Line(number, where, text)
+            yield Line(number, where, raw.strip(), raw)
 
     def rest(self) -> bytes:
         """Everything that was not read yet. Raises InvalidMessage."""

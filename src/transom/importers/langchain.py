@@ -11,7 +11,7 @@ import json
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.importers.values import objects_in
+from transom.importers.values import json_or_text, objects_in
 from transom.wire.violations import as_dict, text
 
 _ROLES = {
@@ -57,6 +57,8 @@ def message(value: object) -> Raw | None:
     if kind == "remove" or not isinstance(role, str):
         return None
     out: Raw = {"role": role, "content": _content(data.get("content"))}
+    if role == "system" and as_dict(data.get("additional_kwargs")).get("__openai_role__") == "developer":
+        out["role"] = "developer"
     if isinstance(data.get("name"), str):
         out["name"] = data["name"]
     if role == "tool":
@@ -64,6 +66,37 @@ def message(value: object) -> Raw | None:
     if role == "assistant":
         _add_turn(out, data)
     return out
+
+
+def from_chat(message: Raw) -> Raw:
+    """An OpenAI Chat message as `messages_to_dict` writes it."""
+    role, content = text(message, "role"), message.get("content")
+    data: Raw = {"content": "" if content is None else content, "additional_kwargs": {}, "response_metadata": {}}
+    kind = {"user": "human", "assistant": "ai", "developer": "system"}.get(role, role)
+    if isinstance(message.get("name"), str):
+        data["name"] = message["name"]
+    if kind == "ai":
+        listed = [_langchain_call(call) for call in objects_in(message.get("tool_calls"))]
+        data["tool_calls"] = [call for call in listed if call["type"] == "tool_call"]
+        data["invalid_tool_calls"] = [call for call in listed if call["type"] == "invalid_tool_call"]
+        beside = {key: message[key] for key in ("reasoning_content", "function_call", "refusal") if message.get(key)}
+        data["additional_kwargs"] = beside
+    elif kind == "tool":
+        data["tool_call_id"] = message.get("tool_call_id") or ""
+    elif kind == "system" and role == "developer":
+        data["additional_kwargs"] = {"__openai_role__": "developer"}
+    return {"type": kind, "data": {**data, "type": kind}}
+
+
+def _langchain_call(call: Raw) -> Raw:
+    """A call as LangChain has it: one whose arguments are no JSON object is an invalid one."""
+    function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+    given = text(function, "arguments") or text(function, "input")
+    args = json_or_text(given)
+    out: Raw = {"name": text(function, "name"), "args": args, "id": call.get("id")}
+    if isinstance(args, dict):
+        return {**out, "type": "tool_call"}
+    return {**out, "error": None, "type": "invalid_tool_call"}
 
 
 def _is_dump(fields: Raw) -> bool:

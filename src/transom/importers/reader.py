@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self
 
+from msgspec.structs import replace
+
 from transom.errors import InvalidMessage
 from transom.importers import documents
 from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
@@ -34,9 +36,9 @@ class Reader(Iterator[Recorded]):
     Raises OSError, and InvalidMessage for what cannot be read: it names the file, the line and the field.
     """
 
-    def __init__(self, source: str | Path | IO[Any], settings: Settings) -> None:
+    def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
         self._source = Path(source) if isinstance(source, str) else source
-        self._settings = settings
+        self._settings, self._label = settings, label
         self._file: OpenFile | None = None
         self._files, self._done = 1, 0
         self._all = self._read()
@@ -68,8 +70,8 @@ class Reader(Iterator[Recorded]):
             self._done += 1
 
     def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
-        with opened(source) as file:
-            self._file = file
+        with opened(source) as found:
+            file = self._file = replace(found, label=self._label) if self._label else found
             try:
                 yield from _in_file(file, self._settings)
             finally:
@@ -81,21 +83,47 @@ def read(
     format: str | None = None,  # noqa: A002 - the word that users know
     *,
     questions: bool = False,
+    text: bool = False,
     on_skip: OnSkip | None = None,
 ) -> Reader:
     """The recorded conversations of a file, a folder or an open file, one at a time.
 
     `format` is a name out of `FORMATS`; without it the content decides. `questions`: also read labelled questions,
-    which a conversation in Transom's own form may have. `on_skip` is called with one line of text for everything that
-    is left out (a broken line of a session, a branch that was taken back, a file of a folder that is no conversation);
-    without it that is logged as a warning.
+    which a conversation in Transom's own form may have. `text`: each conversation also has the text that it was read
+    from. `on_skip` is called with one line of text for everything that is left out (a broken line of a session, a
+    branch that was taken back, a file of a folder that is no conversation); without it that is logged as a warning.
 
     Raises InvalidSetting for an unknown format. The iteration raises OSError, and InvalidMessage for what cannot be
     read.
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
-    return Reader(source, Settings(format=name, questions=questions, on_skip=skip))
+    return Reader(source, Settings(format=name, questions=questions, on_skip=skip, text=text))
+
+
+def session_in(file: OpenFile, settings: Settings) -> str:
+    """The format of a file whose lines are the events of a session; empty for any other file. Reads its beginning.
+
+    Raises InvalidMessage for a file in no format, or not in the one that was asked for.
+    """
+    lines = file.lines()
+    first = next(lines, None)
+    if first is None or _goes_on(first, file):
+        return ""
+    second = next(lines, None)
+    if second is None and file.is_document:
+        return ""
+    layout, before = _recognised(chain([first] if second is None else [first, second], lines), settings)
+    if layout is not _session_by_line:
+        return ""
+    kind = _session_format(before, settings)
+    quiet = replace(settings, on_skip=_ignore)
+    next(documents.events_of(kind, _values(before, lines, quiet), file.label, settings), None)  # raises if it is none
+    return kind
+
+
+def _ignore(line: str) -> None:
+    """Nobody listens: the lines are read again."""
 
 
 def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
@@ -104,14 +132,26 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
     if first is None:
         return
     if _goes_on(first, file):
-        text = b"\n" * (first.number - 1) + first.text + b"\n" + file.rest()
-        yield from documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
+        rest = file.rest()
+        text = b"\n" * (first.number - 1) + first.text + b"\n" + rest
+        records = documents.conversations(parsed(text, file.label), file.label, file.stem, settings)
+        yield from _with_text(records, first.raw + rest, settings)
         return
     second = next(lines, None)
     if second is None and file.is_document:
-        yield from documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
+        records = documents.conversations(parsed(first.text, file.label), file.label, file.stem, settings)
+        yield from _with_text(records, first.raw, settings)
         return
     yield from _by_line(file, chain([first] if second is None else [first, second], lines), settings)
+
+
+def _with_text(records: Iterator[Recorded], text: bytes, settings: Settings) -> Iterator[Recorded]:
+    """The conversations of one value, the first with the value's text: others are parts of it, or have their own."""
+    for number, record in enumerate(records):
+        if settings.text and not number and not record.text:
+            yield replace(record, text=text.decode("utf-8", "surrogateescape"))
+        else:
+            yield record
 
 
 def _goes_on(first: Line, file: OpenFile) -> bool:
@@ -127,6 +167,12 @@ def _goes_on(first: Line, file: OpenFile) -> bool:
 
 def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
     """The conversations of a file with a value a line."""
+    layout, before = _recognised(lines, settings)
+    yield from layout(file, before, lines, settings)
+
+
+def _recognised(lines: Iterator[Line], settings: Settings) -> tuple[_Layout, _Before]:
+    """How a file is read, and the lines that it took to know it. Raises InvalidMessage."""
     before: _Before = []
     broken: InvalidMessage | None = None
     for line in lines:
@@ -139,8 +185,7 @@ def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Itera
             before.append((line, value))
             documents.require_no_session(value, line.where, settings)
             if (layout := _layout_of(value, settings)) is not None:
-                yield from layout(file, before, lines, settings)
-                return
+                return layout, before
         if len(before) == UNDECIDED:
             break
     known = [(line, value) for line, value in before if value is not _BROKEN]
@@ -167,19 +212,33 @@ def _conversations_by_line(
     """A conversation a line. A broken line is an error, so that no whole conversation is lost without notice."""
     for line in chain((line for line, _ in before), lines):
         name = f"{file.stem}:{line.number}"
-        yield from documents.conversations(parsed(line.text, line.where), line.where, name, settings)
+        records = documents.conversations(parsed(line.text, line.where), line.where, name, settings)
+        yield from _with_text(records, line.raw, settings)
 
 
 def _messages_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
     """One conversation, a message a line."""
-    messages = list(_values(before, lines, settings))
-    yield documents.conversation({"messages": messages}, file.label, file.stem, settings)
+    raws = [line.raw for line, _ in before] if settings.text else []
+    rest = _remembered(lines, raws) if settings.text else lines
+    messages = list(_values(before, rest, settings))
+    records = iter([documents.conversation({"messages": messages}, file.label, file.stem, settings)])
+    yield from _with_text(records, b"".join(raws), settings)
+
+
+def _remembered(lines: Iterator[Line], raws: list[bytes]) -> Iterator[Line]:
+    for line in lines:
+        raws.append(line.raw)
+        yield line
 
 
 def _session_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
     """One session, an event a line."""
-    kind = settings.session or documents.session_format(before[-1][1])
+    kind = _session_format(before, settings)
     yield from documents.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
+
+
+def _session_format(before: _Before, settings: Settings) -> str:
+    return settings.session or documents.session_format(before[-1][1])
 
 
 _Layout = Callable[[OpenFile, _Before, Iterator[Line], Settings], Iterator[Recorded]]

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from transom.conversation.replay import Question, split
+from transom.core.entry import Meta
 from transom.core.message import Instruction, Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.wire.dialect import Placed
@@ -32,6 +33,9 @@ FORMATS = {
         Format(name="codex", title="Codex session", dialect="responses"),
         Format(name="pi", title="pi session", dialect="openai"),
         Format(name="langchain", title="LangChain messages", dialect="openai"),
+        Format(name="pydantic_ai", title="pydantic-ai messages", dialect="openai"),
+        Format(name="openai_agents", title="OpenAI Agents items", dialect="responses"),
+        Format(name="unified", title="unified context", dialect="openai"),
     )
 }
 """The formats by name."""
@@ -48,7 +52,9 @@ class Recorded(Struct, frozen=True, kw_only=True):
     """One conversation from a file. Its messages are in the words of its dialect, and are not checked yet.
 
     `system` is the instruction beside the messages, as that dialect's `system` method takes it; None if there is none.
-    `source` names the place for errors: the file, and the line where a file holds several conversations.
+    `source` names the place for errors: the file, and the line where a file holds several conversations. `text`: what
+    the file has of it, if that was asked for; `reformatted`: the same JSON, not the same bytes. `metas`: where each
+    message belongs, if the format says it. `beside`: what an index of conversations says of it.
     """
 
     id: str
@@ -59,6 +65,10 @@ class Recorded(Struct, frozen=True, kw_only=True):
     tools: tuple[Raw, ...] = ()
     questions: tuple[LabelledQuestion, ...] = ()
     source: str = ""
+    text: str = ""
+    reformatted: bool = False
+    metas: tuple[Meta | None, ...] = ()
+    beside: Raw | None = None
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:
         """What happened, read in its dialect: the leading instructions, and every later fact with the position of its

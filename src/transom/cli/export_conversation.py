@@ -1,0 +1,51 @@
+"""`transom export`: a conversation of a store as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from transom.cli.commands import Export
+from transom.cli.locate import open_log
+from transom.cli.progress import ProgressBar
+from transom.cli.streams import counted, print_notice
+from transom.cli.terminal import print_json
+from transom.cli.window_file import STDOUT, windows_file
+from transom.errors import InvalidSetting
+from transom.importers import FORMATS, Exported, export, export_unified
+from transom.stores import StoredLog
+
+
+def run(options: Export) -> int:
+    """Write the file."""
+    out = options.out or STDOUT
+    if options.json and out == STDOUT:
+        raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")
+    with open_log(options.store, options.id) as log, ProgressBar() as bar:
+        report = _written(log, options.format, out, bar)
+    for note in report.notes:
+        print_notice(note)
+    if options.json:
+        print_json(report)
+    elif out != STDOUT:
+        print_notice(f"{out}: {_line(report)}")
+    return 0
+
+
+def _written(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar) -> Exported:
+    found = export(log, format_name)
+    if found.report.format == "unified" and out != STDOUT:
+        return export_unified(log, out)
+    with windows_file(out) as file:
+        assert file is not None
+        for piece in found:
+            file.write(piece)
+            bar.update(found.progress, log.name)
+    return found.report
+
+
+def _line(report: Exported) -> str:
+    title = FORMATS[report.format].title
+    if not report.messages:
+        return f"{counted(report.imported, 'message')}, the bytes that were imported ({title})"
+    added = f", {counted(report.messages, 'message')} written anew" if report.imported else ""
+    return f"{counted(report.imported or report.messages, 'message')}{added} ({title})"

@@ -1,0 +1,76 @@
+"""`transom import`: conversations from files into a store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from transom.cli.commands import Import
+from transom.cli.inputs import STDIN, check_files
+from transom.cli.locate import remember_store
+from transom.cli.lock_notice import LockNotice
+from transom.cli.progress import ProgressBar
+from transom.cli.runs import FOLDER, make_folder
+from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.errors import InvalidSetting
+from transom.importers import FORMATS, Imported, import_file
+from transom.stores import Store, open_store
+
+URL = f"sqlite:///{(FOLDER / 'imports.db').as_posix()}"
+
+
+def run(options: Import) -> int:
+    """Import, and print what became of each conversation."""
+    check_files(options.files)
+    if options.id is not None and len(options.files) > 1:
+        raise InvalidSetting("--id names one conversation, and there are several files: leave it out")
+    url = options.store
+    if url is None:
+        make_folder()
+        url = URL
+    console = terminal()
+    done: list[Imported] = []
+    with LockNotice(url, writing=True) as notice, closing(open_store(url)) as store, ProgressBar() as bar:
+        remember_store(url)
+        for one in _imported(options, store, bar, notice):
+            done.append(one)
+            if not options.json:
+                bar.above(lambda one=one: _print(console, one))
+    if not done:
+        raise InvalidSetting("no conversation in these files")
+    if options.json:
+        print_json({"store": url, "conversations": done})
+    else:
+        print_line(console, one_line(f"{counted(len(done), 'conversation')} in {url}"))
+    return 0
+
+
+def _imported(options: Import, store: Store, bar: ProgressBar, notice: LockNotice) -> Iterator[Imported]:
+    for number, file in enumerate(options.files):
+
+        def progress(share: float, label: str, number: int = number) -> None:
+            notice.step()
+            bar.update((number + share) / len(options.files), Path(label).name)
+
+        source = sys.stdin.buffer if file == STDIN else file
+        yield from import_file(
+            source,
+            store,
+            format=options.format,
+            id=options.id,
+            on_skip=lambda line: bar.above(lambda: print_notice(line)),
+            on_progress=progress,
+        )
+
+
+def _print(console: Console, one: Imported) -> None:
+    """Two lines such as "trip: 12 messages (Claude Code session), 30 were there already" and a remark."""
+    line = f"{one.conversation}: {counted(one.messages, 'message')} ({FORMATS[one.format].title})"
+    print_line(console, one_line(line + (f", {one.earlier:,} were there already" if one.earlier else "")))
+    for remark in one.remarks:
+        print_wrapped(console, one_line(remark), indent=4)

@@ -1,0 +1,345 @@
+"""Import conversations from files into a store."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from transom.clock import Clock, system_clock
+from transom.core.entry import Body, Meta
+from transom.core.message import Fact, Head
+from transom.core.tokens import TokenCounter
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.importers import unified
+from transom.importers.documents import SESSIONS, OnSkip, Settings, UnrecognisedError
+from transom.importers.files import Line, OpenFile, files_in, opened, parsed
+from transom.importers.import_session import Counts, SessionImport
+from transom.importers.imported_log import ImportedLog, New, stored_texts
+from transom.importers.reader import Reader, session_in
+from transom.importers.recorded import FORMATS, Recorded, format_named
+from transom.importers.session_events import Ranges, Said, SessionReader
+from transom.stores import Store, StoredLog
+from transom.tokenizer import o200k
+from transom.wire.dialects import dialect_named
+
+OnProgress = Callable[[float, str], None]
+"""Takes the share of the work that is done, from 0 to 1, and what is being done."""
+
+_SEVERAL = "--id names one conversation, and there are several: leave it out"
+_SCAN = 0.2
+"""The share of the work that is the first reading of a session: it finds what was taken back."""
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What became of one conversation.
+
+    `messages`: facts that were appended. `earlier`: those that the log had already. `hidden`: of both, those that the
+    user had taken back: they are stored, and never sent. `remarks`: what no window shows, and what an export cannot
+    give back, a line for each. `skipped`: what was left out, or could be kept only as text.
+    """
+
+    conversation: str
+    format: str
+    source: str
+    messages: int = 0
+    earlier: int = 0
+    hidden: int = 0
+    remarks: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+def import_file(
+    source: str | Path | IO[Any],
+    store: Store,
+    *,
+    format: str | None = None,  # noqa: A002 - the word that users know
+    id: str | None = None,  # noqa: A002 - as for `Conversation.open`
+    counter: TokenCounter | None = None,
+    clock: Clock = system_clock,
+    on_skip: OnSkip | None = None,
+    on_progress: OnProgress | None = None,
+) -> Iterator[Imported]:
+    """Import every conversation of a file, a folder or an open file into a store, and yield what became of each.
+
+    Session files (`claude_code`, `codex`, `pi`) are read line by line, so a file of any size takes little memory. What
+    the store has already is compared with the file, and the import goes on behind it; so the same file again changes
+    nothing, and one that has grown is continued. Nothing is imported before the iteration asks for it.
+
+    `format`: a name out of `FORMATS`; None: the content decides. `id`: the name of the conversation, if the file has
+    one; otherwise it is the conversation's own id, or the name of the file. `on_skip` takes a line of text for
+    everything that is left out; None: these lines are only in `Imported.skipped`. `on_progress` takes the share of the
+    work that is done, and the name of the file.
+
+    Raises InvalidSetting for a format that is unknown, and for a conversation that is in the store already and is not
+    the beginning of the file. Raises InvalidMessage for what cannot be read, OSError. What was imported before stays.
+    """
+    name = None if format is None else format_named(format).name
+    job = _Job(
+        store=store,
+        format=name,
+        id=id,
+        counter=o200k() if counter is None else counter,
+        clock=clock,
+        on_skip=on_skip or (lambda _: None),
+        on_progress=on_progress or (lambda _share, _label: None),
+    )
+    return job.run(Path(source) if isinstance(source, str) else source)
+
+
+class _Both(Struct, frozen=True):
+    """Tells two listeners."""
+
+    first: Callable[[str], object]
+    second: OnSkip
+
+    def __call__(self, line: str) -> None:
+        self.first(line)
+        self.second(line)
+
+
+class _Job(Struct, kw_only=True):
+    """One call of `import_file`. `names`: the conversations so far."""
+
+    store: Store
+    format: str | None
+    id: str | None
+    counter: TokenCounter
+    clock: Clock
+    on_skip: OnSkip
+    on_progress: OnProgress
+    names: set[str] = field(default_factory=set[str])
+
+    def run(self, source: Path | IO[Any]) -> Iterator[Imported]:
+        if not isinstance(source, Path):
+            with _spooled(source) as (path, label):
+                yield from self._import(path, label, 0.0, 1.0)
+            return
+        if (index := unified.index_of(source)) is not None and self.format in {None, "unified"}:
+            yield from self._unified(index)
+            return
+        if not source.is_dir():
+            yield from self._import(source, str(source), 0.0, 1.0)
+            return
+        paths = files_in(source)
+        for number, path in enumerate(paths):
+            try:
+                yield from self._import(path, str(path), number / len(paths), 1 / len(paths))
+            except UnrecognisedError as problem:
+                self.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
+            except InvalidMessage as problem:
+                self.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
+
+    def _import(self, path: Path, label: str, begin: float, share: float) -> Iterator[Imported]:
+        """Import one file: the work from `begin` on, `share` of all."""
+        settings = Settings(format=self.format, questions=False, on_skip=self.on_skip, text=True)
+        with opened(path) as file:
+            kind = session_in(replace(file, label=label), settings)
+        if kind:
+            yield from self._session(path, label, kind, begin, share)
+            return
+        reader = Reader(path, settings, label=label)
+        for record in self._named(reader):
+            self.on_progress(begin + share * reader.progress, label)
+            yield self._document(record)
+
+    def _unified(self, index: Path) -> Iterator[Imported]:
+        """Every conversation of an index."""
+        settings = Settings(format="unified", questions=False, on_skip=self.on_skip, text=True)
+        for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
+            for record in Reader(path, settings):
+                yield self._document(replace(record, id=str(beside["id"]), beside=beside))
+
+    # ---- sessions
+
+    def _session(self, path: Path, label: str, kind: str, begin: float, share: float) -> Iterator[Imported]:
+        def progress(part: float) -> None:
+            self.on_progress(begin + share * part, label)
+
+        scanned = _scan(path, label, SESSIONS[kind].reader(), lambda part: progress(_SCAN * part))
+        notes: list[str] = []
+        skip = _Both(notes.append, self.on_skip)
+        with opened(path) as packed:
+            file = replace(packed, label=label)
+            title = self._name(self.id or file.stem)
+            session = SessionImport(
+                SESSIONS[kind].reader(),
+                dialect=dialect_named(FORMATS[kind].dialect),
+                open_log=lambda branch: self._open(f"{title}#{branch}" if branch else title, kind),
+                main=scanned.main,
+                taken_back=scanned.taken_back,
+                on_skip=skip,
+            )
+            where = label
+            for line in _whole_lines(file, skip):
+                where = line.where
+                session.feed(line.raw, where)
+                if not line.number % 100:
+                    progress(_SCAN + (1 - _SCAN) * file.share)
+            session.finish(where)
+        counts = session.counts
+        yield Imported(
+            conversation=title,
+            format=kind,
+            source=label,
+            messages=counts.messages,
+            earlier=counts.earlier,
+            hidden=counts.taken_back,
+            remarks=tuple(_remarks(counts, [name for name in session.branches if name != scanned.main])),
+            skipped=tuple(notes),
+        )
+
+    # ---- everything else
+
+    def _document(self, record: Recorded) -> Imported:
+        head, placed = record.facts()
+        title = self._name(self.id or record.id)
+        log = self._open(title, record.format)
+        facts = [New(body=fact, meta=_meta_of(record, at)) for at, fact in placed]
+        known = _known(log.log, record)
+        remarks = ["an export gives the same JSON, not the same bytes"] if record.reformatted else []
+        new = [] if known is None else _unknown(facts, known, title, record.source)
+        if new is None:
+            remarks.append("the file is shorter than what was imported before; nothing was changed")
+        elif known is not None:
+            top = Head(messages=tuple(head), tools=record.tools)
+            heads = [body for body in known if isinstance(body, Head)]
+            changed = top != (heads[-1] if heads else Head())
+            log.add([New(body=top), *new] if changed else new, record.text, whole=True, beside=record.beside)
+            log.flush()
+        appended = len(new or ())
+        return Imported(
+            conversation=title,
+            format=record.format,
+            source=record.source,
+            messages=appended,
+            earlier=len(facts) - appended,
+            hidden=sum(one.meta is not None and not one.meta.include_in_context for one in facts),
+            remarks=tuple(remarks),
+        )
+
+    # ---- the store
+
+    def _named(self, records: Iterator[Recorded]) -> Iterator[Recorded]:
+        """The conversations. Raises InvalidSetting before the first if --id would name two."""
+        first = list(islice(records, 2)) if self.id is not None else []
+        if len(first) == 2:
+            raise InvalidSetting(_SEVERAL)
+        return chain(first, records)
+
+    def _name(self, wanted: str) -> str:
+        """The name of the next conversation. Raises InvalidSetting if --id would name two."""
+        if self.id is not None and self.names:
+            raise InvalidSetting(_SEVERAL)
+        name, number = wanted, 1
+        while name in self.names:
+            number += 1
+            name = f"{wanted} ({number})"
+        self.names.add(name)
+        return name
+
+    def _open(self, name: str, kind: str) -> ImportedLog:
+        counter = dialect_named(FORMATS[kind].dialect).format_counter(self.counter)
+        return ImportedLog(self.store.open(name), format_name=kind, counter=counter, clock=self.clock)
+
+
+class _Scanned(Struct, frozen=True, kw_only=True):
+    """What the first reading of a session finds: what was taken back, and which branch is the session itself."""
+
+    taken_back: dict[str, Ranges]
+    main: str
+
+
+def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[float], None]) -> _Scanned:
+    branches = set[str]()
+    with opened(path) as file:
+        for line in replace(file, label=label).lines():
+            if not line.number % 100:
+                progress(file.share)
+            try:
+                value = parsed(line.text, line.where)
+            except InvalidMessage:
+                continue
+            branches |= {event.branch for event in reader.feed(value) if isinstance(event, Said)}
+    branches |= {event.branch for event in reader.flush() if isinstance(event, Said)}
+    only = next(iter(branches)) if len(branches) == 1 else ""  # the file of a subagent
+    return _Scanned(taken_back=dict(reader.taken_back), main=only)
+
+
+def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[Line]:
+    """The lines of a file but a last one that is not written to its end."""
+    for line in file.all_lines():
+        if line.text and not line.raw.endswith(b"\n"):
+            try:
+                parsed(line.text, line.where)
+            except InvalidMessage:
+                skip(f"{line.where}: left out, it is not written to its end")
+                continue
+        yield line
+
+
+def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
+    """What of a session is in no window, and what an export of another format would lack."""
+    if counts.beside:
+        yield f"{counts.beside:,} of {counts.lines:,} lines hold no message: kept as text, for an export"
+    if counts.taken_back:
+        yield f"{counts.taken_back:,} messages were taken back by the user: stored, and never sent"
+    if counts.shown_before:
+        yield f"{counts.shown_before:,} messages were taken back after they had been imported: they are still sent"
+    if sides:
+        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sorted(sides)[:5])}"
+
+
+def _known(log: StoredLog, record: Recorded) -> list[Body] | None:
+    """The facts and heads that the log has; None if it was made from exactly this text. Raises InvalidSetting."""
+    if not len(log):
+        return []
+    last = None
+    for stored in stored_texts(log):
+        last = stored
+    name = quote(log.name)
+    if last is None:
+        raise InvalidSetting(f"conversation {name} is in the store already, and was not imported; import under an --id")
+    if last.source.format != record.format or not last.source.whole:
+        found = FORMATS[last.source.format].title if last.source.format in FORMATS else last.source.format
+        raise InvalidSetting(f"conversation {name} was imported from another format, {found}; import under an --id")
+    if last.text == record.text and last.source.beside == record.beside:
+        return None
+    return [entry.body for entry in log.read() if isinstance(entry.body, Fact | Head)]
+
+
+def _unknown(facts: list[New], known: list[Body], name: str, source: str) -> list[New] | None:
+    """The facts behind those that the log has; None if the log has more. Raises InvalidSetting if it has others."""
+    stored = [body for body in known if isinstance(body, Fact)]
+    for number, (new, body) in enumerate(zip(facts, stored, strict=False)):
+        if new.body != body:
+            why = f"its message {number} is not what {source} has there"
+            raise InvalidSetting(f"conversation {quote(name)} is in the store already, and {why}; use another --id")
+    return None if len(facts) < len(stored) else facts[len(stored) :]
+
+
+def _meta_of(record: Recorded, at: int) -> Meta | None:
+    return record.metas[at] if record.metas else None
+
+
+@contextmanager
+def _spooled(source: IO[Any]) -> Generator[tuple[Path, str]]:
+    """A stream as a file, since a session is read twice; and the stream's name."""
+    name = getattr(source, "name", None)
+    label = name.strip("<>") if isinstance(name, str) else "stream"
+    with tempfile.TemporaryDirectory(prefix="transom-") as folder:
+        path = Path(folder, "input")
+        with path.open("wb") as file:
+            if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
+                file.writelines(text.encode() for text in source)
+            else:
+                shutil.copyfileobj(cast("IO[bytes]", getattr(source, "buffer", source)), file)
+        yield path, label

@@ -1,0 +1,290 @@
+"""Import a session file, line by line: the memory does not grow with the file.
+
+What the log has already is compared with the file, and the import goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.entry import Meta
+from transom.core.message import Fact, Head
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.importers.documents import OnSkip
+from transom.importers.files import parsed
+from transom.importers.imported_log import ImportedLog, New, Stored, stored_texts
+from transom.importers.session_events import Ranges, Said, SessionEvent, SessionReader, is_taken_back
+from transom.wire.dialect import Dialect
+
+BATCH = 64_000
+"""Characters of a file that become one source text, with the entries that were made from them."""
+
+MOST_HELD = 16_000_000
+"""A turn that is longer than this is taken in pieces."""
+
+HIDDEN = Meta(include_in_context=False)
+
+
+class Counts(Struct, kw_only=True):
+    """What was imported. `earlier`: messages that the log had already."""
+
+    messages: int = 0
+    earlier: int = 0
+    taken_back: int = 0
+    unreadable: int = 0
+    lines: int = 0
+    beside: int = 0
+    """Lines that hold no message."""
+    shown_before: int = 0
+    """Messages that were taken back after they had been imported."""
+
+
+class _Line(Struct, frozen=True):
+    """A line of the file: the numbers of messages before it and behind it."""
+
+    before: int
+    behind: int
+    text: str
+
+
+class _Group(Struct, frozen=True):
+    """Facts of one branch that belong together, made from the lines `first` to `last`."""
+
+    branch: str
+    first: int
+    last: int
+    facts: list[New]
+
+
+class SessionImport:
+    """The import of one session: feed it every line, then call `finish`.
+
+    `main`: the branch whose log has the session's text; the others' logs have only facts. `open_log` gives a branch's
+    log, and the main one's for an empty name.
+    """
+
+    def __init__(
+        self,
+        reader: SessionReader,
+        *,
+        dialect: Dialect,
+        open_log: Callable[[str], ImportedLog],
+        main: str,
+        taken_back: dict[str, Ranges],
+        on_skip: OnSkip,
+    ) -> None:
+        self.counts = Counts()
+        self.branches: dict[str, _Branch] = {}
+        self._main_name = main
+        self._reader, self._dialect = reader, dialect
+        self._open_log, self._taken_back, self._on_skip = open_log, taken_back, on_skip
+        self._main = self._branch(main)
+        self._stored = stored_texts(self._main.log.log)
+        self._due: Stored | None = next(self._stored, None)
+        self._check_origin()
+        self._lines: deque[_Line] = deque()
+        self._size = 0
+        self._groups: list[_Group] = []
+
+    def feed(self, line: bytes, where: str) -> None:
+        """Take the next line, with its end. A last line that is not written to its end must not be fed."""
+        before = self._reader.count
+        if line.strip():
+            self.counts.lines += 1
+            try:
+                value = parsed(line, where)
+            except InvalidMessage as problem:
+                self._on_skip(f"{problem.where}: kept as text, {problem.why}")
+            else:
+                self._take(self._reader.feed(value), where)
+        text = line.decode("utf-8", "surrogateescape")
+        self._lines.append(_Line(before, self._reader.count, text))
+        self.counts.beside += self._reader.count == before and bool(line.strip())
+        self._size += len(text)
+        if self._due is not None:
+            self._compare(where)
+        elif self._size >= BATCH:
+            self._commit(where)
+
+    def finish(self, where: str) -> None:
+        """Append what is left."""
+        self._take(self._reader.flush(), where)
+        if self._due is not None:
+            self._compare_rest(where)
+        self._append(self._reader.count)
+        for branch in self.branches.values():
+            branch.log.flush()
+
+    def _check_origin(self) -> None:
+        """Raises InvalidSetting for a conversation that is not from a file of this format."""
+        log, due = self._main.log, self._due
+        name = quote(log.log.name)
+        if due is None and len(log.log):
+            why = "is in the store already, and was not imported"
+        elif due is not None and due.source.format != log.format_name:
+            why = f"was imported from another format, {due.source.format}"
+        else:
+            return
+        raise InvalidSetting(f"conversation {name} {why}; import under an --id")
+
+    # ---- messages to facts
+
+    def _take(self, events: list[SessionEvent], where: str) -> None:
+        """Make facts of what the reader has completed: the messages of a branch that came together are one group."""
+        said: dict[str, list[Said]] = {}
+        for event in events:
+            if isinstance(event, Said):
+                said.setdefault(event.branch, []).append(event)
+            else:
+                head = Head(messages=tuple(self._dialect.parse_system(event.text)))
+                number = self._reader.count
+                self._groups.append(_Group(self._main_name, number, number - 1, [New(body=head)]))
+        for branch, messages in said.items():
+            self._groups.append(
+                _Group(
+                    branch,
+                    min(each.first for each in messages),
+                    max(each.last for each in messages),
+                    self._facts(self._branch(branch), messages, where),
+                )
+            )
+
+    def _facts(self, branch: _Branch, said: list[Said], where: str) -> list[New]:
+        messages = [each.message for each in said]
+        try:
+            facts = self._dialect.parse(messages)
+        except InvalidMessage as problem:
+            self.counts.unreadable += len(said)
+            self._on_skip(f"{where}: kept as text, {problem.where}: {problem.why}")
+            branch.before = ""
+            return []
+        out: list[New] = []
+        for at, fact in facts:
+            first = not out and isinstance(messages[0].get("role"), str) and messages[0]["role"] == branch.before
+            fact = replace(fact, separate=True) if first and self._dialect.name == "anthropic" else fact  # noqa: PLW2901
+            gone = is_taken_back(said[at], self._taken_back.get(branch.name, []))
+            self.counts.taken_back += gone
+            out.append(New(body=fact, at=said[at].at, meta=HIDDEN if gone else None))
+        branch.before = str(messages[-1].get("role"))
+        return out
+
+    def _branch(self, name: str) -> _Branch:
+        if name not in self.branches:
+            is_main = name == self._main_name
+            self.branches[name] = _Branch(name, self._open_log("" if is_main else name), is_main=is_main)
+        return self.branches[name]
+
+    # ---- what the log has already
+
+    def _compare(self, where: str) -> None:
+        """Compare the lines with the source text that is due. When it is complete, its entries are known."""
+        due = self._due
+        assert due is not None
+        if self._size < len(due.text):
+            return
+        text = "".join(line.text for line in self._lines)
+        if not text.startswith(due.text):
+            raise self._differs(where)
+        rest = text[len(due.text) :]
+        self._take(self._reader.flush(), where)
+        self._pass_over(due, where)
+        self._lines.clear()
+        self._size = len(rest)
+        if rest:  # the end of the line, which was not written at the time
+            self._lines.append(_Line(self._reader.count, self._reader.count, rest))
+        self._due = next(self._stored, None)
+
+    def _compare_rest(self, where: str) -> None:
+        """The file ends before the log does."""
+        assert self._due is not None
+        text = "".join(line.text for line in self._lines)
+        if not self._due.text.startswith(text):
+            raise self._differs(where)
+        self._on_skip(f"{where}: the file is shorter than what was imported before; nothing was changed")
+        self._lines.clear()
+        self._groups.clear()
+
+    def _pass_over(self, due: Stored, where: str) -> None:
+        """The groups so far are in the logs already."""
+        main = [new for group in self._groups if group.branch == self._main_name for new in group.facts]
+        if [type(new.body) for new in main] != [type(entry.body) for entry in due.entries]:
+            raise self._differs(where, "its messages were read in another way by the version that imported it")
+        for new, entry in zip(main, due.entries, strict=True):
+            self.counts.shown_before += new.meta is not None and entry.meta is None
+        self.counts.earlier += sum(isinstance(new.body, Fact) for new in main)
+        self._append_to_sides(self._groups)
+        self._groups.clear()
+
+    def _differs(self, where: str, why: str = "") -> InvalidSetting:
+        name = quote(self._main.log.log.name)
+        why = why or f"and is not the beginning of this file: they differ before {where}"
+        return InvalidSetting(f"conversation {name} is in the store already, {why}; import it under another --id")
+
+    # ---- appending
+
+    def _commit(self, where: str) -> None:
+        """Append all lines that are settled: no message of theirs is held back."""
+        cut = self._cut(self._reader.held_from)
+        if self._size > MOST_HELD and (not self._lines or self._lines[0].behind > cut):
+            self._take(self._reader.flush(), where)
+            cut = self._reader.count
+        self._append(cut)
+
+    def _cut(self, cut: int) -> int:
+        """The largest number up to `cut` that is in no group's middle."""
+        while straddling := [group.first for group in self._groups if group.first < cut <= group.last]:
+            cut = min(straddling)
+        return cut
+
+    def _append(self, cut: int) -> None:
+        """Append the lines before this number, with the facts that were made from them."""
+        texts: list[str] = []
+        while self._lines and self._lines[0].behind <= cut:
+            texts.append(self._lines.popleft().text)
+        if not texts:
+            return
+        text = "".join(texts)
+        self._size -= len(text)
+        ready = [group for group in self._groups if group.last < cut]
+        self._groups = [group for group in self._groups if group.last >= cut]
+        self._append_to_sides(ready)
+        facts = [new for group in ready if group.branch == self._main_name for new in group.facts]
+        self.counts.messages += sum(isinstance(new.body, Fact) for new in facts)
+        self._main.log.add(facts, text)
+
+    def _append_to_sides(self, groups: list[_Group]) -> None:
+        """Subagents' facts go into their own logs, before the session's lines: so a repetition finds them."""
+        for group in groups:
+            if group.branch != self._main_name:
+                branch = self.branches[group.branch]
+                new = branch.unknown(group.facts)
+                self.counts.messages += len(new)
+                self.counts.earlier += len(group.facts) - len(new)
+                branch.log.add(new, None)
+                branch.log.flush()
+
+
+class _Branch:
+    """One conversation of the session: its log, and for a subagent the facts that its log has already."""
+
+    def __init__(self, name: str, log: ImportedLog, *, is_main: bool) -> None:
+        self.name, self.log = name, log
+        self.before = ""  # the role of the last message
+        self._known: Iterator[Fact] = iter(())
+        if not is_main:
+            self._known = (entry.body for entry in log.log.read(0, len(log.log)) if isinstance(entry.body, Fact))
+
+    def unknown(self, facts: list[New]) -> list[New]:
+        """The facts behind those that the log has. Raises InvalidSetting if it has others."""
+        for at, new in enumerate(facts):
+            known = next(self._known, None)
+            if known is None:
+                return facts[at:]
+            if known != new.body:
+                name = quote(self.log.log.name)
+                raise InvalidSetting(f"conversation {name} is in the store already, and differs from the file")
+        return []

@@ -1,0 +1,193 @@
+"""The messages of a log in the words of any dialect, one turn after another: the memory does not grow with the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.append_only import AppendOnly
+from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.entry import Body, Entry
+from transom.core.locate import slot_index
+from transom.core.log import Log
+from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
+from transom.core.pairing import open_call
+from transom.core.summary import Summaries
+from transom.core.tokens import FormatCounter
+from transom.core.unit import Slot, Unit, new_unit, with_result
+from transom.wire.dialect import Dialect, Rendered
+from transom.wire.dialects import dialect_named
+from transom.wire.translate import translate_fact
+
+MOST_WAITING = 1_000
+"""How many turns may wait for the results of one before them."""
+
+
+class Shown(Struct, frozen=True):
+    """A message, and when it was said."""
+
+    message: Raw
+    at: float
+
+
+class LeftOut:
+    """What an export cannot give back, counted."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+
+    def add(self, what: str, many: int = 1) -> None:
+        """`what`: a few words, which the number follows."""
+        self._counts[what] += many
+
+    def notes(self) -> tuple[str, ...]:
+        """A line for each kind of loss."""
+        return tuple(f"{what}: {many:,}" for what, many in self._counts.items() if many)
+
+
+def shown_messages(
+    entries: Iterable[Entry], dialect: str | Dialect, left_out: LeftOut, *, reasoning: bool = False
+) -> Iterator[Shown]:
+    """The messages of these entries in a dialect. A result stands behind its call, whenever it came.
+
+    Left out, and counted as left out: what is never sent, results that answer no call, edits, and reasoning of another
+    dialect; with `reasoning`, its text is kept.
+    """
+    spoken = dialect_named(dialect)
+    batch: list[Rendered] = []
+    at, begun = 0.0, False
+    for unit in _units(entries, spoken.name, left_out, reasoning=reasoning):
+        if unit.open_calls:
+            left_out.add("turns with calls that have no result")
+        rendered = spoken.render_unit(unit)
+        if not rendered:
+            continue
+        if batch and _role(batch[-1]) != _role(rendered[0]):
+            yield from (Shown(message, at) for message in _joined(spoken, batch, begun=begun))
+            batch, begun = [], True
+        if not batch and unit.entries:
+            at = unit.entries[0].at
+        batch += rendered
+    if batch:
+        yield from (Shown(message, at) for message in _joined(spoken, batch, begun=begun))
+
+
+def _role(rendered: Rendered) -> str:
+    """Who says it: the model, or anybody else."""
+    return "model" if rendered.message.get("role") in {"assistant", "model"} else "user"
+
+
+def _joined(dialect: Dialect, batch: Sequence[Rendered], *, begun: bool) -> list[Raw]:
+    """A run of messages as the API has them. It is not the beginning of a request, although the dialect sees only it:
+    so a message of the user stands before one of the model, and is taken away again."""
+    if not begun or _role(batch[0]) != "model":
+        return dialect.join(batch)
+    guard = dialect.user_message("…")
+    return dialect.join([Rendered(guard.message, joins=False), *batch])[1:]
+
+
+def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
+    """Turns with all their results, in order, in the dialect: so calls keep their ids."""
+    waiting = _Waiting()
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, Fold | Trim | Pin | Undo):
+            left_out.add("edits of windows left out, an export has what happened")
+        if not isinstance(body, Fact) or not _is_sent(entry, body, left_out):
+            continue
+        _count_left_out(body, dialect, left_out)
+        fact = _translated(body, dialect, left_out, reasoning=reasoning)
+        known = replace(entry, body=cast("Body", fact))
+        if not isinstance(fact, ToolResult):
+            waiting.units.append(new_unit(entry.seq, known))
+        elif not waiting.take(known, fact):
+            left_out.add("results left out that answer no call")
+        yield from waiting.ready()
+    yield from waiting.ready(everything=True)
+
+
+def _is_sent(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
+    if entry.meta is not None and not entry.meta.include_in_context:
+        left_out.add("messages left out that are never sent")
+        return False
+    if isinstance(fact, Recalled):
+        left_out.add("recalled texts left out, they repeat what is there")
+        return False
+    if isinstance(fact, Note):
+        left_out.add("notes of Transom that became messages of the user")
+    return not is_empty(fact)
+
+
+def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
+    """What a translation leaves out."""
+    if isinstance(fact, ToolResult) and fact.synthetic:
+        left_out.add("results written by Transom, for calls that had none")
+    if fact.dialect == dialect:
+        return
+    for part in fact.parts:
+        if isinstance(part, Other):
+            left_out.add("parts of another provider that became placeholders")
+        elif isinstance(part, Media):
+            left_out.add(
+                "images and files translated, or replaced by a placeholder where the format has no place for them"
+            )
+
+
+def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool) -> Fact:
+    out = translate_fact(fact, dialect)
+    if fact is out or not isinstance(fact, Assistant) or not fact.reasoning:
+        return out
+    if not reasoning:
+        left_out.add("reasoning left out, only its own provider takes it", len(fact.reasoning))
+        return out
+    texts = tuple(Reasoning(thought.text) for thought in fact.reasoning if thought.text)
+    left_out.add("signatures of reasoning left out", len(fact.reasoning))
+    return replace(out, reasoning=texts, order="")
+
+
+class _Waiting:
+    """Turns whose results have not all come, and what follows them. As a `SlotTable` it pairs results with calls."""
+
+    log: Log
+    counter: FormatCounter
+    summaries = Summaries()
+    length = 0
+    in_flight: Entry | None = None
+    live_edits = AppendOnly()
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+
+    @property
+    def slots(self) -> Sequence[Slot]:
+        return self.units
+
+    @property
+    def open_units(self) -> tuple[int, ...]:
+        return tuple([unit.key for unit in self.units if unit.open_calls])
+
+    def key_of(self, entry: int) -> int:
+        return entry
+
+    def take(self, entry: Entry, result: ToolResult) -> bool:
+        """Give a result to its call. False if there is none."""
+        found = open_call(self, result)
+        if found is None:
+            return False
+        unit, index = found
+        self.units[slot_index(self, unit.key)] = with_result(unit, index, entry)
+        return True
+
+    def ready(self, *, everything: bool = False) -> Iterator[Unit]:
+        """The turns up to the first that waits for a result."""
+        many = 0
+        for unit in self.units:
+            if unit.open_calls and not everything and len(self.units) - many <= MOST_WAITING:
+                break
+            many += 1
+        done, self.units = self.units[:many], self.units[many:]
+        yield from done

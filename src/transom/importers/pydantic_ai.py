@@ -1,0 +1,162 @@
+"""Message histories of pydantic-ai as OpenAI Chat messages, and back: what `ModelMessagesTypeAdapter` dumps as JSON.
+
+A list of requests and responses; each has parts, named by `part_kind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from transom.core.message import Raw
+from transom.importers.values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
+from transom.wire.violations import as_dict, text
+
+_URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", "video-url": "file"}
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a request or a response of pydantic-ai's."""
+    fields = as_dict(value)
+    parts = objects_in(fields.get("parts"))
+    return fields.get("kind") in {"request", "response"} and all("part_kind" in part for part in parts)
+
+
+def to_chat(values: Iterable[object]) -> Iterator[Raw]:
+    """The OpenAI Chat messages of a history."""
+    instructions = ""
+    for fields in map(as_dict, values):
+        said = text(fields, "instructions")
+        if said and said != instructions:  # every request repeats them
+            yield {"role": "system", "content": said}
+        instructions = said or instructions
+        parts = objects_in(fields.get("parts"))
+        if fields.get("kind") == "response":
+            yield _turn(parts)
+        else:
+            yield from filter(None, map(_request, parts))
+
+
+def from_chat(messages: Iterable[tuple[Raw, float]]) -> Iterator[Raw]:
+    """OpenAI Chat messages with their times as requests and responses."""
+    names: dict[str, str] = {}  # of the tools, by the id of the call
+    waiting: list[Raw] = []
+    since = 0.0
+    for message, at in messages:
+        if message.get("role") != "assistant":
+            since = at if not waiting else since
+            waiting.append(_request_part(message, at, names))
+            continue
+        if waiting:
+            yield _request_of(waiting, since)
+            waiting = []
+        yield {"parts": _response_parts(message, names), "timestamp": iso_time(at), "kind": "response"}
+    if waiting:
+        yield _request_of(waiting, since)
+
+
+def _request_of(parts: list[Raw], at: float) -> Raw:
+    return {"parts": parts, "timestamp": iso_time(at), "kind": "request"}
+
+
+def _request(part: Raw) -> Raw | None:
+    kind, content = text(part, "part_kind"), part.get("content")
+    if kind == "system-prompt":
+        return {"role": "system", "content": content}
+    if kind == "user-prompt":
+        return {"role": "user", "content": content if isinstance(content, str) else _user_parts(content)}
+    answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
+    if kind == "tool-return" or (kind == "retry-prompt" and answers):
+        said = content if isinstance(content, str) else dumped(content)
+        return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": said}
+    if kind == "retry-prompt":
+        return {"role": "user", "content": content if isinstance(content, str) else dumped(content)}
+    return None
+
+
+def _user_parts(content: object) -> list[Raw]:
+    items = cast("list[object]", content) if isinstance(content, list) else []
+    return [{"type": "text", "text": item} if isinstance(item, str) else _media(as_dict(item)) for item in items]
+
+
+def _media(item: Raw) -> Raw:
+    """An image or a file of a user prompt."""
+    kind, url = text(item, "kind"), text(item, "url")
+    if kind == "binary":
+        data = text(item, "data").replace("-", "+").replace("_", "/")  # pydantic writes base64 for URLs
+        url = f"data:{text(item, 'media_type')};base64,{data}"
+        kind = "image-url" if text(item, "media_type").startswith("image/") else "document-url"
+    if kind == "text" or kind not in _URLS:
+        return {"type": "text", "text": text(item, "content") or dumped(item)}
+    return _chat_media(_URLS[kind], url)
+
+
+def _chat_media(kind: str, url: str) -> Raw:
+    return {"type": "image_url", "image_url": {"url": url}} if kind == "image_url" else _file(url)
+
+
+def _file(url: str) -> Raw:
+    return {"type": "file", "file": {"file_data": url}}
+
+
+def _turn(parts: list[Raw]) -> Raw:
+    by_kind: dict[str, list[Raw]] = {}
+    for part in parts:
+        by_kind.setdefault(text(part, "part_kind"), []).append(part)
+    said = "\n\n".join(text(part, "content") for part in by_kind.get("text", []))
+    out: Raw = {"role": "assistant", "content": said or None}
+    if thoughts := [text(part, "content") for part in by_kind.get("thinking", []) if text(part, "content")]:
+        out["reasoning_content"] = "\n".join(thoughts)
+    if calls := [_chat_call(part) for part in by_kind.get("tool-call", [])]:
+        out["tool_calls"] = calls
+    return out
+
+
+def _chat_call(part: Raw) -> Raw:
+    args: Any = part.get("args")
+    given = args if isinstance(args, str) else dumped(args if args is not None else {})
+    function = {"name": text(part, "tool_name"), "arguments": given}
+    return {"id": text(part, "tool_call_id"), "type": "function", "function": function}
+
+
+def _request_part(message: Raw, at: float, names: dict[str, str]) -> Raw:
+    role, content, when = text(message, "role"), message.get("content"), iso_time(at)
+    if role in {"system", "developer"}:
+        return {"content": plain_text(content), "timestamp": when, "part_kind": "system-prompt"}
+    if role in {"tool", "function"}:
+        label = text(message, "tool_call_id") or text(message, "name")
+        name = names.get(label) or text(message, "name") or label
+        said = {"tool_name": name, "content": plain_text(content), "tool_call_id": label}
+        return {**said, "timestamp": when, "part_kind": "tool-return"}
+    listed = content if isinstance(content, str) else [_prompt_part(part) for part in objects_in(content)]
+    return {"content": listed, "timestamp": when, "part_kind": "user-prompt"}
+
+
+def _prompt_part(part: Raw) -> str | Raw:
+    if isinstance(part.get("text"), str):
+        return part["text"]
+    url = text(as_dict(part.get("image_url")), "url") or text(as_dict(part.get("file")), "file_data")
+    if (found := data_of(url)) is not None:
+        return {"media_type": found[0], "data": found[1], "kind": "binary"}
+    if url:
+        return {"url": url, "kind": "image-url" if "image_url" in part else "document-url"}
+    return dumped(part)
+
+
+def _response_parts(message: Raw, names: dict[str, str]) -> list[Raw]:
+    parts: list[Raw] = []
+    if thought := text(message, "reasoning_content") or text(message, "reasoning"):
+        parts.append({"content": thought, "part_kind": "thinking"})
+    if said := plain_text(message.get("content")):
+        parts.append({"content": said, "part_kind": "text"})
+    legacy = as_dict(message.get("function_call"))
+    for call in objects_in(message.get("tool_calls")) or ([{"function": legacy}] if legacy else []):
+        function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+        name = text(function, "name")
+        label = text(call, "id") or name
+        names[label] = name
+        args = json_or_text(text(function, "arguments") or text(function, "input"))
+        if not isinstance(args, dict):  # a custom tool takes a text
+            args = {"input": args}
+        parts.append({"tool_name": name, "args": args, "tool_call_id": label, "part_kind": "tool-call"})
+    return parts

@@ -1,0 +1,196 @@
+"""Write messages as the lines of sessions: of Claude Code, Codex and pi."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, cast
+from uuid import NAMESPACE_URL, uuid5
+
+from transom.core.message import Head, Raw, Text
+from transom.importers.messages import LeftOut, Shown
+from transom.importers.values import data_of, dumped, iso_time, json_or_text, objects_in, plain_text
+from transom.wire.violations import as_dict, text
+
+
+class _SessionWriter:
+    """Lines that follow one another. What lines of the same session repeat is taken from the imported ones."""
+
+    header: Raw | None = None
+
+    def __init__(self, conversation: str, left_out: LeftOut) -> None:
+        self._left_out = left_out
+        self._session = str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
+        self._last: Raw = {}  # the last imported line that says where it belongs
+        self._lines = 0
+
+    def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
+        if head.tools:
+            self._left_out.add("tool schemas left out, the format has no place for them", len(head.tools))
+        begin, messages = _first_time(messages)
+        for line in self._head_lines("\n\n".join(_texts(head)), begin):
+            yield f"{dumped(line)}\n"
+        yield from self.added(messages)
+
+    def follow(self, text: str) -> None:
+        for line in reversed(text.splitlines()):
+            try:
+                found = as_dict(json.loads(line))
+            except ValueError:
+                continue
+            if self._is_link(found):
+                self._last = found
+                return
+
+    def added(self, messages: Iterable[Shown]) -> Iterator[str]:
+        for shown in messages:
+            for line in self._of_message(shown.message, iso_time(shown.at)):
+                self._lines += 1
+                yield f"{dumped(line)}\n"
+
+    def extended(self, text: str, added: Sequence[Shown]) -> str:
+        """A session as one JSON document: a list of events, or Codex's oldest form."""
+        value: Any = json.loads(text)
+        lines = [json.loads(line) for line in self.added(added)]
+        listed = cast("list[Any]", value if isinstance(value, list) else value["items"])
+        listed += lines
+        return dumped(cast("object", value)) + "\n"
+
+    def _label(self) -> str:
+        """An id for the next line, the same in every export."""
+        return str(uuid5(NAMESPACE_URL, f"{self._session}:{text(self._last, 'uuid')}:{self._lines}"))
+
+    def _is_link(self, line: Raw) -> bool:
+        raise NotImplementedError
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        raise NotImplementedError
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        raise NotImplementedError
+
+
+class ClaudeCodeWriter(_SessionWriter):
+    """A session of Claude Code, from Anthropic messages."""
+
+    def _is_link(self, line: Raw) -> bool:
+        return bool(text(line, "uuid")) and not line.get("isSidechain")
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        if system:
+            self._left_out.add("system prompts left out, the format has no place for them")
+        del at
+        return []
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        role, content = message["role"], message["content"]
+        label = self._label()
+        kept = ("cwd", "version", "gitBranch", "userType")
+        line: Raw = {
+            "parentUuid": text(self._last, "uuid") or None,
+            "isSidechain": False,
+            **{key: self._last[key] for key in kept if key in self._last},
+            "sessionId": text(self._last, "sessionId") or self._session,
+            "type": "assistant" if role == "assistant" else "user",
+            "message": {"role": "user", "content": content},
+            "uuid": label,
+            "timestamp": at,
+        }
+        if role == "assistant":
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            said = {"id": f"msg_{label.replace('-', '')}", "type": "message", "role": role, "content": blocks}
+            line["message"] = {**said, "model": "", "stop_reason": None, "stop_sequence": None, "usage": {}}
+        elif role != "user":
+            self._left_out.add("system messages that became the user's")
+        self._last = line
+        return [line]
+
+
+class CodexWriter(_SessionWriter):
+    """A rollout of Codex, from items of the Responses API."""
+
+    def _is_link(self, line: Raw) -> bool:
+        return not line  # no line names another one
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        payload: Raw = {"id": self._session, "timestamp": at, "originator": "transom", "cwd": "", "cli_version": ""}
+        if system:
+            payload["base_instructions"] = {"text": system}
+        return [{"timestamp": at, "type": "session_meta", "payload": payload}]
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        item = message if "type" in message else {"type": "message", **message}
+        if isinstance(item.get("content"), str) and item["type"] == "message":
+            kind = "output_text" if item.get("role") == "assistant" else "input_text"
+            item = {**item, "content": [{"type": kind, "text": item["content"]}]}
+        return [{"timestamp": at, "type": "response_item", "payload": item}]
+
+
+class PiWriter(_SessionWriter):
+    """A session of pi, from OpenAI Chat messages."""
+
+    def __init__(self, conversation: str, left_out: LeftOut) -> None:
+        super().__init__(conversation, left_out)
+        self._names: dict[str, str] = {}  # of the tools, by the id of the call
+
+    def _is_link(self, line: Raw) -> bool:
+        return bool(text(line, "id")) and text(line, "type") != "session"
+
+    def _head_lines(self, system: str, at: str) -> list[Raw]:
+        if system:
+            self._left_out.add("system prompts left out, the format has no place for them")
+        return [{"type": "session", "version": 3, "id": self._session, "timestamp": at, "cwd": ""}]
+
+    def _of_message(self, message: Raw, at: str) -> list[Raw]:
+        label = self._label()[:8]
+        line = {"type": "message", "id": label, "parentId": text(self._last, "id") or None, "timestamp": at}
+        self._last = {**line, "uuid": label}
+        return [{**line, "message": self._said(message)}]
+
+    def _said(self, message: Raw) -> Raw:
+        role, content = text(message, "role"), message.get("content")
+        if role == "assistant":
+            return {"role": role, "content": list(self._blocks(message)), "api": "", "provider": "", "model": ""}
+        if role in {"tool", "function"}:
+            label = text(message, "tool_call_id")
+            named = self._names.get(label) or text(message, "name")
+            return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": _pi_parts(content)}
+        if role != "user":
+            self._left_out.add("system messages that became the user's")
+        return {"role": "user", "content": content if isinstance(content, str) else _pi_parts(content)}
+
+    def _blocks(self, message: Raw) -> Iterator[Raw]:
+        if thought := text(message, "reasoning_content") or text(message, "reasoning"):
+            yield {"type": "thinking", "thinking": thought}
+        if said := plain_text(message.get("content")):
+            yield {"type": "text", "text": said}
+        for call in objects_in(message.get("tool_calls")):
+            function = as_dict(call.get("function")) or as_dict(call.get("custom"))
+            self._names[text(call, "id")] = name = text(function, "name")
+            args = json_or_text(text(function, "arguments") or text(function, "input"))
+            yield {"type": "toolCall", "id": text(call, "id"), "name": name, "arguments": args}
+
+
+def _pi_parts(content: object) -> list[Raw]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    out: list[Raw] = []
+    for part in objects_in(content):
+        found = data_of(text(as_dict(part.get("image_url")), "url"))
+        if found is not None:
+            out.append({"type": "image", "data": found[1], "mimeType": found[0]})
+        else:
+            out.append({"type": "text", "text": text(part, "text") or dumped(part)})
+    return out
+
+
+def _texts(head: Head) -> list[str]:
+    return ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
+
+
+def _first_time(messages: Iterable[Shown]) -> tuple[str, Iterable[Shown]]:
+    """When the first message was said, and all messages."""
+    rest = iter(messages)
+    first = next(rest, None)
+    return (iso_time(0.0), ()) if first is None else (iso_time(first.at), chain([first], rest))

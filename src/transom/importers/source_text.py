@@ -1,0 +1,176 @@
+"""The text that entries were imported from, stored beside them, so that an export gives the same bytes again.
+
+A long text that an entry has is not stored twice: in its place is a reference to the entry. What stands between (keys,
+numbers, ids, blanks) is stored as it is. So this works for any format, and for everything in a line that is no message.
+
+It is an entry of its own, of the kind `imported`, which is never sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.entry import Entry
+from transom.core.message import Opaque
+from transom.errors import InvalidMessage
+
+SHORTEST = 80
+"""Shorter texts are not worth a reference (in characters)."""
+
+_LITERAL = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
+"""A string as JSON writes it. JSON has no line end in a string, so a broken line spoils no other."""
+
+
+class Reference(Struct, frozen=True, array_like=True, omit_defaults=True):
+    """A text of an entry: the keys and indexes that lead to it in the entry's JSON, and from which character on.
+
+    `form`: how the file writes it, a key of `FORMS`. `inside`: the text at `path` is itself JSON (the arguments of a
+    call), and this leads on in it.
+    """
+
+    form: str
+    entry: int
+    path: list[str | int]
+    start: int = 0
+    inside: list[str | int] | None = None
+
+
+class SourceText(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The text of the entries from `first` to the one before it, in the order of the file.
+
+    Bytes that are no UTF-8 are lone surrogates (`surrogateescape`). `whole`: it is the text of the whole conversation,
+    in place of every earlier one. `beside`: what the file's index says of the conversation.
+    """
+
+    format: str
+    first: int
+    pieces: list[str | Reference]
+    whole: bool = False
+    beside: dict[str, Any] | None = None
+
+
+_KIND = "imported"
+
+
+def _html(text: str) -> str:
+    """As Go writes JSON."""
+    out = json.dumps(text, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return out.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "json": lambda text: json.dumps(text, ensure_ascii=False),
+    "ascii": json.dumps,
+    "html": _html,
+}
+"""The ways to write a text as a JSON string, most usual first."""
+
+
+def body_of(source: SourceText) -> Opaque:
+    """What the log stores of it."""
+    return Opaque(raw={"kind": _KIND, **cast("dict[str, Any]", msgspec.to_builtins(source))})
+
+
+def source_of(entry: Entry) -> SourceText | None:
+    """The source text that an entry is; None for any other entry."""
+    body = entry.body
+    if not isinstance(body, Opaque) or body.raw.get("kind") != _KIND:
+        return None
+    try:
+        return msgspec.convert(body.raw, SourceText)
+    except msgspec.ValidationError as problem:
+        raise InvalidMessage(f"entry {entry.seq}", f"its source text cannot be read: {problem}") from None
+
+
+def split_text(text: str, entries: Sequence[Entry]) -> list[str | Reference]:
+    """The text in pieces: what the entries have of it as references, the rest as it is."""
+    known: dict[str, Reference] = {}
+    for entry in entries:
+        for reference, value in _references(entry):
+            known.setdefault(value, reference)
+    pieces: list[str | Reference] = []
+    at = 0
+    for match in _LITERAL.finditer(text):
+        begin, end = match.span()
+        if end - begin > SHORTEST and (reference := _known_text(match[0], known)) is not None:
+            pieces += [text[at:begin], reference]
+            at = end
+    return [piece for piece in (*pieces, text[at:]) if piece != ""]
+
+
+def _known_text(literal: str, known: dict[str, Reference]) -> Reference | None:
+    """The reference to a text that a file writes so; None if no entry has it, or if no form writes it so."""
+    try:
+        value = json.loads(literal)
+    except ValueError:
+        return None
+    reference = known.get(value)
+    if reference is None:
+        return None
+    form = next((form for form, written in FORMS.items() if written(value) == literal), None)
+    return None if form is None else replace(reference, form=form)
+
+
+def joined_text(source: SourceText, fetch: Callable[[int], Entry]) -> str:
+    """The text again. `fetch` gives an entry by its number. Raises InvalidMessage if an entry has lost its text."""
+
+    @lru_cache(maxsize=8)
+    def contents(seq: int) -> object:
+        return msgspec.to_builtins(fetch(seq).body)
+
+    return "".join(piece if isinstance(piece, str) else _text_at(piece, contents) for piece in source.pieces)
+
+
+def _text_at(reference: Reference, contents: Callable[[int], Any]) -> str:
+    try:
+        value = _follow(contents(reference.entry), reference.path)
+        if reference.inside is not None:
+            value = _follow(json.loads(value), reference.inside)
+        return FORMS[reference.form](value[reference.start :])
+    except (KeyError, IndexError, TypeError, ValueError):
+        where = f"entry {reference.entry}"
+        raise InvalidMessage(where, f"the text at {'.'.join(map(str, reference.path))} is not there any more") from None
+
+
+def _follow(value: Any, path: Sequence[str | int]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _references(entry: Entry) -> Iterator[tuple[Reference, str]]:
+    """The long texts of an entry, and how to find them. A file may have the data of a data URL alone, and the arguments
+    of a call as JSON."""
+    for path, value in _texts_in(msgspec.to_builtins(entry.body)):
+        reference = Reference(form="", entry=entry.seq, path=path)
+        yield reference, value
+        if value.startswith("data:") and (at := value.find(";base64,", 0, 200)) > 0:
+            start = at + len(";base64,")
+            yield replace(reference, start=start), value[start:]
+        elif value.startswith(("{", "[")):
+            with suppress(ValueError, RecursionError):
+                for inside, text in _texts_in(json.loads(value)):
+                    yield replace(reference, inside=inside), text
+
+
+def _texts_in(value: object) -> Iterator[tuple[list[str | int], str]]:
+    """The long texts in a JSON value, each with the way to it."""
+    stack: list[tuple[list[str | int], object]] = [([], value)]
+    while stack:
+        path, item = stack.pop()
+        if isinstance(item, str):
+            if len(item) >= SHORTEST:
+                yield path, item
+        elif isinstance(item, dict):
+            stack.extend(([*path, key], each) for key, each in cast("dict[str, object]", item).items())
+        elif isinstance(item, list | tuple):
+            stack.extend(([*path, at], each) for at, each in enumerate(cast("list[object]", item)))

@@ -1,0 +1,118 @@
+"""The layout of the unified conversation context: `conversations/index.json`, and `<id>/messages.json` beside it.
+
+A message is an OpenAI Chat message with an id, a time, and what belongs to the program that shows it: its mode, run,
+workflow and agent, and whether it may be sent (`includeInContext`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
+
+from transom.core.entry import Meta
+from transom.core.message import Raw
+from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.importers.files import parsed
+from transom.importers.values import dumped, iso_time, objects_in
+from transom.wire.fields import kind_of
+from transom.wire.violations import as_dict, text
+
+INDEX, MESSAGES = "index.json", "messages.json"
+
+_CHAT = ("role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content", "function_call")
+"""What of a message goes to a model."""
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a message of this layout."""
+    fields = as_dict(value)
+    return {"id", "role", "createdAt"} <= fields.keys()
+
+
+def index_of(path: Path) -> Path | None:
+    """The index that a path names: the file itself, or the one in a folder or in its `conversations`."""
+    places = [path / INDEX, path / "conversations" / INDEX] if path.is_dir() else [path]
+    found = next((place for place in places if place.name == INDEX and place.is_file()), None)
+    return found if found is not None and any(found.parent.glob(f"*/{MESSAGES}")) else None
+
+
+def records_in(index: object, where: str) -> Iterator[Raw]:
+    """What an index says of each conversation. Raises InvalidMessage."""
+    listed: object = cast("object", index) if isinstance(index, list) else as_dict(index).get("conversations")
+    if not isinstance(listed, list):
+        raise InvalidMessage(where, f"must hold a list of conversations, not {kind_of(listed)}")
+    yield from objects_in(cast("object", listed))
+
+
+def to_chat(message: Raw) -> Raw:
+    """The OpenAI Chat message in a stored one; the content of an old one may be missing."""
+    out: Raw = {key: message[key] for key in _CHAT if message.get(key) is not None}
+    out.setdefault("content", None if "tool_calls" in out else "")
+    if out["role"] == "tool" and "tool_call_id" not in out:
+        out["tool_call_id"] = ""
+    return out
+
+
+def meta_of(message: Raw) -> Meta | None:
+    """Where a message belongs; None if it does not say."""
+    took = message.get("duration")
+    meta = Meta(
+        include_in_context=message.get("includeInContext") is not False,
+        mode=text(message, "mode"),
+        run_id=text(message, "runId"),
+        workflow_id=text(message, "workflowId"),
+        agent_id=text(message, "agentId"),
+        tool_name=text(message, "toolName"),
+        duration=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
+    )
+    return None if meta == Meta() else meta
+
+
+def time_of(message: Raw) -> float | None:
+    """When a message was created, in seconds since the epoch."""
+    created = message.get("createdAt")
+    if isinstance(created, int | float) and not isinstance(created, bool):
+        return created / 1000
+    try:
+        return datetime.fromisoformat(text(message, "createdAt")).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def from_chat(message: Raw, at: float) -> Raw:
+    """A stored message, with an id made from what it says."""
+    created = iso_time(at)
+    label = blake2b(f"{created}{dumped(message)}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return {"id": f"msg_{label}", "createdAt": created, **message}
+
+
+def messages_path(folder: Path, name: str) -> Path:
+    """The file of a conversation's messages. Raises InvalidSetting for a name that leads elsewhere."""
+    if not name or name in {".", ".."} or any(mark in name for mark in "/\\\0"):
+        raise InvalidSetting(f"conversation {quote(name)}: its id cannot be the name of a folder")
+    return folder / name / MESSAGES
+
+
+def add_to_index(folder: Path, record: Raw) -> None:
+    """Put what the index says of a conversation in the place of an older one with its id, or at the end."""
+    path = folder / INDEX
+    index: Any = json.loads(path.read_bytes()) if path.exists() else []
+    listed = cast("list[Any]", index["conversations"] if isinstance(index, dict) else index)
+    at = next((n for n, one in enumerate(listed) if as_dict(one).get("id") == record.get("id")), len(listed))
+    if listed[at : at + 1] != [record]:
+        listed[at : at + 1] = [record]
+        path.write_text(json.dumps(index, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def recorded_in(index: Path, progress: Callable[[float], None]) -> Iterator[tuple[Raw, Path]]:
+    """What an index says of each conversation that has messages, and their file. Raises InvalidMessage, OSError."""
+    records = list(records_in(parsed(index.read_bytes(), str(index)), str(index)))
+    for number, record in enumerate(records):
+        progress(number / len(records))
+        path = messages_path(index.parent, text(record, "id"))
+        if path.is_file():
+            yield record, path

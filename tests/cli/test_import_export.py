@@ -1,0 +1,142 @@
+"""`transom import` and `transom export`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conversation_files import chat, write_jsonl
+
+CLAUDE = [
+    {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Count. " * 30}},
+    {
+        "type": "assistant",
+        "uuid": "u2",
+        "parentUuid": "u1",
+        "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": "Two."}]},
+    },
+    {"type": "summary", "summary": "Counting", "leafUuid": "u2"},
+]
+
+
+@pytest.fixture
+def imported(run, folder):
+    """A session and two conversations in the store of this folder."""
+    write_jsonl(folder / "trip.jsonl", *CLAUDE)
+    write_jsonl(folder / "chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": chat(2)})
+    return run("import", "trip.jsonl", "chats.jsonl")
+
+
+def test_import_tells_what_became_of_each_conversation(run, folder, imported):
+    text = (
+        "trip: 2 messages (Claude Code session)\n"
+        "    1 of 3 lines hold no message: kept as text, for an export\n"
+        "one: 4 messages (OpenAI Chat)\n"
+        "two: 6 messages (OpenAI Chat)\n"
+        "3 conversations in sqlite:///.transom/imports.db\n"
+    )
+    assert imported == (0, text, "")
+    write_jsonl(folder / "trip.jsonl", *CLAUDE, CLAUDE[0] | {"uuid": "u3", "parentUuid": "u2"})
+    with (folder / "trip.jsonl").open("a") as file:
+        file.write('{"type": "user"')
+    code, out, err = run("import", "trip.jsonl", "--json")
+    assert (code, err) == (0, "transom: trip.jsonl line 5: left out, it is not written to its end\n")
+    assert json.loads(out) == {
+        "store": "sqlite:///.transom/imports.db",
+        "conversations": [
+            {
+                "conversation": "trip",
+                "format": "claude_code",
+                "source": "trip.jsonl",
+                "messages": 1,
+                "earlier": 2,
+                "hidden": 0,
+                "remarks": ["1 of 4 lines hold no message: kept as text, for an export"],
+                "skipped": ["trip.jsonl line 5: left out, it is not written to its end"],
+            }
+        ],
+    }
+
+
+def test_what_was_imported_can_be_looked_at(run, imported):
+    assert run("explain", "trip")[0] == 0
+    assert "the text of entries 0–1 in the importe" in run("log", "trip")[1]
+    assert run("window", "one", "--budget", 4_000)[0] == 0
+
+
+def test_export_gives_the_same_bytes_or_another_format(run, folder, imported):
+    assert run("export", "trip") == (0, (folder / "trip.jsonl").read_text(), "")
+    code, out, err = run("export", "trip", "--format", "openai")
+    messages = [{"role": "user", "content": "Count. " * 30}, {"role": "assistant", "content": "Two."}]
+    assert (code, json.loads(out), err) == (0, {"messages": messages}, "")
+    assert run("export", "two", "-o", "two.jsonl") == (
+        0,
+        "",
+        "transom: two.jsonl: 6 messages, the bytes that were imported (OpenAI Chat)\n",
+    )
+    assert (folder / "two.jsonl").read_text() == (folder / "chats.jsonl").read_text().splitlines(keepends=True)[1]
+    code, out, _ = run("export", "two", "-o", "two.json", "--format", "anthropic", "--json")
+    report = {"conversation": "two", "format": "anthropic", "imported": 0, "messages": 6, "notes": []}
+    assert (code, json.loads(out)) == (0, report)
+    system, *_ = chat(2)
+    assert json.loads((folder / "two.json").read_text())["system"] == system["content"]
+
+
+def test_the_layout_of_the_unified_context(run, folder):
+    """A folder with an index comes out as the same files, and another conversation goes beside them."""
+    box = folder / "conversations"
+    stored = [
+        {"id": "m1", "role": "user", "createdAt": "2026-01-02T03:04:05.000Z", "content": "Count.", "mode": "chat"},
+        {
+            "id": "m2",
+            "role": "system",
+            "createdAt": "2026-01-02T03:04:06.000Z",
+            "content": "!",
+            "includeInContext": False,
+        },
+        {"id": "m3", "role": "assistant", "createdAt": "2026-01-02T03:04:07.000Z", "content": "Two."},
+    ]
+    index = [{"id": "c1", "title": "Counting", "activeType": "chat"}]
+    (box / "c1").mkdir(parents=True)
+    (box / "index.json").write_text(json.dumps(index, indent=2) + "\n")
+    (box / "c1" / "messages.json").write_text(json.dumps(stored, indent=2))
+    before = {path.relative_to(box): path.read_bytes() for path in box.rglob("*.json")}
+    assert run("import", ".", "--format", "unified")[1].startswith("c1: 3 messages (unified context)\n")
+    assert run("export", "c1", "-o", "again")[0] == 0
+    assert {
+        path.relative_to(folder / "again"): path.read_bytes() for path in (folder / "again").rglob("*.json")
+    } == before
+    messages = json.loads(run("export", "c1", "--format", "openai")[1])["messages"]
+    assert [message["content"] for message in messages] == ["Count.", "Two."]
+    write_jsonl(folder / "chats.jsonl", {"id": "one", "messages": chat(1)})
+    run("import", "chats.jsonl")
+    assert run("export", "one", "--format", "unified", "-o", "again")[0] == 0
+    assert json.loads((folder / "again" / "index.json").read_text()) == [*index, {"id": "one"}]
+    roles = [message["role"] for message in json.loads((folder / "again" / "one" / "messages.json").read_text())]
+    assert roles == ["system", "user", "assistant", "tool", "assistant"]
+
+
+def test_errors(run, folder, imported):
+    errors = [
+        (("import", "none.jsonl"), "none.jsonl: No such file or directory"),
+        (("import", "chats.jsonl", "--id", "x"), "--id names one conversation, and there are several: leave it out"),
+        (
+            ("import", "chats.jsonl", "trip.jsonl", "--id", "x"),
+            "--id names one conversation, and there are several files",
+        ),
+        (("import", "trip.jsonl", "--format", "codex"), "trip.jsonl: this is no Codex session, but events of a"),
+        (("export", "nobody"), "no conversation 'nobody' in sqlite:///.transom/imports.db"),
+        (("export", "trip", "--format", "word"), "unknown format 'word': there are openai, responses, "),
+        (("export", "trip", "--json"), "--json: the conversation goes to stdout; name a file with -o"),
+    ]
+    for args, message in errors:
+        code, out, err = run(*args)
+        assert (code, out) == (2, "")
+        assert message in err
+    assert run("import", "chats.jsonl")[1].startswith("one: 0 messages (OpenAI Chat), 4 were there already\n")
+    write_jsonl(
+        folder / "chats.jsonl", {"id": "one", "messages": [*chat(1)[:1], {"role": "user", "content": "Other."}]}
+    )
+    assert (
+        "conversation 'one' is in the store already, and its message 0 is not what" in run("import", "chats.jsonl")[2]
+    )

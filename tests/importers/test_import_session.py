@@ -1,0 +1,239 @@
+"""Sessions go into a store line by line, come out with the same bytes, and are continued where they ended."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from sessions import assistant, call, event, item, jsonl, result, said, text, user
+
+from transom.conversation.conversation import Conversation
+from transom.core.entry import Meta
+from transom.core.message import Fact, Head, Text, User
+from transom.errors import InvalidSetting
+from transom.importers import export, import_file, import_session, read
+from transom.importers.source_text import source_of
+from transom.stores import MemoryStore, SqliteStore
+
+LONG = "Count the files, please. " * 10
+THOUGHT = {"type": "thinking", "thinking": "Two files. " * 10, "signature": "c2ln"}
+SIDE = {"isSidechain": True, "agentId": "e1"}
+CLAUDE = [
+    {"type": "summary", "summary": "Counting files", "leafUuid": "zz"},
+    {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}, "isSnapshotUpdate": False},
+    user("u1", None, LONG),
+    assistant("a1", "u1", "msg_1", THOUGHT),
+    assistant("a2", "a1", "msg_1", call("t1", "Task", prompt=LONG)),
+    user("x1", None, "Look at a.", **SIDE),
+    user("r0", "a2", [result("t1", LONG)], toolUseResult={"stdout": LONG}),
+    assistant("x2", "x1", "msg_x", text("a is fine."), **SIDE),
+    assistant("a3", "a2", "msg_1", call("t2", command="ls")),
+    user("r2", "a3", [result("t2", "b"), text("And hurry.")]),
+    {"type": "system", "subtype": "turn_duration", "uuid": "y1", "parentUuid": "r2", "sessionId": "s"},
+    assistant("a4", "y1", "msg_2", text("Two.")),
+    user("b1", "a4", "First attempt."),
+    assistant("b2", "b1", "msg_3", call("t3")),
+    user("c1", "a4", "Second attempt."),
+    assistant("c2", "c1", "msg_4", text("Better.")),
+    assistant("e1", "c2", "e", text("API Error: 529"), isApiErrorMessage=True),
+]
+ANSWER = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": LONG}]}
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "s1", "base_instructions": {"text": "You are Codex. " * 9}}},
+    {"type": "turn_context", "payload": {"model": "gpt-x", "cwd": "/home/ada"}},
+    item(**said("user", LONG)),
+    item(type="reasoning", summary=[{"type": "summary_text", "text": LONG}], encrypted_content="c2" * 60),
+    item(type="function_call", name="exec", arguments=json.dumps({"cmd": LONG}), call_id="c1"),
+    event(type="token_count", info=None),
+    item(type="function_call_output", call_id="c1", output=LONG + "!"),
+    item(**ANSWER),
+    item(**said("user", "One more.")),
+    item(**ANSWER),
+    event(type="thread_rolled_back", num_turns=1),
+    item(**said("user", "Another.")),
+]
+AT = "2026-01-02T03:04:05.000Z"
+
+
+def entry(label, parent, role, content, **more):
+    message = {"role": role, "content": content, **more}
+    return {"type": "message", "id": label, "parentId": parent, "timestamp": AT, "message": message}
+
+
+PI_CALL = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": LONG}}
+PI = [
+    {"type": "session", "version": 3, "id": "s1", "timestamp": AT, "cwd": "/home/ada"},
+    entry("a", None, "user", [text(LONG), {"type": "image", "data": "QUJD" * 50, "mimeType": "image/png"}]),
+    entry("b", "a", "assistant", [{"type": "thinking", "thinking": LONG}, PI_CALL]),
+    entry("c", "b", "toolResult", [text(LONG * 2)], toolCallId="t1", toolName="bash", isError=False),
+    entry("d", "c", "assistant", [text("Two.")]),
+    entry("e", "d", "user", "First attempt."),
+    entry("f", "d", "user", "Second attempt."),
+    {"type": "compaction", "id": "g", "parentId": "f", "timestamp": AT, "summary": "So far.", "tokensBefore": 9},
+]
+SESSIONS = {"claude_code": CLAUDE, "codex": CODEX, "pi": PI}
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """`stored(lines, …)`: a store into which a session was imported, once for each list; what that gave each time."""
+
+    def stored(*versions, batch=import_session.BATCH, store=None):
+        monkeypatch.setattr(import_session, "BATCH", batch)
+        store = MemoryStore() if store is None else store
+        path = tmp_path / "s.jsonl"
+        done = []
+        for lines in versions:
+            path.write_bytes(lines if isinstance(lines, bytes) else jsonl(*lines).encode())
+            done += import_file(path, store)
+        return store, done
+
+    return stored
+
+
+def facts(log):
+    return [each.body for each in log.read() if isinstance(each.body, Fact)]
+
+
+def exported(store, name="s"):
+    return b"".join(export(store.open(name)))
+
+
+@pytest.mark.parametrize("batch", [1, 700, 64_000])
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_a_session_comes_out_with_the_same_bytes_and_shows_what_replay_shows(stored, tmp_path, kind, batch):
+    lines = SESSIONS[kind]
+    data = b"\n" + jsonl(*lines[:2]).encode() + b"\xff broken\r\n" + jsonl(*lines[2:]).encode() + b"\n  \n"
+    store, [done] = stored(data, batch=batch)
+    log = store.open("s")
+    assert exported(store) == data
+    assert (done.format, done.messages) == (kind, len(facts(log)) + sum(map(len, map(facts, sides(store)))))
+    shown = [
+        each.body for each in log.read() if isinstance(each.body, Fact) and each.meta != Meta(include_in_context=False)
+    ]
+    recorded = next(read(tmp_path / "s.jsonl", on_skip=lambda _: None))
+    head, placed = recorded.facts()
+    assert shown == [fact for _, fact in placed]
+    assert [each.body for each in log.read() if isinstance(each.body, Head)] == (
+        [Head(messages=tuple(head))] if head else []
+    )
+    sources = [source for each in log.read() if (source := source_of(each))]
+    kept = "".join(piece for source in sources for piece in source.pieces if isinstance(piece, str))
+    assert LONG[:50] not in kept.replace(jsonl(*(line for line in lines if line.get("isSidechain"))), "")
+
+
+def sides(store):
+    return [store.open(name) for name in store.names() if name != "s"]
+
+
+def test_what_was_taken_back_is_stored_and_never_sent(stored):
+    store, [done] = stored(CLAUDE)
+    hidden = [each.body for each in store.open("s").read() if each.meta is not None]
+    assert [type(fact).__name__ for fact in hidden] == ["User", "Assistant"]
+    assert (done.messages, done.hidden) == (12, 2)
+    assert done.remarks == (
+        "4 of 17 lines hold no message: kept as text, for an export",
+        "2 messages were taken back by the user: stored, and never sent",
+        "1 subagents are conversations of their own: e1",
+    )
+    assert [[part.text for part in fact.parts] for fact in facts(store.open("s#e1"))] == [
+        ["Look at a."],
+        ["a is fine."],
+    ]
+
+
+def test_the_file_of_a_subagent_is_one_conversation(stored):
+    store, _ = stored([line for line in CLAUDE if line.get("isSidechain")])
+    assert (store.names(), len(facts(store.open("s")))) == (["s"], 2)
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+@pytest.mark.parametrize("batch", [1, 64_000])
+def test_a_session_that_has_grown_goes_on_where_it_ended(stored, kind, batch):
+    """At whichever line the import before ended; the last one may not have been written to its end."""
+    lines = SESSIONS[kind]
+    whole = facts(stored(lines)[0].open("s"))
+    for end in range(2, len(lines)):
+        torn = (jsonl(*lines[:end]) + json.dumps(lines[end])[:30]).encode()
+        store, _ = stored(torn, batch=batch)
+        before = len(facts(store.open("s")))
+        _, [done] = stored(lines, batch=batch, store=store)
+        assert exported(store) == jsonl(*lines).encode()
+        total = facts(store.open("s")) + [fact for log in sides(store) for fact in facts(log)]
+        assert done.messages + done.earlier == len(total)
+        assert done.earlier >= before
+        _, [again] = stored(lines, batch=batch, store=store)
+        assert (again.messages, again.earlier) == (0, len(total))
+        assert [fact for fact in whole if isinstance(fact, User)] == [
+            fact for fact in facts(store.open("s")) if isinstance(fact, User)
+        ]
+
+
+def test_the_end_of_the_last_line_may_come_later(stored):
+    data = jsonl(*CLAUDE[2:4]).encode()
+    store, _ = stored(data[:-1])
+    assert exported(store) == data[:-1]
+    _, [done] = stored(data, store=store)
+    assert (exported(store), done.messages) == (data, 0)
+
+
+def test_messages_that_are_taken_back_later_are_told_of(stored):
+    _, [_, done] = stored(CLAUDE[:14], CLAUDE)
+    assert "2 messages were taken back after they had been imported: they are still sent" in done.remarks[2]
+
+
+def test_another_session_under_the_same_name_is_an_error(stored):
+    changed = [*CLAUDE[:3], user("u1", None, "Something else."), *CLAUDE[4:]]
+    store, _ = stored(CLAUDE)
+    before = exported(store)
+    with pytest.raises(InvalidSetting, match=r"conversation 's' is in the store already, and is not the beginning of"):
+        stored(changed, store=store)
+    with pytest.raises(InvalidSetting, match="conversation 's' was imported from another format, claude_code"):
+        stored(CODEX, store=store)
+    assert exported(store) == before
+    store = MemoryStore()
+    Conversation.open(store, "s", budget=1_000).user("Hi.")
+    with pytest.raises(InvalidSetting, match="conversation 's' is in the store already, and was not imported"):
+        stored(CLAUDE, store=store)
+
+
+def test_a_shorter_file_changes_nothing(stored):
+    store, [_, done] = stored(CODEX, CODEX[:5])
+    assert exported(store) == jsonl(*CODEX).encode()
+    assert (done.messages, done.skipped[0].split(": ")[1]) == (
+        0,
+        "the file is shorter than what was imported before; nothing was changed",
+    )
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_what_is_said_after_the_import_is_exported_in_its_place(stored, tmp_path, kind):
+    """And the file with it is read as the conversation went on."""
+    lines = SESSIONS[kind][:-1]
+    dialect = {"claude_code": "anthropic", "codex": "responses", "pi": "openai"}[kind]
+    store, _ = stored(lines)
+    with Conversation.open(store, "s", budget=100_000, dialect=dialect) as conversation:
+        conversation.user("And then?")
+        conversation.request()
+        conversation.observe({"role": "assistant", "content": "Nothing."} if kind != "codex" else {**ANSWER, "id": "m"})
+    found = export(store.open("s"))
+    data = b"".join(found)
+    assert data.startswith(jsonl(*lines).encode())
+    assert found.report.messages == 2
+    (tmp_path / "again.jsonl").write_bytes(data)
+    recorded = next(read(tmp_path / "again.jsonl", on_skip=lambda _: None))
+    _, placed = recorded.facts()
+    assert placed[-2][1].parts == (Text("And then?"),)
+    assert recorded.format == kind
+
+
+def test_a_store_on_the_disk_and_a_packed_stream(tmp_path):
+    store = SqliteStore(tmp_path / "a.db")
+    (tmp_path / "s.jsonl.gz").write_bytes(gzip.compress(jsonl(*CLAUDE).encode()))
+    with (tmp_path / "s.jsonl.gz").open("rb") as stream:
+        [done] = import_file(stream, store)
+    [again] = import_file(tmp_path / "s.jsonl.gz", store)
+    assert (done.messages, again.messages, again.earlier) == (12, 0, 12)
+    assert exported(store) == jsonl(*CLAUDE).encode()
+    store.close()
