@@ -80,3 +80,9 @@ class TestStubStale(StrategyConformance):
 class TestDefault(PolicyConformance):
     policy, examples = "default", FEW
     dialects = ("openai", "mistral", "responses", "anthropic", "gemini")
+
+
+class TestSummary(PolicyConformance):
+    """Its random logs hold summaries of all kinds."""
+
+    policy = "summary"

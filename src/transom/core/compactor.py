@@ -151,7 +151,7 @@ class Compactor:
         """Ask for what the next compaction will want, while the window is nearly full."""
         soft = self.policy.soft_trigger
         assert self.asked is not None
-        if soft is None or pressure(self._used(), self._fixed_size(), self.soft_limit) < soft:
+        if soft is None or pressure(self._used(), self._fixed_size(), self.soft_limit) < soft * self.policy.trigger:
             return
         self._kept_units = self._ask_keepers() if self.draft.view.slots else {}
         for strategy in self.policy.pressure:
@@ -185,7 +185,7 @@ class Compactor:
     def _is_surely_quiet(self) -> bool:
         """Below the trigger even if nothing were fixed. (What is fixed can only lower a pressure that is below 1.)"""
         soft = self.policy.soft_trigger if self.asked is not None else None
-        trigger = min(1.0, self.policy.trigger, 1.0 if soft is None else soft)
+        trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
 
     def _required(self) -> tuple[int, ...]:

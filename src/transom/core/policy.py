@@ -89,9 +89,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     `trigger` and `target` are shares of the room that a limit leaves beside the head and the required messages; a
     trigger of infinity means never. `keepers` name units that the `pressure` strategies do not fold away; the `hard`
-    ones may. From `soft_trigger` on, what the `pressure` strategies want (summaries) is made in the background; without
-    one, they want it when they run, and the request waits. `own_limits` start the `pressure` strategies where they are
-    lower than the budget's limits; no request is refused because of them.
+    ones may. From `soft_trigger` on, a share of the trigger, what the `pressure` strategies want (summaries) is made in
+    the background; without one, they want it when they run, and the request waits. `own_limits` start the `pressure`
+    strategies where they are lower than the budget's limits; no request is refused because of them.
 
     `recall` steps bring back old entries that the newest turn refers to: the first fact that one of them gives is
     added at the end of the window, once for each turn. A compaction makes room for it if it must; where there is no
@@ -118,8 +118,8 @@ class Policy(Struct, frozen=True, kw_only=True):
             if not isinstance(share, (int, float)) or not (0 <= share <= 1 or never):
                 raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
         soft = cast("object", self.soft_trigger)
-        if soft is not None and not (isinstance(soft, (int, float)) and 0 <= soft <= self.trigger):
-            raise InvalidSetting(f"policy: soft_trigger must be from 0 to the trigger, not {quote(soft)}")
+        if soft is not None and not (isinstance(soft, (int, float)) and 0 <= soft <= 1):
+            raise InvalidSetting(f"policy: soft_trigger must be a share of the trigger, from 0 to 1, not {quote(soft)}")
         if self.target > self.trigger > 0 and self.target != DEFAULT_TARGET:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
         if not isinstance(cast("object", self.own_limits), Budget):

@@ -44,7 +44,6 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         name=name,
         pressure=tuple(sized if step is digest else step for step in policy.pressure),
         trigger=trigger,
-        soft_trigger=None if policy.soft_trigger is None else policy.soft_trigger * trigger / policy.trigger,
         target=given.get("target", min(policy.target, most)),
     )
 
