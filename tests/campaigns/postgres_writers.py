@@ -144,6 +144,9 @@ def found_in(view: View) -> list[Any]:
 
 # ---- the processes
 
+PRELOADED = ["pytest", "transom.conversation.conversation", "transom.stores.postgres", "transom.testing"]
+"""What every writer needs, so that one that starts is at work at once. (This folder is not in that process's path.)"""
+
 
 class Writers:
     """The running writers, and what they wrote down. They are forks of a process that has imported everything."""
@@ -152,7 +155,7 @@ class Writers:
         self._arguments = url, conversations
         self._folder = Path(tempfile.mkdtemp(prefix="writers-"))
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["postgres_writers"])
+        self._context.set_forkserver_preload(PRELOADED)
         self._running: dict[str, Any] = {}
         self.started = self.killed = 0
         self.problems: list[str] = []
