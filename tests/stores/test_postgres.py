@@ -25,6 +25,7 @@ from transom.stores import follow, open_store
 from transom.stores.blobs import LIMIT
 from transom.stores.postgres import PostgresStore
 from transom.stores.postgres_url import without_password
+from transom.stores.row_cache import RowCache
 from transom.testing import WordCounter, entries_of, user_entries
 
 
@@ -73,6 +74,30 @@ def test_an_append_is_one_round_trip(proxy: WireProxy, schema: str) -> None:
     assert trips(proxy, lambda: list(log.read(3))) == 1
     assert trips(proxy, lambda: store.open("trip")) == 1
     store.close()
+
+
+def test_single_entries_are_read_in_blocks(proxy: WireProxy, schema: str, store: PostgresStore) -> None:
+    store.open("trip").append(user_entries(0, 200), 0)
+    reader = PostgresStore(proxy.url(schema))
+    log = reader.open("trip")
+    assert trips(proxy, lambda: [log[seq] for seq in range(200)]) == 4, "of 64 entries"
+    assert trips(proxy, lambda: [log[seq] for seq in reversed(range(200))]) == 0
+    log.append(user_entries(200, 2), 200)
+    assert trips(proxy, lambda: log[201]) == 0
+    assert [log[seq] for seq in range(202)] == user_entries(0, 202)
+    reader.close()
+
+
+def test_rows_that_were_not_used_are_dropped() -> None:
+    cache = RowCache(most=30)
+    cache.add(1, [(seq, b"x" * 10, None) for seq in range(3)])
+    assert cache.find(1, 0) == (0, b"x" * 10, None)
+    cache.add(2, [(0, b"y" * 10, None)])
+    assert [cache.find(1, seq) is not None for seq in range(3)] == [True, False, True]
+    cache.add(2, [(0, b"y" * 10, None)])
+    assert [cache.find(1, seq) is not None for seq in range(3)] == [True, False, True]
+    cache.add(3, [(0, b"z" * 31, None)])
+    assert cache.find(3, 0) is None
 
 
 def test_round_trips_of_a_turn(proxy: WireProxy, schema: str) -> None:
@@ -244,8 +269,9 @@ def test_who_may_only_use_the_tables_needs_no_right_to_make_any(postgres: TestSe
 
 
 def test_what_was_changed_by_hand_is_told(postgres: TestServer, store: PostgresStore, schema: str) -> None:
-    log = store.open("trip")
-    log.append([*user_entries(0, 3), *entries_of([User(parts=(Text("x" * LIMIT),))], 3)], 0)
+    store.open("trip").append([*user_entries(0, 3), *entries_of([User(parts=(Text("x" * LIMIT),))], 3)], 0)
+    other = PostgresStore(f"{postgres.url(schema)}&application_name=other")  # it has no entries in memory
+    log = other.open("trip")
     with postgres.connect() as db:
         db.execute(f"UPDATE {schema}.blobs SET body = 'x'")
         db.execute(f"UPDATE {schema}.entries SET body = 'x' WHERE seq = 1")
@@ -260,6 +286,7 @@ def test_what_was_changed_by_hand_is_told(postgres: TestServer, store: PostgresS
     ):
         with pytest.raises(StoreDamaged, match=f"conversation 'trip', {why}"):
             look()
+    other.close()
 
 
 # ---- shared connections

@@ -19,6 +19,7 @@ from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
 from transom.stores.postgres_url import parse_postgres_url
+from transom.stores.row_cache import BLOCK, Row
 
 __all__ = ["PostgresLog", "PostgresStore"]
 
@@ -76,8 +77,6 @@ _DELETE_ENTRIES = "DELETE FROM {s}.entries WHERE log = %s"
 _DELETE_BODIES = """DELETE FROM {s}.blobs WHERE key = ANY(%b::bytea[])
     AND NOT EXISTS (SELECT FROM {s}.entries WHERE blob = key)"""
 
-_Row = tuple[int, bytes, bytes | None]
-
 
 class PostgresLog:
     """One conversation in the database."""
@@ -94,8 +93,15 @@ class PostgresLog:
         return self._n
 
     def __getitem__(self, seq: int, /) -> Entry:
-        rows = self._rows(check_index(seq, self._n), seq + 1)
-        return self._entry(seq, rows[0] if rows else None)
+        check_index(seq, self._n)
+        log, cache = self._id, self._store.database.cache
+        assert log is not None, "a log with entries has an id"
+        if (row := cache.find(log, seq)) is None:
+            start = seq - seq % BLOCK
+            rows = self._rows(start, min(start + BLOCK, self._n))
+            cache.add(log, rows)
+            row = next((one for one in rows if one[0] == seq), None)
+        return self._entry(seq, row)
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         end = self._n if stop is None else min(stop, self._n)
@@ -114,8 +120,9 @@ class PostgresLog:
         if not pairs or (self._id is None and expect):
             self._must_have(expect)
         while pairs:
-            log = _Append(self._store.database, self.name, self._id, expect, pairs).run()
-            if log is not None:
+            append = _Append(self._store.database, self.name, self._id, expect, pairs)
+            if (log := append.run()) is not None:
+                self._store.database.cache.add(log, append.rows)
                 self._id, self._n = log, expect + len(pairs)
                 return
             self._must_have(expect)  # else it was forgotten since: the next try begins it anew
@@ -185,10 +192,10 @@ class PostgresLog:
             raise Conflict(expect, n)
         self._id = log
 
-    def _rows(self, start: int, stop: int) -> list[_Row]:
+    def _rows(self, start: int, stop: int) -> list[Row]:
         return self._store.database.fetch(_ROWS, self._id, start, stop, _BATCH)
 
-    def _entry(self, seq: int, row: _Row | None) -> Entry:
+    def _entry(self, seq: int, row: Row | None) -> Entry:
         if row is None or row[0] != seq:
             raise self._damaged(seq, "it is missing")
         _, body, blob = row
@@ -241,6 +248,7 @@ class _Append:
             channel(database.schema),
             _key(name),
         )
+        self.rows = [(seq, row, key) for seq, ((row, _), key) in enumerate(zip(pairs, keys, strict=True), expect)]
         self._count = len(pairs)
 
     def run(self) -> int | None:

@@ -25,6 +25,7 @@ from transom.stores.checks import store_damaged, store_unavailable
 from transom.stores.postgres_listener import Listener
 from transom.stores.postgres_schema import prepare_tables, qualified
 from transom.stores.postgres_url import PostgresUrl
+from transom.stores.row_cache import RowCache
 from transom.stores.shared import Shared
 
 PATIENCE = 30.0
@@ -57,6 +58,7 @@ class PostgresDatabase:
         self.place = url.shown
         self.schema = url.schema
         self._process = os.getpid()
+        self.cache = RowCache()
         self._statements: dict[str, bytes] = {}
         self._lock = Lock()
         self._listener: Listener | None = None
