@@ -79,14 +79,17 @@ def test_evidence_where_questions_are_labelled(run):
     messages = [{"role": "user", "content": "The flight to Lisbon leaves at nine from gate seven, I said."},
                 {"role": "assistant", "content": "Noted."}]  # fmt: skip
     questions = [
-        {"question": "Where to?", "answer": "Lisbon", "evidence": [0]},
+        {"question": "Where to?", "answer": "Lisbon", "evidence": [0], "category": "single_[b]hop"},
         {"question": "Who?", "answer": "nobody", "evidence": ["D1:3"]},
         {"question": "Why?", "asked_at": 0, "answer": "so", "evidence": [0]},
     ]
     write_jsonl("chats.jsonl", {"id": "one", "messages": messages, "questions": questions})
     found = compared(run, "--budget", 4_000, "--policies", "sliding")[1]["sliding"]
     assert (found["questions"], found["evidence_recall"]) == (1, 1.0), "the others have no evidence before them"
-    assert "evidence" in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    assert found["evidence_by_category"] == {"single_[b]hop": {"questions": 1, "evidence_recall": 1.0}}
+    printed = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
+    assert "Evidence found, by category of question" in printed
+    assert "single [b]hop" in printed
     write_jsonl("chats.jsonl", {"id": "one", "messages": messages})
     assert "evidence" not in run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 1)[1]
 

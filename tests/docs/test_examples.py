@@ -52,8 +52,9 @@ def test_an_example_takes_a_model(name: str) -> None:
     assert ASKED[name] in output_of(str(ROOT / "examples" / name), "scripted:anthropic")
 
 
-def test_the_page_about_running_runs(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "run.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+@pytest.mark.parametrize(("page", "prints"), [("run.md", "One two three."), ("recall.md", "")])
+def test_a_page_runs(page: str, prints: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / "page.py").write_text("\n".join(blocks), "utf-8")
-    assert output_of(str(tmp_path / "page.py")) == "One two three."
+    assert output_of(str(tmp_path / "page.py")) == prints

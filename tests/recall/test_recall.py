@@ -221,3 +221,33 @@ def test_a_unit_of_recalled_text_is_no_newest_turn(conv: Conversation) -> None:
     assert isinstance(last, Unit)
     assert isinstance(last.head, Recalled)
     assert conv.view.newest_unit == conv.view.newest_user < last.key
+
+
+def test_explain_says_what_was_recalled_and_why(conv: Conversation) -> None:
+    ask(conv, "What is the telephone number of my dentist?")
+    explained = {one.entry: one for one in conv.explain()}
+    seq = next(entry.seq for entry in conv.log.read() if isinstance(entry.body, Recalled))
+    (fact,) = recalled(conv)
+    assert (explained[seq].role, explained[seq].state, explained[seq].why) == ("recalled", "kept", fact.why)
+    assert re.fullmatch(r"\d+% of what was asked for: .*dentist.*", fact.why)
+    assert (explained[3].state, explained[3].why) == ("folded", f"compaction, recalled in entry {seq}")
+
+
+class Meanings:
+    """An embedder that knows that a physician is a doctor, and nothing else."""
+
+    name = "meanings"
+
+    def embed(self, texts: list[str], /) -> list[list[float]]:
+        return [[1.0, 0.0] if re.search("physician|doctor", text) else [0.0, 1.0] for text in texts]
+
+
+def test_an_embedder_finds_what_has_no_word_in_common(conv: Conversation) -> None:
+    ask(conv, "Where do I find my physician?")
+    assert recalled(conv) == []
+    conv.observe({"role": "assistant", "content": "I do not know."})
+    conv.policy = replace(FORGETFUL, recall=(Recall(embedder=Meanings()),))
+    ask(conv, "Where do I find my physician?")
+    (fact,) = recalled(conv)
+    assert "Oak Street" in fact.text
+    assert fact.refs == (3, 5)

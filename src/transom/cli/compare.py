@@ -31,6 +31,7 @@ from transom.errors import InvalidSetting
 from transom.importers import LabelledQuestion, Recorded
 from transom.importers.chat import as_openai_chat
 from transom.measure.compare import Compared, Label, Seen, compared, tokens_of
+from transom.measure.cost import share
 from transom.measure.readability import Readability
 from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
@@ -203,7 +204,7 @@ def replay_one(job: Job) -> Compared:
 def _label(question: LabelledQuestion) -> Label | None:
     """The answer and the evidence of a question; None if it has no answer, or no evidence before it."""
     known = question.answer is not None and question.evidence
-    return Label(question.answer or "", question.evidence) if known else None
+    return Label(question.answer or "", question.evidence, question.category) if known else None
 
 
 def _names(policies: str) -> list[str]:
@@ -249,6 +250,22 @@ def readability_columns(results: Results) -> list[Column[Compared]]:
     return [_readability_column(figure) for figure in READABILITY] if compacted else []
 
 
+def category_columns(results: Results) -> list[Column[Compared]]:
+    """A column for each category of questions; none if the questions have no categories."""
+    counts = {name: count for one in results.values() for name, (count, _) in one.evidence_by_category.items()}
+    return [_category_column(name, counts[name]) for name in sorted(counts)]
+
+
+def _category_column(name: str, count: int) -> Column[Compared]:
+    def found(one: Compared) -> float | None:
+        questions, evidence = one.evidence_by_category.get(name, (0, 0.0))
+        return share(evidence, questions)
+
+    words = name.replace("_", " ")
+    text = "The usable share of the evidence of these questions, on average."
+    return Figure(name, words, f"{words}\n({count:,})", text), lambda one: number_text(found(one), ".0%")
+
+
 def _column(figure: Figure) -> Column[Compared]:
     form, measure = MEASURES[figure.name]
     return figure, lambda one: number_text(measure(one), form)
@@ -267,6 +284,10 @@ def print_table(results: Results) -> None:
     console.print(NOTES, style="dim")
     if any(one.stats.refused for one in results.values()):
         console.print(REFUSED, style="dim")
+    if columns := category_columns(results):
+        console.print("\nEvidence found, by category of question", style="bold")
+        for part in _tables(console, list(results.items()), columns):
+            console.print(part)
     if columns := readability_columns(results):
         rows = [(name, one) for name, one in results.items() if one.readability.windows]
         console.print("\nHow well windows read, right after each compaction", style="bold")
@@ -295,5 +316,9 @@ def numbers(one: Compared) -> dict[str, Any]:
         **asdict(one.stats),
         **{name: measure(one) for name, (_, measure) in MEASURES.items()},
         **sums,
+        "evidence_by_category": {
+            name: {"questions": count, "evidence_recall": found / count}
+            for name, (count, found) in sorted(one.evidence_by_category.items())
+        },
         "readability": {**asdict(one.readability), **readability},
     }

@@ -1,4 +1,5 @@
-"""Labelled questions of a conversation in Transom's own form: `{"question", "asked_at", "answer", "evidence"}`."""
+"""Labelled questions of a conversation in Transom's own form: `{"question", "asked_at", "answer",
+"evidence", "category"}`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.importers.recorded import LabelledQuestion
 from transom.wire.fields import kind_of
+
+CATEGORY = 40
+"""Characters of a category that are read."""
 
 
 def questions_in(body: Raw, where: str, most: int) -> tuple[LabelledQuestion, ...]:
@@ -35,7 +39,7 @@ def _questions(value: object, where: str, most: int) -> Iterator[LabelledQuestio
         if not isinstance(at, int) or isinstance(at, bool) or not 0 <= at <= most:
             shown = f"{at!r:.40}" if kind_of(at) == "a number" else kind_of(at)
             raise InvalidMessage(where, f"{path}.asked_at must be a whole number from 0 to {most}, not {shown}")
-        answer, places = fields.get("answer"), fields.get("evidence")
+        answer, places, category = fields.get("answer"), fields.get("evidence"), fields.get("category")
         listed = cast("list[object]", places) if isinstance(places, list) else []
         yield LabelledQuestion(
             index=index,
@@ -43,4 +47,5 @@ def _questions(value: object, where: str, most: int) -> Iterator[LabelledQuestio
             asked_at=at,
             answer=None if answer is None else str(answer),
             evidence=tuple(place for place in listed if isinstance(place, int) and 0 <= place < at),
+            category=category[:CATEGORY] if isinstance(category, str) else "",
         )

@@ -42,10 +42,12 @@ FORMATS = {
 
 
 class LabelledQuestion(Question, frozen=True, kw_only=True):
-    """A question with its known answer, and the positions of the messages that say it. Either may be unknown."""
+    """A question with its known answer, the positions of the messages that say it, and the kind of question that it is.
+    Any of them may be unknown."""
 
     answer: str | None = None
     evidence: tuple[int, ...] = ()
+    category: str = ""
 
 
 class Recorded(Struct, frozen=True, kw_only=True):

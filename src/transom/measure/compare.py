@@ -3,7 +3,7 @@ break, do they have what the next step needs, and how well do they read?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -23,6 +23,7 @@ class Label(Struct, frozen=True):
 
     answer: str
     evidence: tuple[int, ...]
+    category: str = ""
 
 
 class Seen(Struct, frozen=True):
@@ -43,7 +44,8 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
     refused question has none of its evidence. `consecutive`: breaks at a call when the one sent before it broke, too.
-    `evidence`: shares of usable evidence, added up over the questions. `readability`: how well the windows read right
+    `evidence`: shares of usable evidence, added up over the questions; for each category of questions also their
+    number. `readability`: how well the windows read right
     after each compaction.
     """
 
@@ -53,6 +55,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     consecutive_breaks: int = 0
     grounding: Grounding = Grounding()
     evidence: float = 0.0
+    evidence_by_category: Mapping[str, tuple[int, float]] = {}
     readability: Readability = Readability()
 
     def plus(self, other: Compared) -> Compared:
@@ -64,6 +67,7 @@ class Compared(Struct, frozen=True, kw_only=True):
             consecutive_breaks=self.consecutive_breaks + other.consecutive_breaks,
             grounding=self.grounding.plus(other.grounding),
             evidence=self.evidence + other.evidence,
+            evidence_by_category=_sums(self.evidence_by_category, other.evidence_by_category),
             readability=self.readability.plus(other.readability),
         )
 
@@ -76,6 +80,15 @@ class Compared(Struct, frozen=True, kw_only=True):
     def evidence_recall(self) -> float | None:
         """The usable share of the evidence, on average over the questions."""
         return share(self.evidence, self.stats.questions)
+
+
+def _sums(one: Mapping[str, tuple[int, float]], other: Mapping[str, tuple[int, float]]) -> dict[str, tuple[int, float]]:
+    """The sums for each category."""
+    none = (0, 0.0)
+    return {
+        name: (one.get(name, none)[0] + other.get(name, none)[0], one.get(name, none)[1] + other.get(name, none)[1])
+        for name in {**one, **other}
+    }
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
@@ -116,7 +129,9 @@ class _Judge:
         if one.label is None:
             return self._call(one.at, window, texts).plus(Compared(stats=checked))
         evidence = ["\n".join(texts_of(self._messages[at])) for at in one.label.evidence]
-        return Compared(stats=checked, evidence=usable(evidence, one.label.answer, texts))
+        found = usable(evidence, one.label.answer, texts)
+        categories = {one.label.category: (1, found)} if one.label.category else {}
+        return Compared(stats=checked, evidence=found, evidence_by_category=categories)
 
     def _call(self, at: int, window: Window, texts: list[str]) -> Compared:
         for message in self._messages[self._read : at]:

@@ -10,7 +10,17 @@ from msgspec import Struct
 
 from transom.core.edit import Pin, Trim
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Fact, Reasoning, Text, ToolResult, addressed_parts, own_text, role_of
+from transom.core.message import (
+    Assistant,
+    Fact,
+    Reasoning,
+    Recalled,
+    Text,
+    ToolResult,
+    addressed_parts,
+    own_text,
+    role_of,
+)
 from transom.core.pairing import call_labels
 from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit, units_in
@@ -66,9 +76,11 @@ def explain(shown: Window | View) -> list[Explanation]:
     view = shown.view if isinstance(shown, Window) else shown
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
     visible = {unit.key for unit in view.visible_units()}
-    shares = record_shares(view)
+    shares, recalled = record_shares(view), _recalled(view)
     return [
-        _explanation(view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOTHING))
+        _explanation(
+            view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOTHING), recalled.get(seq, "")
+        )
         for seq in range(view.length)
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
@@ -78,8 +90,14 @@ Place = tuple[Slot, Unit]
 """The slot that has a unit, and the unit."""
 
 
+def _recalled(view: View) -> dict[int, str]:
+    """Of each entry that recalled text in the window quotes, where that is."""
+    facts = ((unit.seqs[0], unit.head) for unit in view.visible_units())
+    return {ref: f"recalled in entry {seq}" for seq, fact in facts if isinstance(fact, Recalled) for ref in fact.refs}
+
+
 def _explanation(
-    view: View, entry: Entry, place: Place | None, shown: AbstractSet[int], record: RecordShare
+    view: View, entry: Entry, place: Place | None, shown: AbstractSet[int], record: RecordShare, recalled: str
 ) -> Explanation:
     fact = entry.body
     assert isinstance(fact, Fact)
@@ -88,6 +106,7 @@ def _explanation(
         state, why, edits, tokens = "dropped", DROPPED.get(view.unit_of[entry.seq], ""), (), 0
     elif isinstance(place[0], Folded) and place[1].key not in shown:
         state, why, edits, tokens = "folded", _covered(place[0], place[1].key), (place[0].seq,), 0
+        why = f"{why}, {recalled}" if recalled else why
     else:
         state, why, edits, tokens = _visible(view, entry, place[1])
     return Explanation(
@@ -117,6 +136,8 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
     hidden = _hidden_reasoning(entry, unit)
     reasons = [*(_why(trim.trim) for trim in trims), *([HIDDEN_REASONING] if hidden else []), *map(_why, pins)]
     reasons += _repairs(view, entry, unit)
+    if isinstance(entry.body, Recalled) and entry.body.why:
+        reasons.append(entry.body.why)
     edits = (*(trim.seq for trim in trims), *unit.pins)
     tokens = (view.entry_tokens(unit, entry.seq)[1] if trims else sum(entry.tokens)) - hidden
     return ("shortened" if trims or hidden else "kept"), ", ".join(dict.fromkeys(reasons)), edits, tokens

@@ -15,6 +15,8 @@ from transom.core.policy import Target
 from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.recall.index import Passage, RecallIndex, terms_of
+from transom.recall.vectors import PassageVectors, fused
+from transom.search.base import Embedder
 from transom.strategies.digest.passages import quoted_spans, readable
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
@@ -53,6 +55,10 @@ class Recall(Struct, frozen=True, kw_only=True):
     It runs only when the newest turn is a message of the user: in a loop of tool calls the model can read for itself.
     The best passage that the window lacks must have the share `asked` of what the message's words and names weigh
     together, if the message asks (it has a question mark), and the share `said` if it does not.
+
+    With an `embedder` there is a second ranking, by likeness of meaning, and both are fused by reciprocal rank. Then a
+    passage also qualifies if its cosine with the message is at least `alike`. The embedder runs inside the plan, so it
+    must be local, and the same text must always have the same vector.
     """
 
     tokens: int = 1_500
@@ -61,6 +67,8 @@ class Recall(Struct, frozen=True, kw_only=True):
     said: float = 0.3
     least: float = 0.35
     neighbours: float = 0.7
+    embedder: Embedder | None = None
+    alike: float = 0.45
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Index the entries that came since the last call, if there was something to recall before."""
@@ -77,10 +85,13 @@ class Recall(Struct, frozen=True, kw_only=True):
         asking = "\n".join(part.text for part in message.parts if isinstance(part, Text))
         index = RecallIndex.of(view, target.derived)
         found = _Found(view, index, asking, self.neighbours)
+        if self.embedder is not None:
+            found.compare(target.derived.of(PassageVectors), self.embedder, self.alike)
         room = target.budget.share(self.tokens, self.share)
         chosen = found.lacking(room, self.least)
         is_question = any(mark in asking for mark in QUESTION_MARKS)
-        if not chosen or found.part(chosen) < (self.asked if is_question else self.said):
+        enough = self.asked if is_question else self.said
+        if not chosen or not (found.part(chosen) >= enough or found.alike.intersection(chosen)):
             return
         why = found.why(chosen)
         while chosen:
@@ -109,6 +120,18 @@ class _Found:
         phrases = self._with_phrases(asking)
         self.scores = _with_neighbours(phrases, neighbours, index.alive)
         self.ranked = sorted(self.scores, key=lambda at: (-self.scores[at], -at))
+        self.best = self.scores[self.ranked[0]] if self.ranked else 0.0
+        self.asking = asking
+        self.alike = frozenset[int]()
+        """The passages that are like the message in meaning, whatever their words."""
+
+    def compare(self, vectors: PassageVectors, embedder: Embedder, least: float) -> None:
+        """Rank the passages also by likeness of meaning."""
+        vectors.update(self.index, embedder, self.text_of)
+        (asking,) = embedder.embed([self.asking])
+        similarities = vectors.similarities(asking, self.index.alive)
+        self.alike = frozenset(at for at, cosine in similarities.items() if cosine >= least)
+        self.ranked = fused(self.scores, similarities)
 
     def _with_phrases(self, asking: str) -> dict[int, float]:
         """The scores; those of the best passages with more for each two adjacent words that they share with the
@@ -128,8 +151,8 @@ class _Found:
         used = float(TITLE)
         for at in self.ranked:
             passage = self.index.passages[at]
-            if self.scores[at] < least * self.scores[self.ranked[0]]:
-                break
+            if self.scores.get(at, 0.0) < least * self.best and at not in self.alike:
+                continue
             quote = escaped(self.view, self.text_of(passage))
             if quote in seen or window.shows(passage, quote):
                 continue
