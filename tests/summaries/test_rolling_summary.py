@@ -77,6 +77,22 @@ def test_the_echo_of_its_sections_keeps_notes_and_exact_values_for_ten_rounds():
     assert prior.notes == tuple(notes)
 
 
+def test_values_of_earlier_rounds_leave_room_for_items():
+    prior = None
+    for n in range(6):
+        exact = [f"value_{n}_{at}" for at in range(40)]
+        prior = drive(Extractive(), want_of(round_of(n, 20), prior, exact=tuple(exact), max_tokens=800))
+        assert [value for value in exact if value not in prior.text] == []
+        assert f"Step {n} is done" in prior.text
+    assert "value_5_39" in prior.text
+    assert "value_1_0" not in prior.text
+
+
+def test_a_value_that_another_one_has_is_not_listed_again():
+    want = want_of(round_of(0), exact=("recorder.js", "src/lib/recorder.js", "lib"))
+    assert drive(Extractive(), want).text.splitlines()[-2:] == ["- src/lib/recorder.js", "[end of the summary]"]
+
+
 def test_no_ratchet():
     prior, cap = None, 600
     for n in range(50):

@@ -68,7 +68,8 @@ def finished_summary(
         raise SummaryFailed("there is nothing in it")
     notes = notes_of(want)
     covered = want.turns if last is None else [turn for turn in want.turns if turn.key <= last]
-    fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model)
+    carried = frozenset(outline.exact).difference(want.exact)
+    fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model, carried=carried)
     if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
         fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model)
     return Summary(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,6 +15,9 @@ from transom.summaries.outline import Item, Outline, Section
 
 LITERAL = 0.75
 """The share of the cap that notes and exact values may take. If they need more, the oldest leave."""
+
+CARRIED = 0.35
+"""Exact values of earlier rounds have room until notes and values take this share of the cap."""
 
 SHORTER = (240, 120, 60)
 """Characters of an item when the text is over its cap though everything that can leave has left."""
@@ -44,14 +47,17 @@ def fit(
     most: int,
     *,
     by_model: bool,
+    carried: Collection[str] = (),
 ) -> Fitted:
     """The text of a summary in at most `most` tokens. What has no room leaves the outline too, so that summaries do not
     grow: done items first, the oldest first; of each section the newest stays, and of the first one the oldest too.
 
-    Raises SummaryFailed if not even that fits.
+    `carried`: the exact values of earlier rounds. Raises SummaryFailed if not even that fits.
     """
     frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
-    notes, exact, literal = _literal(notes, outline.exact, counter, int(LITERAL * most) - frame)
+    notes, exact, literal = _literal(
+        notes, outline.exact, counter, int(LITERAL * most) - frame, carried, int(CARRIED * most)
+    )
     room = most - frame - literal
     items, tokens = list(outline.items), most
     for length in (0, *SHORTER):
@@ -75,8 +81,9 @@ def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str]
         if items := _sorted(outline.of(section.key), is_first=section is sections[0]):
             lines += [f"## {section.heading}", *(texts.summary_item(item.text, item.status) for item in items)]
     body = "\n".join(lines)
-    if missing := [value for value in outline.exact if not holds(body, value)]:
-        lines += [texts.SUMMARY_EXACT, *map(texts.to_the_letter, missing)]
+    missing = [value for value in outline.exact if not holds(body, value)]
+    if missing := [value for value in missing if not any(value != one and holds(one, value) for one in missing)]:
+        lines += [texts.SUMMARY_EXACT, texts.exact_values(missing)]
     return "\n".join([*lines, texts.SUMMARY_END])
 
 
@@ -102,18 +109,28 @@ def holds(text: str, value: str) -> bool:
 
 
 def _literal(
-    notes: Sequence[str], exact: Sequence[str], counter: TokenCounter, room: int
+    notes: Sequence[str],
+    exact: Sequence[str],
+    counter: TokenCounter,
+    room: int,
+    carried: Collection[str],
+    room_of_carried: int,
 ) -> tuple[list[str], list[str], int]:
     """The notes and values that fit in `room`, each in its order, and their tokens: the newest notes, then the first
     values."""
     cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
     used, kept_notes, kept_exact = 0, list[str](), list[str]()
-    for kept, values in ((kept_notes, reversed(notes)), (kept_exact, iter(exact))):
-        for value in values:
-            tokens = counter.count(texts.to_the_letter(value)) + 1
-            if used + tokens + cost <= room:
-                kept.append(value)
-                used += tokens
+    for note in reversed(notes):
+        tokens = counter.count(texts.to_the_letter(note)) + 1
+        if used + tokens + cost <= room:
+            kept_notes.append(note)
+            used += tokens
+    for value in exact:
+        is_part = any(holds(one, value) for one in kept_exact)  # it is there already
+        tokens = 0 if is_part else counter.count(texts.exact_values([value])) + 1
+        if used + tokens + cost <= (min(room, room_of_carried) if value in carried else room):
+            kept_exact.append(value)
+            used += tokens
     return kept_notes[::-1], kept_exact, used + (cost if kept_notes or kept_exact else 0)
 
 
