@@ -11,7 +11,8 @@ TransomError
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
 ├── ProviderError      a provider gave no usable reply: its kind says why
 ├── RunStopped         a run ended before its answer: at a limit, or cancelled
-└── SummaryFailed      a summarizer made nothing usable: says why
+├── SummaryFailed      a summarizer made nothing usable: says why
+└── MemoryConflict     a memory block was changed by somebody else: carries the newer text
 """
 
 from __future__ import annotations
@@ -167,6 +168,14 @@ class RunStopped(TransomError):
 
 class SummaryFailed(TransomError):
     """A summarizer made nothing usable. History stays as it is."""
+
+
+class MemoryConflict(TransomError):
+    """A memory block was changed by somebody else since it was read; nothing was stored. `newest`: what it says now."""
+
+    def __init__(self, label: str, newest: str) -> None:
+        self.label, self.newest = label, newest
+        super().__init__(f"memory block {label} was changed meanwhile; nothing was stored. It now says: {newest}")
 
 
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:

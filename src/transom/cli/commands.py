@@ -214,6 +214,26 @@ class Export(Struct, frozen=True, kw_only=True):
     json: o.ExportJson = False
 
 
+@command("memory", "List, show and edit the memory blocks of a store.")
+class Memory(Struct, frozen=True, kw_only=True):
+    """List the memory blocks of a store, or show one.
+
+    Models edit them with tools; every edit is a version that can be restored. A block belongs to a user (`--user`), and
+    nobody else sees it. Without `--user`: the blocks that belong to no user.
+    """
+
+    label: o.Label = None
+    user: o.User = ""
+    name: o.MemoryName = "memory"
+    set: o.SetText = None
+    history: o.History = False
+    restore: o.Restore = None
+    forget: o.ForgetBlock = False
+    yes: o.CleanYes = False
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, model calls, size, time of the last entry, dialect, id."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from transom.cli.commands import Conversations
-from transom.cli.locate import TOKEN_FITS, existing_store, store_url
+from transom.cli.locate import existing_store, is_conversation, store_url
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
@@ -58,7 +58,7 @@ def run(options: Conversations) -> int:
 def conversations_in(store: Store) -> Iterator[StoredConversation]:
     """Every conversation, in the order in which they were created."""
     for name in store.names():
-        if name == TOKEN_FITS:
+        if not is_conversation(name):
             continue
         try:
             yield _described(store.open(name))

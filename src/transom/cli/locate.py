@@ -53,8 +53,8 @@ def remember_store(url: str) -> None:
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
 
 
-TOKEN_FITS = ".token-fits"  # noqa: S105 - tokens of a model
-"""The log of a store that is no conversation (`transom.token_fit`)."""
+OWN_LOGS = (".token-fits", ".memory/", ".memory-archive/")
+"""How the names of logs begin that are no conversations (`transom.token_fit`, `transom.memory`)."""
 
 
 @contextmanager
@@ -101,12 +101,17 @@ def _check_exists(url: str) -> None:
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 
+def is_conversation(name: str) -> bool:
+    """Whether the log with this name is a conversation."""
+    return not name.startswith(OWN_LOGS)
+
+
 def find_name(names: list[str], part: str, url: str) -> str:
     """The stored name that is `part`, or contains it and is the only one that does. Raises UnknownLog.
 
     In the store of this folder's replays, `part` is looked up run by run, the newest first: see `transom.cli.runs`.
     """
-    names = [name for name in names if name != TOKEN_FITS]
+    names = [name for name in names if is_conversation(name)]
     if Path(store_path(url)) != STORE:
         return _find(names, part, without_password(url))
     runs: dict[int, list[str]] = {}

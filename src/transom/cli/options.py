@@ -234,3 +234,12 @@ Focus = Annotated[
     list[str] | None,
     Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),
 ]
+Label = Annotated[str | None, Argument(metavar="LABEL", help="The block. Without it: a list of all.")]
+User = Annotated[str, Option(metavar="ID", help="Whose memory it is.")]
+MemoryName = Annotated[str, Option(metavar="NAME", help="The name of the memory, if an application has several.")]
+SetText = Annotated[
+    str | None, Option("--set", metavar="TEXT", help="Write the block anew; makes it if there is none.")
+]
+History = Annotated[bool, Option("--history", help="Print every version of the block.")]
+Restore = Annotated[int | None, Option(metavar="VERSION", help="Make this version the newest one.")]
+ForgetBlock = Annotated[bool, Option("--forget", help="Remove the block for good, with all its versions.")]

@@ -1,0 +1,99 @@
+"""`transom memory`: list, show and edit the memory blocks of a store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from transom.cli.commands import Memory as Options
+from transom.cli.confirm import is_confirmed
+from transom.cli.locate import existing_store, store_url
+from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.errors import InvalidSetting
+from transom.memory import Block, Memory
+
+WRITES = "set", "restore", "forget"
+
+
+def run(options: Options) -> int:
+    """Do what the options say. Exit code 1 if the answer to a question is no."""
+    asked = [name for name in (*WRITES, "history") if getattr(options, name) not in (None, False)]
+    if len(asked) > 1:
+        raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")
+    if asked and options.label is None:
+        raise InvalidSetting(f"memory: --{asked[0]} needs the label of a block")
+    url = store_url(options.store)
+    writing = bool(asked) and asked[0] in WRITES
+    with existing_store(url, writing=writing) as store:
+        memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
+        if options.label is None:
+            return _list(memory, options, url)
+        if options.forget:
+            return _forget(memory, options.label, options)
+        if options.history:
+            return _history(memory, options.label, options)
+        return _show(_written(memory, options.label, options), options)
+
+
+def _written(memory: Memory, label: str, options: Options) -> Block:
+    """The block, after the edit that was asked for."""
+    if options.restore is not None:
+        return memory.restore(label, options.restore)
+    if options.set is None:
+        return memory.block(label)
+    return memory.rethink(label, options.set) if label in memory.labels() else memory.add_block(label, text=options.set)
+
+
+def _list(memory: Memory, options: Options, url: str) -> int:
+    blocks = memory.blocks()
+    if options.json:
+        print_json({"store": url, "user": options.user, "blocks": blocks})
+        return 0
+    whose = f" of user {options.user}" if options.user else ""
+    console = terminal()
+    print_line(console, (one_line(f"{url}: {counted(len(blocks), 'memory block')}{whose}"), "bold"))
+    for block in blocks:
+        size = f"{len(block.text):>7,} of {block.limit:,} characters, version {block.version}"
+        print_line(console, (f"{one_line(block.label):<20} ", "bold"), f"{size}  {one_line(block.text)[:60]}")
+    return 0
+
+
+def _show(block: Block, options: Options) -> int:
+    if options.json:
+        print_json(block)
+        return 0
+    console = terminal()
+    about = f": {one_line(block.description)}" if block.description else ""
+    size = f"{len(block.text):,} of {block.limit:,} characters, version {block.version}"
+    print_line(console, (f"{one_line(block.label)}{about} ({size})", "bold"))
+    for line in block.text.splitlines():
+        print_wrapped(console, one_line(line))
+    return 0
+
+
+def _history(memory: Memory, label: str, options: Options) -> int:
+    versions = memory.history(label)
+    if options.json:
+        print_json({"label": label, "versions": versions})
+        return 0
+    console = terminal()
+    for one in versions:
+        when = f"{datetime.fromtimestamp(one.at).astimezone():%Y-%m-%d %H:%M}"
+        print_line(console, (f"{one.version:>4} {when} {one.operation:<8} {one_line(one.by)}", "bold"))
+        for line in one.text.splitlines():
+            print_wrapped(console, f"     {one_line(line)}")
+    return 0
+
+
+def _forget(memory: Memory, label: str, options: Options) -> int:
+    count = len(memory.history(label))
+    what = f"memory block {one_line(label)}: {counted(count, 'version')}"
+    if not is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {label!r} cannot be undone"):
+        print_notice(f"{what}, nothing was removed")
+        return 1
+    memory.forget(label)
+    if options.json:
+        print_json({"label": label, "versions": count})
+    else:
+        print_wrapped(terminal(), f"{what}, forgotten")
+    return 0

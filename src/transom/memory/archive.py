@@ -1,0 +1,92 @@
+"""The archive: texts that are stored once and found by search, instead of being in every window."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, cast
+
+from msgspec import Struct
+
+from transom.clock import Clock
+from transom.core.entry import Entry, Meta
+from transom.core.message import Note
+from transom.errors import Conflict, InvalidSetting, UnknownLog, quote
+from transom.search import SearchFilters, search_index
+from transom.stores import Store
+
+LONGEST = 20_000
+"""Characters of one text."""
+
+FIELD = "memory"
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """One text of the archive: its number, when it was stored (seconds since the epoch), its tags, and the text.
+    `score`: of a search; greater is better, comparable within one answer only."""
+
+    number: int
+    at: float
+    text: str
+    tags: tuple[str, ...] = ()
+    score: float = 0.0
+
+
+class Archive:
+    """The texts of one memory. See `Memory.archive`."""
+
+    def __init__(self, store: Store, name: str, *, user_id: str, agent: str, clock: Clock) -> None:
+        self._store, self._name, self._user_id, self._agent, self._clock = store, name, user_id, agent, clock
+        self._lock = threading.Lock()
+
+    def store(self, text: str, tags: Iterable[str] = ()) -> int:
+        """Store a text; its number. Raises InvalidSetting for a text that is empty or too long."""
+        words, marks = text.strip(), tuple(tags)
+        if not words or len(words) > LONGEST:
+            raise InvalidSetting(f"archive: a text has 1 to {LONGEST:,} characters, not {len(words):,}")
+        with self._lock:
+            log = self._store.open(self._name)
+            while True:
+                log.refresh()
+                note = Note(key="", text=words, extra={FIELD: {"tags": list(marks)}})
+                meta = Meta(agent_id=self._agent, user_id=self._user_id if not len(log) else "")
+                entry = Entry(seq=len(log), at=self._clock(), body=note, meta=meta)
+                try:
+                    log.append([entry], len(log))
+                except Conflict:
+                    continue
+                return entry.seq
+
+    def search(self, query: str, limit: int = 5) -> list[Remembered]:
+        """The texts that fit a query best, the best one first."""
+        index = search_index(self._store)
+        index.update([self._name])
+        hits = index.search(query, filters=SearchFilters(conversations=(self._name,)), limit=limit)
+        log = self._store.open(self._name)
+        return [_remembered(log[hit.entry], hit.score) for hit in hits]
+
+    def read(self, number: int) -> Remembered:
+        """A text by its number. Raises InvalidSetting if there is none."""
+        log = self._store.open(self._name)
+        if not 0 <= number < len(log):
+            raise InvalidSetting(f"archive: there is no text {quote(number)}; it has {len(log):,}")
+        return _remembered(log[number])
+
+    def __len__(self) -> int:
+        return len(self._store.open(self._name))
+
+    def forget(self) -> None:
+        """Remove the whole archive for good."""
+        search_index(self._store).forget([self._name])
+        try:
+            self._store.forget(self._name)
+        except UnknownLog:
+            return
+
+
+def _remembered(entry: Entry, score: float = 0.0) -> Remembered:
+    note = entry.body
+    assert isinstance(note, Note)
+    fields = (note.extra or {}).get(FIELD)
+    tags = cast("dict[str, Any]", fields).get("tags", ()) if isinstance(fields, dict) else ()
+    return Remembered(number=entry.seq, at=entry.at, text=note.text, tags=tuple(map(str, tags)), score=score)

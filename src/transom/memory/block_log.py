@@ -1,0 +1,85 @@
+"""The log of a block: each edit is an entry with the whole new text, so every version can be read and none is lost.
+
+Two agents may edit at once: an append names the length that the log must have, and whoever comes second computes the
+edit again from the newer text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from transom.clock import Clock
+from transom.core.entry import Entry, Meta
+from transom.core.message import Note
+from transom.errors import Conflict
+from transom.memory.blocks import LIMIT, Block, BlockVersion, within_limit
+from transom.stores import StoredLog
+
+FIELD = "memory"
+"""The key of our fields in `Note.extra`."""
+
+
+def newest(log: StoredLog, label: str) -> Block:
+    """The block as its log has it now."""
+    log.refresh()
+    return next(
+        (_block(log[seq], label) for seq in range(len(log) - 1, -1, -1) if _is_version(log[seq])), Block(label=label)
+    )
+
+
+def edit(
+    log: StoredLog, label: str, change: Callable[[Block], Block], *, operation: str, by: str, user_id: str, clock: Clock
+) -> Block:
+    """Append what `change` makes of the newest version. It is called again if another writer came first."""
+    while True:
+        block = newest(log, label)
+        changed = change(block)
+        within_limit(changed, changed.text)
+        fields = {"operation": operation, "description": changed.description, "limit": changed.limit}
+        note = Note(key=label, text=changed.text, extra={FIELD: fields})
+        meta = Meta(agent_id=by, user_id=user_id if not len(log) else "")
+        entry = Entry(seq=len(log), at=clock(), body=note, meta=meta)
+        try:
+            log.append([entry], len(log))
+        except Conflict:
+            continue
+        return _block(entry, label)
+
+
+def versions(log: StoredLog) -> Iterator[BlockVersion]:
+    """Every version, the oldest first."""
+    log.refresh()
+    for entry in log.read():
+        if _is_version(entry):
+            note = cast("Note", entry.body)
+            fields = _fields(note)
+            yield BlockVersion(
+                version=entry.seq + 1,
+                at=entry.at,
+                by=entry.meta.agent_id if entry.meta is not None else "",
+                operation=str(fields.get("operation", "")),
+                text=note.text,
+            )
+
+
+def _is_version(entry: Entry) -> bool:
+    return isinstance(entry.body, Note)
+
+
+def _block(entry: Entry, label: str) -> Block:
+    note = cast("Note", entry.body)
+    fields = _fields(note)
+    limit = fields.get("limit")
+    return Block(
+        label=label,
+        text=note.text,
+        description=str(fields.get("description", "")),
+        limit=limit if isinstance(limit, int) else LIMIT,
+        version=entry.seq + 1,
+    )
+
+
+def _fields(note: Note) -> dict[str, Any]:
+    fields = (note.extra or {}).get(FIELD)
+    return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}

@@ -1,0 +1,255 @@
+"""The memory of one user, or of those who share a name, in any store."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote as encoded
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from transom import texts
+from transom.clock import Clock, system_clock
+from transom.errors import InvalidSetting, MemoryConflict, UnknownLog, quote
+from transom.memory import block_log, blocks
+from transom.memory.archive import Archive
+from transom.memory.blocks import LIMIT, Block, BlockVersion
+from transom.memory.tools import memory_tools
+from transom.stores import Store, StoredLog, open_store
+
+if TYPE_CHECKING:
+    from transom.core.view import View
+
+ROOT = ".memory"
+"""Logs of memory begin with it. Names that begin with a dot are no conversations."""
+
+
+class Memory:
+    """Labelled blocks, and an archive.
+
+    Everything belongs to `user_id` and `name`: who opens the same store with the same two shares it, in other
+    conversations, processes and agents; nobody else sees it. Without a user it belongs to the store. `agent`: whose
+    edits these are, for the history.
+
+    Every edit is a new version, and no edit is lost: an edit is made of the newest text. An edit that was meant for an
+    older text (`rethink`, or `insert` at a line) is refused with the newer one (MemoryConflict).
+
+    It may be used from several threads.
+    """
+
+    def __init__(
+        self, store: Store, *, user_id: str = "", name: str = "memory", agent: str = "", clock: Clock = system_clock
+    ) -> None:
+        self._store, self.user_id, self.name, self.agent, self._clock = store, user_id, name, agent, clock
+        self._lock = threading.RLock()
+        self._logs: dict[str, StoredLog] = {}
+        self._seen: dict[str, int] = {}
+        self._own_store = False
+
+    @classmethod
+    def open(
+        cls,
+        store: str | os.PathLike[str] | Store,
+        *,
+        user_id: str = "",
+        name: str = "memory",
+        agent: str = "",
+        clock: Clock = system_clock,
+    ) -> Self:
+        """Open a memory in a store: a URL, a path, or a store object, as for `Conversation.open`.
+
+        Raises InvalidSetting, StoreDamaged.
+        """
+        for what, value in (("user_id", user_id), ("name", name), ("agent", agent)):
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types
+                raise InvalidSetting(f"memory: {what} must be a text, not {quote(value)}")
+        opened = open_store(store)
+        memory = cls(opened, user_id=user_id, name=name, agent=agent, clock=clock)
+        memory._own_store = opened is not store
+        return memory
+
+    # ---- blocks
+
+    def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = LIMIT) -> Block:
+        """Make a block, if there is none with this label; the block as it is. `limit`: in characters.
+
+        Raises InvalidSetting.
+        """
+        label = blocks.checked_label(label)
+        if not isinstance(limit, int) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSetting(f"memory block {label}: limit must be a number of characters, not {quote(limit)}")
+        with self._lock:
+            block = block_log.newest(self._log(label), label)
+            if block.version:
+                return self._now_seen(block)
+            new = Block(label=label, text=text, description=description, limit=limit)
+            return self._edit(label, "add", lambda now: now if now.version else new)
+
+    def blocks(self) -> list[Block]:
+        """Every block, by label."""
+        with self._lock:
+            return [self.block(label) for label in self.labels()]
+
+    def labels(self) -> list[str]:
+        """The labels of the blocks, sorted."""
+        prefix = self._log_name("")
+        return sorted(unquote(name.removeprefix(prefix)) for name in self._store.names() if name.startswith(prefix))
+
+    def block(self, label: str) -> Block:
+        """A block as it is now. Raises InvalidSetting if there is none with this label."""
+        with self._lock:
+            block = block_log.newest(self._log(label), label)
+            if not block.version:
+                self._logs.pop(label, None)
+                raise InvalidSetting(
+                    f"memory: there is no block {quote(label)}; there are: {', '.join(self.labels()) or 'none'}"
+                )
+            return self._now_seen(block)
+
+    def append(self, label: str, text: str) -> Block:
+        """Add a line to a block. Never refused for what others did. Raises InvalidSetting."""
+        return self._edit_text(label, "append", lambda now, _: blocks.appended(now, text))
+
+    def replace(self, label: str, old: str, new: str) -> Block:
+        """Replace a text that the block has once. Raises InvalidSetting; MemoryConflict if another agent has removed
+        it."""
+        return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))
+
+    def insert(self, label: str, text: str, line: int = -1) -> Block:
+        """Insert a line: 0 before the first, 1 behind the first, -1 at the end. Raises InvalidSetting; MemoryConflict
+        if the block has changed since this memory has read it."""
+        return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
+
+    def rethink(self, label: str, text: str) -> Block:
+        """Write the whole block anew. Raises InvalidSetting; MemoryConflict if it has changed since this memory has
+        read it."""
+
+        def whole(now: Block, seen: int | None) -> str:
+            blocks.require_newest(now, seen)
+            return text
+
+        return self._edit_text(label, "rethink", whole)
+
+    def history(self, label: str) -> list[BlockVersion]:
+        """Every version of a block, the oldest first. Raises InvalidSetting if there is no such block."""
+        with self._lock:
+            self.block(label)
+            return list(block_log.versions(self._log(label)))
+
+    def restore(self, label: str, version: int) -> Block:
+        """Make an older version the newest. Raises InvalidSetting if there is no such version."""
+        found = next((one for one in self.history(label) if one.version == version), None)
+        if found is None:
+            raise InvalidSetting(f"memory block {label}: there is no version {quote(version)}")
+        return self._edit_text(label, "restore", lambda _now, _seen: found.text)
+
+    def forget(self, label: str) -> None:
+        """Remove a block for good, with all its versions. Raises InvalidSetting if there is none."""
+        with self._lock:
+            self.block(label)
+            self._logs.pop(label, None)
+            self._seen.pop(label, None)
+            try:
+                self._store.forget(self._log_name(label))
+            except UnknownLog:
+                return
+
+    # ---- the archive
+
+    @property
+    def archive(self) -> Archive:
+        """Texts that are not in every window: stored once, found by search."""
+        return Archive(
+            self._store,
+            f"{ROOT}-archive/{encoded(self.user_id, safe='')}/{encoded(self.name, safe='')}",
+            user_id=self.user_id,
+            agent=self.agent,
+            clock=self._clock,
+        )
+
+    # ---- for a conversation
+
+    def state(self) -> dict[str, Callable[[], str]]:
+        """The blocks as state of a conversation: `Conversation.open(…, state=memory.state())`. The model reads a block
+        when it changes, in a note at the end of the window, so that the cached prefix stays."""
+        return {f"memory {label}": _Reader(self, label) for label in self.labels()}
+
+    def head_part(self) -> Callable[[View], str]:
+        """The blocks as a part of the head: `Conversation.open(…, head_parts={"memory": memory.head_part()})`. It is
+        renewed when the cached prefix breaks anyway, so the model may read an older version until then."""
+        return lambda _view: "\n\n".join(f"[memory {block.label}] {self.text_of(block)}" for block in self.blocks())
+
+    def tools(self) -> list[Callable[..., Any]]:
+        """The tools by which a model edits the blocks and uses the archive: `conv.run(…, tools=[*memory.tools()])`."""
+        return memory_tools(self)
+
+    def text_of(self, block: Block) -> str:
+        """A block as the model reads it: what it is for, how full it is, and its text as data."""
+        shown = texts.memory_text(block.text, len(block.text), block.limit)
+        return f"{block.description.rstrip()} {shown}" if block.description.strip() else shown
+
+    def close(self) -> None:
+        """Close the store if `open` opened it. What was acknowledged is safe without it."""
+        if self._own_store:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ---- how
+
+    def _edit_text(self, label: str, operation: str, change: Callable[[Block, int | None], str]) -> Block:
+        with self._lock:
+            seen = self._seen.get(label)
+            if seen is None:
+                self.block(label)  # raises if there is none; an edit without having read is of what there is now
+                seen = self._seen[label]
+            try:
+                return self._edit(label, operation, lambda now: replace(now, text=change(now, seen)))
+            except MemoryConflict:
+                self.block(label)  # the error has told the newest text
+                raise
+
+    def _edit(self, label: str, operation: str, change: Callable[[Block], Block]) -> Block:
+        return self._now_seen(
+            block_log.edit(
+                self._log(label),
+                label,
+                change,
+                operation=operation,
+                by=self.agent,
+                user_id=self.user_id,
+                clock=self._clock,
+            )
+        )
+
+    def _now_seen(self, block: Block) -> Block:
+        self._seen[block.label] = block.version
+        return block
+
+    def _log(self, label: str) -> StoredLog:
+        if label not in self._logs:
+            self._logs[label] = self._store.open(self._log_name(blocks.checked_label(label)))
+        return self._logs[label]
+
+    def _log_name(self, label: str) -> str:
+        return "/".join([ROOT, *(encoded(part, safe="") for part in (self.user_id, self.name, label))])
+
+
+class _Reader:
+    """A block as announced state. A conversation may ask from any thread."""
+
+    def __init__(self, memory: Memory, label: str) -> None:
+        self._memory, self._label = memory, label
+
+    def __call__(self) -> str:
+        try:
+            return self._memory.text_of(self._memory.block(self._label))
+        except InvalidSetting:
+            return texts.memory_forgotten(self._label)

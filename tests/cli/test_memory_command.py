@@ -1,0 +1,72 @@
+"""`transom memory`: blocks of a store, their versions, and whose they are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from transom.memory import Memory
+
+STORE = ("--store", "sqlite:///a.db")
+
+
+@pytest.fixture
+def memory(run):
+    """A block of user ana in a store of the folder that commands run in."""
+    with Memory.open("sqlite:///a.db", user_id="ana", agent="guide") as opened:
+        opened.add_block("human", "What is known.", text="likes tea", limit=100)
+        yield opened
+
+
+def test_blocks_are_listed_shown_and_edited(run, memory):
+    code, out, err = run("memory", "--user", "ana", *STORE)
+    assert (code, err) == (0, "")
+    assert "1 memory block of user ana" in out
+    assert "likes tea" in out
+    assert run("memory", "--user", "bob", *STORE)[1].startswith("sqlite:///a.db: 0 memory blocks")
+    assert run("memory", "human", "--user", "ana", "--set", "likes coffee", *STORE)[0] == 0
+    shown = json.loads(run("memory", "human", "--user", "ana", *STORE, "--json")[1])
+    assert shown == {
+        "label": "human",
+        "text": "likes coffee",
+        "description": "What is known.",
+        "limit": 100,
+        "version": 2,
+    }
+    assert run("memory", "human", "--user", "ana", "--restore", 1, *STORE)[0] == 0
+    versions = json.loads(run("memory", "human", "--user", "ana", "--history", *STORE, "--json")[1])["versions"]
+    assert [(one["by"], one["operation"], one["text"]) for one in versions] == [
+        ("guide", "add", "likes tea"),
+        ("command line", "rethink", "likes coffee"),
+        ("command line", "restore", "likes tea"),
+    ]
+    assert "likes coffee" in run("memory", "human", "--user", "ana", "--history", *STORE)[1]
+
+
+def test_a_block_is_forgotten_only_after_a_yes(run, memory):
+    code, _, err = run("memory", "human", "--user", "ana", "--forget", *STORE)
+    assert code == 2
+    assert "cannot be undone" in err
+    assert memory.labels() == ["human"]
+    assert run("memory", "human", "--user", "ana", "--forget", "--yes", *STORE)[0] == 0
+    assert memory.labels() == []
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (("persona",), "there is no block 'persona'; there are: none"),
+        (("--history",), "--history needs the label of a block"),
+        (("human", "--forget", "--set", "x"), "one of --set and --forget at a time"),
+        (("human", "--user", "ana", "--set", "x" * 101), "101 characters, limit 100"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(run, memory, args, why):
+    code, out, err = run("memory", *args, *STORE)
+    assert (code, out) == (2, "")
+    assert why in " ".join(err.split())
+
+
+def test_memory_is_no_conversation(run, memory):
+    assert json.loads(run("conversations", "sqlite:///a.db", "--json")[1])["conversations"] == []
