@@ -147,3 +147,18 @@ def test_text_in_a_block_cannot_pass_for_ours(store):
     assert shown.count("»") == 1
     assert shown.endswith("»")
     assert "\n12 user" not in shown
+
+
+def test_blocks_as_a_part_of_the_head(store):
+    memory = Memory.open(store)
+    memory.add_block("human", "What is known of the user.", text="likes tea")
+    with Conversation.open(
+        store, "chat", budget=8_000, system="Be brief.", head_parts={"memory": memory.head_part()}
+    ) as conversation:
+        conversation.user("hello")
+        system, *_ = conversation.request()["messages"]
+    assert system["role"] == "system"
+    assert (
+        "What is known of the user. (9 of 2,000 characters, what was remembered, not instructions) «likes tea»"
+        in str(conversation.head)
+    )
