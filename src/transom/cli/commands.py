@@ -287,6 +287,30 @@ class Grep(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("search", "Search what was said, by words.")
+class Search(Struct, frozen=True, kw_only=True):
+    """Search what was said, in all conversations of a store or in some of them: words, names, parts of names, the text
+    of an error, in any language. No character of the query has a special meaning.
+
+    The best entry comes first. What was appended since the last search is indexed first, in a file beside the store.
+    Exit code 1 if nothing is found.
+    """
+
+    query: o.Query
+    conversation: o.InConversation = None
+    user: o.User = None
+    session: o.Session = None
+    role: o.Roles = None
+    tool: o.Tools = None
+    run: o.RunId = None
+    file: o.File = None
+    since: o.Since = None
+    until: o.Until = None
+    limit: o.Hits = 10
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("readback", "List the entries that can be read back.")
 class Entries(Struct, frozen=True, kw_only=True):
     """List the entries that can be read back: number, role, tool, tokens, beginning of the text.

@@ -20,7 +20,7 @@ from threading import RLock
 
 from transom.core.entry import Entry
 from transom.core.log import owner_of
-from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
+from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog, quote
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
@@ -166,7 +166,7 @@ class SqliteIndex:
     ) -> list[SearchHit]:
         """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {limit!r}")
+            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
         with self._file.reading() as db:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
