@@ -36,6 +36,7 @@ MODULES = {
     "transom.providers": "Models: by name, and what a provider of your own must do.",
     "transom.summaries": "Who makes summaries, and what a model is asked for one.",
     "transom.readback": "Reading back what windows leave out.",
+    "transom.memory": "Blocks that models edit, and an archive that they search.",
     "transom.search": "Search over everything that was said.",
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",

@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-READ, GREP, LIST = "transom_read", "transom_grep", "transom_list"
-READ_BACK = frozenset((READ, GREP, LIST))
+READ, GREP, LIST, SEARCH = "transom_read", "transom_grep", "transom_list", "transom_search"
+READ_BACK = frozenset((READ, GREP, LIST, SEARCH))
 """The tools that read back what was shortened. Their results are bounded already, so that no strategy shortens them."""
 
 ABORTED = "[aborted: no result was received; the tool may have run]"

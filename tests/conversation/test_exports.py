@@ -12,7 +12,7 @@ import pytest
 import transom
 
 DOCUMENTED = ("transom", "transom.stores", "transom.strategies", "transom.policies", "transom.readback")
-DOCUMENTED += ("transom.providers", "transom.conversation.events", "transom.summaries")
+DOCUMENTED += ("transom.providers", "transom.conversation.events", "transom.summaries", "transom.search")
 PUBLIC = {
     getattr(importlib.import_module(name), each)
     for name in DOCUMENTED

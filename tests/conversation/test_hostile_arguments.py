@@ -101,6 +101,7 @@ SOUND: dict[str, Any] = {
     "mode": "chat",
     "name": "transom_read",
     "place": "memory:",
+    "query": "go",
     "policy": "default",
     "reply": {"role": "assistant", "content": "so"},
     "state": None,

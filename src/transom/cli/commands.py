@@ -223,7 +223,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     """
 
     label: o.Label = None
-    user: o.User = ""
+    user: o.MemoryUser = ""
     name: o.MemoryName = "memory"
     set: o.SetText = None
     history: o.History = False
@@ -340,6 +340,30 @@ class Grep(Struct, frozen=True, kw_only=True):
     start: o.Start = 1
     limit: o.Limit = 50
     context: o.Context = 0
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
+@command("search", "Search what was said, by words.")
+class Search(Struct, frozen=True, kw_only=True):
+    """Search what was said, in all conversations of a store or in some of them: words, names, parts of names, the text
+    of an error, in any language. No character of the query has a special meaning.
+
+    The best entry comes first. What was appended since the last search is indexed first, in a file beside the store.
+    Exit code 1 if nothing is found.
+    """
+
+    query: o.Query
+    conversation: o.InConversation = None
+    user: o.User = None
+    session: o.Session = None
+    role: o.Roles = None
+    tool: o.Tools = None
+    run: o.RunId = None
+    file: o.File = None
+    since: o.Since = None
+    until: o.Until = None
+    limit: o.Hits = 10
     store: o.AnyStore = None
     json: o.Json = False
 

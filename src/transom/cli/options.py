@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -216,6 +217,21 @@ Reference = Annotated[
 Pattern = Annotated[
     str, Argument(metavar="PATTERN", help="What to find in a line: a regular expression in the syntax of RE2.")
 ]
+Query = Annotated[str, Argument(metavar="QUERY", help="What to find.")]
+InConversation = Annotated[
+    str | None, Option(metavar="ID", help="Only this conversation: its id, or an unambiguous part of it.")
+]
+User = Annotated[str | None, Option(metavar="ID", help="Only conversations of the user with this id.")]
+Session = Annotated[str | None, Option(metavar="ID", help="Only conversations of the session with this id.")]
+Roles = Annotated[
+    list[str] | None, Option("--role", metavar="ROLE", help="Only entries of this role: user, assistant, tool, note, …")
+]
+Tools = Annotated[list[str] | None, Option("--tool", metavar="NAME", help="Only calls and results of this tool.")]
+RunId = Annotated[str | None, Option("--run", metavar="ID", help="Only entries of the run with this id.")]
+File = Annotated[str | None, Option(metavar="PATH", help="Only entries that name this file, or part of its path.")]
+Since = Annotated[datetime | None, Option(help="Only entries appended at this time or later.")]
+Until = Annotated[datetime | None, Option(help="Only entries appended at this time or earlier.")]
+Hits = Annotated[int, Option("--limit", min=1, max=1_000, metavar="N", help="The most entries to print.")]
 Lines = Annotated[int | None, Option(min=1, metavar="N", help="The most lines to print. Default: all.")]
 Start = Annotated[int, Option(min=1, metavar="LINE", help="The line of the first entry to begin at.")]
 Column = Annotated[int, Option(min=1, metavar="N", help="The character of that line to begin at.")]
@@ -235,7 +251,7 @@ Focus = Annotated[
     Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),
 ]
 Label = Annotated[str | None, Argument(metavar="LABEL", help="The block. Without it: a list of all.")]
-User = Annotated[str, Option(metavar="ID", help="Whose memory it is.")]
+MemoryUser = Annotated[str, Option("--user", metavar="ID", help="Whose memory it is.")]
 MemoryName = Annotated[str, Option(metavar="NAME", help="The name of the memory, if an application has several.")]
 SetText = Annotated[
     str | None, Option("--set", metavar="TEXT", help="Write the block anew; makes it if there is none.")

@@ -112,6 +112,7 @@ class AsyncConversation:
     append = _async(Conversation.append)
     extend = _async(Conversation.extend)
     readback = _async(Conversation.readback)
+    search = _async(Conversation.search)
     pin = _async(Conversation.pin)
     undo = _async(Conversation.undo)
     compact = _waiting(Conversation.compact, Conversation._compact_steps)  # pyright: ignore[reportPrivateUsage]

@@ -26,6 +26,7 @@ from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
+from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import locked
 from transom.conversation.summary_job import Settled
 from transom.conversation.summary_work import SummarizedBy, SummaryWork, settled, summary_settings
@@ -49,6 +50,7 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.readback import answer_call, answer_limit
+from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
@@ -98,6 +100,7 @@ class Conversation(ConversationEdits):
             ),
             SummaryWork(summary_settings(summarizer), counter, clock),
         )
+        self._search: ConversationSearch | None = None
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
 
     @classmethod
@@ -278,7 +281,46 @@ class Conversation(ConversationEdits):
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
         self._must_be_open()
-        return answer_call(self.log, name, arguments, answer_limit(self.budget))
+        return answer_call(self.log, name, arguments, answer_limit(self.budget), search=self.search)
+
+    def search(
+        self,
+        query: str,
+        *,
+        scope: SearchScope = "conversation",
+        limit: int = 10,
+        roles: Sequence[str] = (),
+        tools: Sequence[str] = (),
+        run_id: str = "",
+        file: str = "",
+        since: float | None = None,
+        until: float | None = None,
+        include_hidden: bool = False,
+        embedder: Embedder | None = None,
+    ) -> list[SearchHit]:
+        """Find what was said: the best entries for a query, the best one first.
+
+        `scope`: this "conversation"; all conversations of its "user", which needs a `user_id`; or the whole "store".
+        The query is words, names, parts of names, or the text of an error, in any language; no character of it has a
+        special meaning. See SearchFilters for the filters. `embedder`: find what is alike in meaning, too.
+
+        What was appended since the last search is indexed first; the first search of a large store takes its time.
+        Raises InvalidSetting, StoreUnavailable.
+        """
+        with self._lock:
+            self._must_be_open()
+            if self._search is None:
+                self._search = ConversationSearch(self.log, self.store, self.user_id)
+        filters: dict[str, object] = {
+            "roles": roles,
+            "tools": tools,
+            "run_id": run_id,
+            "file": file,
+            "since": since,
+            "until": until,
+            "include_hidden": include_hidden,
+        }
+        return self._search.search(query, scope, limit, filters, embedder)
 
     # ---- the next call
 

@@ -6,7 +6,8 @@ model sends raises an exception: an error is returned as one line, which is the 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Protocol, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,19 +17,20 @@ from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, StoreUnavailable, quote
 from transom.readback.content import escaped
 from transom.readback.entry_list import MAX_ENTRIES, list_entries
 from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, grep
-from transom.readback.pages import MAX_BYTES, MAX_LINES, read, utf8_prefix
+from transom.readback.pages import MAX_BYTES, MAX_LINES, read, take_fitting, utf8_prefix
 from transom.readback.references import FORMS
-from transom.texts import GREP, LIST, READ
+from transom.texts import GREP, LIST, READ, SEARCH
 
 BYTES_PER_TOKEN = 0.5
 """Bytes that an answer may have for each token of the budget. In plain text this is an eighth of a window."""
 HEADER_BYTES = 400
 """Bytes that are reserved for the first line of an answer."""
 MIN_ANSWER_BYTES = 1_000
+MAX_HITS = 10
 
 Ref = Annotated[str, Meta(description=f"What to read: {FORMS}.")]
 Line = Annotated[int, Meta(ge=1, le=1_000_000_000, description="Line of the (first) entry to begin at, from 1.")]
@@ -72,9 +74,63 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, max_bytes)
 
 
-Arguments = ReadArguments | GrepArguments | ListArguments
+class FoundEntry(Protocol):
+    """An entry that a search has found: a part of `transom.search.SearchHit`."""
 
-ARGUMENTS: dict[str, type[Arguments]] = {READ: ReadArguments, GREP: GrepArguments, LIST: ListArguments}
+    @property
+    def reference(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def snippet(self) -> str: ...
+
+
+class Search(Protocol):
+    """Finds entries of one conversation: `Conversation.search`."""
+
+    def __call__(
+        self, query: str, /, *, limit: int, roles: Sequence[str], tools: Sequence[str], file: str
+    ) -> Sequence[FoundEntry]: ...
+
+
+class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Find what was said in this conversation by words, names, parts of names or the text of an error, the best first.
+    Use it when you do not know the exact wording; transom_read gives an entry whole."""
+
+    query: Annotated[str, Meta(min_length=1, description="Words; no character has a special meaning.")]
+    role: Annotated[str, Meta(description="Only entries of this role: user, assistant, tool.")] = ""
+    tool: Annotated[str, Meta(description="Only calls and results of this tool.")] = ""
+    file: Annotated[str, Meta(description="Only entries that name this file, or part of its path.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=100, description="The most entries to show.")] = MAX_HITS
+
+    def found_by(self, search: Search, max_bytes: int) -> str:
+        """The answer: a line for each entry, as far as there is room."""
+        hits = search(
+            self.query,
+            limit=self.limit,
+            roles=(self.role,) if self.role else (),
+            tools=(self.tool,) if self.tool else (),
+            file=self.file,
+        )
+        lines, _ = take_fitting(iter([_hit_line(hit) for hit in hits]), self.limit, max_bytes)
+        return "\n".join([f"[{len(lines):,} found]", *lines])
+
+
+def _hit_line(hit: FoundEntry) -> str:
+    tool = f" {escaped(hit.tool)[:80]}" if hit.tool else ""
+    return f"{hit.reference}, {hit.role}{tool}: {hit.snippet}"
+
+
+Arguments = ReadArguments | GrepArguments | ListArguments | SearchArguments
+
+ARGUMENTS: dict[str, type[Arguments]] = {
+    READ: ReadArguments,
+    GREP: GrepArguments,
+    LIST: ListArguments,
+    SEARCH: SearchArguments,
+}
 """The arguments of each tool. Its schema is made from them."""
 
 
@@ -97,9 +153,12 @@ def answer_limit(budget: Budget) -> int:
     return budget.share(MAX_BYTES, BYTES_PER_TOKEN)
 
 
-def answer_call(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES) -> str:
+def answer_call(
+    log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES, *, search: Search | None = None
+) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
+    `search`: the `search` of the log's conversation; without it the answer of `transom_search` says to use grep.
     `arguments`: a JSON text, or the object itself where the provider gives one. Nothing that a model sends raises.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
@@ -107,8 +166,13 @@ def answer_call(log: Log, name: str, arguments: object, max_bytes: int = MAX_BYT
     if kind is None:
         return _error(f"there is no tool {quote(name, 80)} here: there are {', '.join(ARGUMENTS)}", max_bytes)
     try:
-        return utf8_prefix(str(_parse(kind, arguments).answer(log, max_bytes - HEADER_BYTES)), max_bytes)
-    except InvalidSetting as problem:
+        parsed, room = _parse(kind, arguments), max_bytes - HEADER_BYTES
+        if not isinstance(parsed, SearchArguments):
+            return utf8_prefix(str(parsed.answer(log, room)), max_bytes)
+        if search is None:
+            return _error(f"there is no search index here: use {GREP}", max_bytes)
+        return utf8_prefix(parsed.found_by(search, room), max_bytes)
+    except (InvalidSetting, StoreUnavailable) as problem:
         why = str(problem)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:
         why = f"the arguments of {name} cannot be read: {problem}"

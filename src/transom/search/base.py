@@ -21,7 +21,8 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
     conversation (`Conversation.open`); None means any, and a conversation without a user is nobody's. `roles`: user,
     assistant, tool, note, … `tools`: for a result, the tool that it is from; for a reply, a tool that it calls.
     `run_id`: as in the `Meta` of the entry. `file`: a path, or a part of one, that the entry names, or the call of the
-    result that it is. `since`, `until`: seconds since the epoch, both included.
+    result that it is. `since`, `until`: seconds since the epoch, both included. `include_hidden`: also
+    entries that are kept out of context, and so are for people only.
     """
 
     conversations: tuple[str, ...] | None = None
@@ -33,6 +34,7 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
     file: str = ""
     since: float | None = None
     until: float | None = None
+    include_hidden: bool = False
 
 
 ANYTHING = SearchFilters()

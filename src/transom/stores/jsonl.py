@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -23,6 +23,8 @@ from typing import IO
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.search.source import LogStamp
+from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, join_entry, split_entry
 from transom.stores.checks import (
     check_index,
@@ -306,6 +308,7 @@ class JsonlStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         self._blobs = self.path / "blobs"
+        self._index: SqliteIndex | None = None
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._blobs.mkdir(exist_ok=True)
@@ -320,6 +323,27 @@ class JsonlStore:
         return [name for _, name in sorted(self._headers())]
 
     def forget(self, name: str) -> None:
+        with self.search_index().forgetting([name]):
+            self._forget(name)
+
+    def search_index(self) -> SqliteIndex:
+        """The search index: a file of the folder, which the first search makes."""
+        if self._index is None:
+            self._index = SqliteIndex(self, self.path / ".search")
+        return self._index
+
+    def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
+        """Which conversations there are, and how large the file of each is."""
+        wanted = None if names is None else {self.path / f"{file_stem(name)}.jsonl" for name in names}
+        stamps: list[LogStamp] = []
+        for path in self.path.glob("*.jsonl") if wanted is None else wanted:
+            with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
+                if (found := parse_header(file.readline())) is not None:
+                    size = os.fstat(file.fileno()).st_size
+                    stamps.append(LogStamp(name=found[0], identity=str(found[1]), stamp=str(size)))
+        return stamps
+
+    def _forget(self, name: str) -> None:
         path = self.path / f"{file_stem(name)}.jsonl"
         with os_errors_translated(path), self.lock():
             snapshots = list(self.path.glob(f"{path.stem}.view*"))
@@ -336,7 +360,9 @@ class JsonlStore:
                 raise no_such_log(name)
 
     def close(self) -> None:
-        """Nothing to release: no file stays open."""
+        """Close the search index. Nothing else stays open."""
+        if self._index is not None:
+            self._index.close()
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:

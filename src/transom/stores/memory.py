@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
 
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
+from transom.search.source import LogStamp
+from transom.search.sqlite_index import SqliteIndex
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log
 
 
@@ -80,6 +82,7 @@ class MemoryStore:
         self._by_name: dict[str, _Content] = {}
         self.created: dict[str, _Content] = {}
         self.lock = Lock()
+        self._index: SqliteIndex | None = None
 
     def open(self, name: str) -> MemoryLog:
         return MemoryLog(name, self)
@@ -87,7 +90,22 @@ class MemoryStore:
     def names(self) -> list[str]:
         return list(self.created)
 
+    def search_index(self) -> SqliteIndex:
+        """The search index, in memory too."""
+        if self._index is None:
+            self._index = SqliteIndex(self)
+        return self._index
+
+    def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
+        """Which conversations there are, and how many entries each has."""
+        found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
+        return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]
+
     def forget(self, name: str) -> None:
+        with self.search_index().forgetting([name]):
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
         with self.lock:
             if (content := self.created.pop(name, None)) is None:
                 raise no_such_log(name)
@@ -95,7 +113,9 @@ class MemoryStore:
             del self._by_name[name]
 
     def close(self) -> None:
-        pass
+        """The conversations stay as long as the store; the search index is made again when it is needed."""
+        if self._index is not None:
+            self._index.close()
 
     def content(self, name: str) -> _Content:
         """The conversation that all handles of this name share from now on, created if there is none."""

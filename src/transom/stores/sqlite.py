@@ -20,6 +20,8 @@ from pathlib import Path
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.search.source import LogStamp
+from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, join_entry, split_entry
 from transom.stores.checks import (
     check_index,
@@ -46,6 +48,8 @@ _SNAPSHOT_NOW, _SNAPSHOT_V1 = _SNAPSHOT.format("crc"), _SNAPSHOT.format("NULL")
 _SNAPSHOT_AHEAD = "SELECT 1 FROM snapshots WHERE log = ? AND at > ? AND crc IS NOT NULL"
 _NAMES = "SELECT name FROM logs WHERE generation = 0 ORDER BY id"
 _NAMED = "SELECT id FROM logs WHERE name = ?"
+_STAMPS = "SELECT name, id, (SELECT max(seq) + 1 FROM entries WHERE log = id) FROM logs WHERE generation = 0"
+_STAMP = f"{_STAMPS} AND name = ?"
 _FORGET = (
     "DELETE FROM snapshots WHERE log = ?1",
     """DELETE FROM blobs WHERE key IN (SELECT blob FROM entries WHERE log = ?1)
@@ -217,6 +221,7 @@ class SqliteStore:
             raise InvalidSetting(f"synchronous must be 'full' or 'normal', not {synchronous!r}")
         self.path = str(Path(path).absolute())
         self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
+        self._index: SqliteIndex | None = None
 
     def open(self, name: str) -> SqliteLog:
         return SqliteLog(self, name)
@@ -231,6 +236,11 @@ class SqliteStore:
 
     def forget_all(self, names: Iterable[str]) -> bool:
         """Forget several conversations with the work of one. False if there was nothing to remove."""
+        names = list(names)
+        with self.search_index().forgetting(names):
+            return self._forget_all(names)
+
+    def _forget_all(self, names: Iterable[str]) -> bool:
         with self.writing() as db:
             for name in names:
                 if (row := db.execute(_NAMED, (_stored_name(name),)).fetchone()) is not None:
@@ -244,8 +254,30 @@ class SqliteStore:
                 db.executemany(_WIPED, left)
         return bool(left)
 
+    def search_index(self) -> SqliteIndex:
+        """The search index, in a file of its own beside this one, which the first search makes."""
+        if self._index is None:
+            self._index = SqliteIndex(self, Path(f"{self.path}.search"))
+        return self._index
+
+    def stamp(self) -> object:
+        """Differs when anything in the file has changed: by this connection, or by another one."""
+        with self.reading() as db:
+            return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
+
+    def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
+        """Which conversations there are, and how many entries each has."""
+        with self.reading() as db:
+            if names is None:
+                rows = db.execute(_STAMPS).fetchall()
+            else:
+                rows = [row for name in set(names) for row in db.execute(_STAMP, (_stored_name(name),))]
+        return [LogStamp(_true_name(name), str(log), str(length)) for name, log, length in rows]
+
     def close(self) -> None:
         """Other stores on the same file stay open."""
+        if self._index is not None:
+            self._index.close()
         file, self._file = self._file, None
         if file is not None:
             release_file(file, self)

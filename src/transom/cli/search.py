@@ -1,0 +1,69 @@
+"""`transom search`: find what was said, in one conversation, in those of a user, or in a whole store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from transom.cli.commands import Search
+from transom.cli.locate import existing_store, find_name, store_url
+from transom.cli.progress import ProgressBar
+from transom.cli.streams import one_line
+from transom.cli.terminal import print_json, print_line, terminal
+from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
+from transom.stores import Store
+
+CHUNK = 2_000
+"""Entries that are indexed between two looks at the clock."""
+
+
+def run(options: Search) -> int:
+    """Print the hits. Exit code 1 if there are none."""
+    url = store_url(options.store)
+    with existing_store(url) as store:
+        name = None if options.conversation is None else find_name(store.names(), options.conversation, url)
+        filters = SearchFilters(
+            conversations=None if name is None else (name,),
+            user_id=options.user,
+            session_id=options.session,
+            roles=tuple(options.role or ()),
+            tools=tuple(options.tool or ()),
+            run_id=options.run or "",
+            file=options.file or "",
+            since=_seconds(options.since),
+            until=_seconds(options.until),
+            include_hidden=True,
+        )
+        index = search_index(store)
+        _catch_up(index, store, name)
+        hits = index.search(options.query, filters=filters, limit=options.limit)
+    if options.json:
+        print_json({"store": url, "query": options.query, "hits": hits})
+    else:
+        for hit in hits:
+            _print(hit)
+    return 0 if hits else 1
+
+
+def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:
+    """Index what is new, with a progress bar if that is much."""
+    names = None if name is None else (name,)
+    with ProgressBar() as progress:
+        done = latest = index.update(names, most=CHUNK)
+        total = 0
+        while latest >= CHUNK:
+            total = total or max(1, sum(len(store.open(each)) for each in names or store.names()))
+            progress.update(min(1.0, done / total), f"indexing: {done:,} of {total:,} entries")
+            latest = index.update(names, most=CHUNK)
+            done += latest
+
+
+def _print(hit: SearchHit) -> None:
+    console = terminal()
+    tool = f" {one_line(hit.tool)}" if hit.tool else ""
+    when = f"{datetime.fromtimestamp(hit.at).astimezone():%Y-%m-%d %H:%M}"
+    print_line(console, (f"{one_line(hit.conversation)}: {hit.reference}", "bold"), f", {hit.role}{tool}, {when}")
+    print_line(console, f"  {hit.snippet}")
+
+
+def _seconds(when: datetime | None) -> float | None:
+    return None if when is None else when.timestamp()

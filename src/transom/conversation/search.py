@@ -1,0 +1,69 @@
+"""Search from within a conversation: in itself, in all conversations of its user, or in its whole store."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from msgspec import MsgspecError, convert
+from msgspec.structs import replace
+
+from transom.errors import InvalidSetting, quote
+from transom.search import Embedder, SearchFilters, SearchHit, SearchIndex, search_index
+from transom.stores import Store, StoredLog
+
+SearchScope = Literal["conversation", "user", "store"]
+SCOPES = ("conversation", "user", "store")
+
+
+class ConversationSearch:
+    """Searches for one conversation. `store`: the one that it was opened from; None if it was made of a log."""
+
+    def __init__(self, log: StoredLog, store: Store | None, user_id: str) -> None:
+        self._log, self._user_id = log, user_id
+        self._index: SearchIndex = search_index(_OneLog(log) if store is None else store)
+
+    def search(
+        self, query: object, scope: object, limit: int, given: dict[str, object], embedder: object
+    ) -> list[SearchHit]:
+        """The best entries for a query. What was appended until now is indexed first. Raises InvalidSetting."""
+        if not isinstance(query, str):
+            raise InvalidSetting(f"query: must be a text, not {quote(query)}")
+        query, filters, embedder = str.__str__(query), _filters(given), _embedder(embedder)
+        if scope not in SCOPES:
+            raise InvalidSetting(f"scope: must be one of {', '.join(SCOPES)}, not {quote(scope)}")
+        names = None
+        if scope == "conversation":
+            names = (self._log.name,)
+            filters = replace(filters, conversations=names)
+        elif scope == "user":
+            if not self._user_id:
+                raise InvalidSetting("scope 'user': this conversation has no user; open a new one with a user_id")
+            filters = replace(filters, user_id=self._user_id)
+        self._index.update(names, embedder=embedder)
+        return self._index.search(query, filters=filters, limit=limit, embedder=embedder)
+
+
+def _filters(given: dict[str, object]) -> SearchFilters:
+    try:
+        return convert(given, SearchFilters)
+    except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:
+        raise InvalidSetting(f"search: {str(problem)[:400]}") from None
+
+
+def _embedder(given: object) -> Embedder | None:
+    if given is None or (isinstance(getattr(given, "name", None), str) and callable(getattr(given, "embed", None))):
+        return cast("Embedder | None", given)
+    raise InvalidSetting(f"embedder: must have a name and a method embed, not {quote(given)}")
+
+
+class _OneLog:
+    """A log as a store that has only this one."""
+
+    def __init__(self, log: StoredLog) -> None:
+        self._log = log
+
+    def names(self) -> list[str]:
+        return [self._log.name] if len(self._log) else []
+
+    def open(self, name: str) -> StoredLog:  # noqa: ARG002 - there is one
+        return self._log

@@ -1,0 +1,150 @@
+"""The SQLite file of a search index: its tables, its connection, and how a damaged one is replaced.
+
+It holds nothing that cannot be made again from the store. So it is a file of its own beside the store, which never
+waits for it, and an index that is damaged or of another version is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from weakref import finalize
+
+from transom.errors import StoreUnavailable
+
+VERSION = 1
+APPLICATION = 0x74727378
+"""Marks the file as ours: "trsx"."""
+PATIENCE = 30.0
+"""Seconds to wait for another process that is indexing."""
+MEMORY = ":memory:"
+_CACHE_KIB = 32_768
+
+_SCHEMA = (
+    """CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
+       stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL)""",
+    """CREATE VIRTUAL TABLE words USING fts5(at UNINDEXED, role UNINDEXED, tool UNINDEXED, hidden UNINDEXED, scope,
+       about, text, tokenize = 'porter unicode61 remove_diacritics 2')""",
+    "CREATE TABLE vocabulary (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, entries INTEGER NOT NULL)",
+    """CREATE VIRTUAL TABLE parts USING fts5(word, content = 'vocabulary', content_rowid = 'id', detail = none,
+       tokenize = 'trigram')""",
+    """CREATE TABLE vectors (entry INTEGER NOT NULL, part INTEGER NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
+       PRIMARY KEY (model, entry, part)) WITHOUT ROWID""",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+class IndexFile:
+    """One connection, used by one thread at a time. `path`: a file, or ":memory:".
+
+    Raises StoreUnavailable if the file can neither be opened nor made anew.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = RLock()
+        self._process = os.getpid()
+        self._db = self._open()
+        self._finalizer = finalize(self, self._db.close)
+        self._finalizer.atexit = False
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """The connection, for this thread alone. Raises StoreUnavailable."""
+        with self._lock:
+            if self._process != os.getpid():  # a connection must not be used after a fork
+                self._replace(self._open())
+            try:
+                yield self._db
+            except sqlite3.DatabaseError as problem:
+                raise self._unavailable(problem) from problem
+
+    @contextmanager
+    def writing(self) -> Generator[sqlite3.Connection]:
+        """The connection in a transaction, alone among all processes. Raises StoreUnavailable."""
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def wipe_free_pages(self) -> None:
+        """Leave no byte of what was deleted."""
+        with self.reading() as db:
+            for table in ("words", "parts"):
+                db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608 - names of ours
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._finalizer()
+
+    def _replace(self, db: sqlite3.Connection) -> None:
+        self._finalizer.detach()
+        self._db, self._process = db, os.getpid()
+        self._finalizer = finalize(self, db.close)
+        self._finalizer.atexit = False
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.OperationalError as problem:  # locked, or a folder that may not be written
+            raise self._unavailable(problem) from problem
+        except (sqlite3.DatabaseError, _OtherVersionError):
+            self._delete()
+        try:
+            return self._connect()
+        except (sqlite3.DatabaseError, _OtherVersionError) as problem:
+            raise self._unavailable(problem) from problem
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            db.execute("PRAGMA synchronous = NORMAL")
+            if self._version(db) == (0, 0):
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("BEGIN IMMEDIATE")
+                if self._version(db) == (0, 0):  # else another process was faster
+                    for statement in _SCHEMA:
+                        db.execute(statement)
+                db.execute("COMMIT")
+            self._check_version(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _check_version(self, db: sqlite3.Connection) -> None:
+        if self._version(db) != (APPLICATION, VERSION):
+            raise _OtherVersionError
+
+    @staticmethod
+    def _version(db: sqlite3.Connection) -> tuple[int, int]:
+        application, version = (
+            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        return application, version
+
+    def _delete(self) -> None:
+        for end in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(self.path + end).unlink(missing_ok=True)
+
+    def _unavailable(self, problem: Exception) -> StoreUnavailable:
+        return StoreUnavailable(f"{self.path}: {problem}; the search index can be deleted: it is made again")
+
+
+class _OtherVersionError(Exception):
+    """The file is of another version of the index: it is made anew."""

@@ -1,0 +1,296 @@
+"""The search index of every store that has no database of its own for it: SQLite's FTS5.
+
+A row of `words` is an entry. Its number has the number of the conversation in the upper half and that of the entry in
+the lower, so a conversation is a range, which FTS5 reads without looking at others. What an entry belongs to (role,
+tool, run, user, …) are words of the column `scope`, one each, so a filter is a part of the query.
+
+A word that is in no entry may be a part of one: `vocabulary` has every word once, and `parts` its trigrams.
+`docs/why/search.md` says why it is made this way.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+
+from transom.core.entry import Entry
+from transom.core.log import owner_of
+from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog, quote
+from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
+from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
+from transom.search.fusion import fused
+from transom.search.index_file import MEMORY, IndexFile
+from transom.search.query import SEQ_BITS, rankings, scope_of, scope_word
+from transom.search.snippets import snippet
+from transom.search.source import LogSource, LogStamp, StoreSource, log_stamps, store_stamp, stored_name, true_name
+from transom.search.vectors import nearest, update_vectors
+from transom.search.words import indexable, restored, terms_of, words_of
+
+BATCH = 500
+"""Entries of one transaction. Another process that indexes waits as long as this takes."""
+MAX_LIMIT = 1_000
+_HANDLES = 64
+_LONGEST_WORD = 64
+
+_logger = logging.getLogger(__name__)
+
+_ROW = "INSERT INTO words (rowid, at, role, tool, hidden, scope, about, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_HIT = "SELECT at, role, tool, text FROM words WHERE rowid = ?"
+_COUNT_WORD = """INSERT INTO vocabulary (word, entries) VALUES (?, ?)
+                 ON CONFLICT DO UPDATE SET entries = entries + excluded.entries"""
+
+
+class SqliteIndex:
+    """The index of one store, in a file beside it or in memory.
+
+    `path`: of the file. If it cannot be written, or is None, the index is in memory, and each process makes its own.
+    """
+
+    def __init__(self, store: StoreSource, path: Path | None = None) -> None:
+        self._store, self._path = store, path
+        self._lock = RLock()
+        self._opened: IndexFile | None = None
+        self._handles: dict[str, LogSource] = {}
+        self._seen: object = None  # the stamp of the store when all of it had been indexed
+
+    # ---- what is said is indexed
+
+    def update(
+        self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
+    ) -> int:
+        """See `SearchIndex.update`. A damaged conversation is left out with a warning if it was not named."""
+        names = None if conversations is None else list(conversations)
+        with self._lock:
+            done, stamp = 0, store_stamp(self._store)
+            if names is not None or stamp is None or stamp != self._seen:
+                done = self._update(names, most)
+                if names is None and (most is None or done < most):
+                    self._seen = stamp
+            if embedder is not None:
+                with self._file.reading() as db:
+                    logs = None if names is None else self._logs(db, names)
+                update_vectors(self._file, embedder, logs, None if most is None else most - done)
+        return done
+
+    def _update(self, names: list[str] | None, most: int | None) -> int:
+        with self._file.reading() as db:
+            rows = db.execute("SELECT name, identity, stamp FROM logs").fetchall()
+        found = (LogStamp(true_name(name), identity, stamp) for name, identity, stamp in rows)
+        known = {each.name: each for each in found if names is None or each.name in names}
+        current = {each.name: each for each in log_stamps(self._store, names)}
+        if gone := [name for name in known if name not in current or current[name].identity != known[name].identity]:
+            self.forget(gone)
+        done = 0
+        for each in current.values():
+            if most is not None and done >= most:
+                break
+            if known.get(each.name) != each:
+                try:
+                    done += self._index(each, None if most is None else most - done)
+                except StoreDamaged as problem:
+                    if names is not None:
+                        raise
+                    _logger.warning("search: %s", problem)
+        return done
+
+    def _index(self, stamp: LogStamp, most: int | None) -> int:
+        """Index what was appended to a conversation, in batches."""
+        done = 0
+        with suppress(UnknownLog):  # forgotten meanwhile
+            log = self._handle(stamp.name)
+            while most is None or done < most:
+                with self._file.writing() as db:
+                    number, length = self._log_row(db, stamp, log)
+                    entries = list(log.read(length, length + BATCH))
+                    if entries:
+                        self._add(db, number, log, entries)
+                    complete = length + len(entries) == len(log)
+                    db.execute(
+                        "UPDATE logs SET length = ?, stamp = ? WHERE id = ?",
+                        (length + len(entries), stamp.stamp if complete else "", number),
+                    )
+                    log.refresh()  # raises UnknownLog if it was forgotten: then nothing of it is indexed
+                done += len(entries)
+                if complete:
+                    break
+        return done
+
+    def _log_row(self, db: sqlite3.Connection, stamp: LogStamp, log: LogSource) -> tuple[int, int]:
+        """The number of a conversation, and how many of its entries are indexed."""
+        found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
+        if found is not None:
+            return found
+        owner = owner_of(log)
+        row = (stored_name(stamp.name), stamp.identity, stored_name(owner.user_id), stored_name(owner.session_id))
+        insert = "INSERT INTO logs (name, identity, stamp, length, user_id, session_id) VALUES (?, ?, '', 0, ?, ?)"
+        number = db.execute(insert, row).lastrowid
+        assert number is not None
+        return number, 0
+
+    def _add(self, db: sqlite3.Connection, number: int, log: LogSource, entries: Sequence[Entry]) -> None:
+        texts, first = SearchTexts(), entries[0].seq
+        for entry in log.read(max(0, first - LOOK_BACK), first):
+            texts.skip(entry)
+        owner = owner_of(log)
+        shared = [scope_word("log", str(number))]
+        shared += [scope_word("user", owner.user_id)] if owner.user_id else []
+        shared += [scope_word("session", owner.session_id)] if owner.session_id else []
+        words = Counter[str]()
+        rows = [_row(number, found, shared, words) for entry in entries if (found := texts.of(entry)) is not None]
+        db.executemany(_ROW, rows)
+        (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vocabulary").fetchone()
+        db.executemany(_COUNT_WORD, words.items())
+        db.execute("INSERT INTO parts (rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (last,))
+
+    def _handle(self, name: str) -> LogSource:
+        """An open log, with all that was appended. A few are kept open, because some stores read a whole log then."""
+        if (log := self._handles.pop(name, None)) is not None:
+            with suppress(UnknownLog):
+                log.refresh()
+                self._handles[name] = log
+                return log
+        self._handles[name] = log = self._store.open(name)
+        while len(self._handles) > _HANDLES:
+            del self._handles[next(iter(self._handles))]
+        return log
+
+    # ---- search
+
+    def search(
+        self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
+    ) -> list[SearchHit]:
+        """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
+        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
+        with self._file.reading() as db:
+            logs = None if filters.conversations is None else self._logs(db, filters.conversations)
+            if logs == []:
+                return []
+            scope = scope_of(filters, logs)
+            found = rankings(db, query, scope, 3 * limit)
+            if embedder is not None:
+                found.append(nearest(db, embedder, query, scope, 3 * limit))
+            terms = terms_of(query)
+            hits = (self._hit(db, row, score, filters, query, terms) for row, score in fused(found))
+            return [hit for hit in hits if hit is not None][:limit]
+
+    def _logs(self, db: sqlite3.Connection, names: Iterable[str]) -> list[int]:
+        found = (
+            db.execute("SELECT id FROM logs WHERE name = ?", (stored_name(name),)).fetchone() for name in set(names)
+        )
+        return [row[0] for row in found if row is not None]
+
+    def _hit(
+        self, db: sqlite3.Connection, row: int, score: float, filters: SearchFilters, query: str, terms: Sequence[str]
+    ) -> SearchHit | None:
+        """The entry of a row; None if, against the index, it is not the user's."""
+        owner = "SELECT name, user_id, session_id FROM logs WHERE id = ?"
+        name, *ids = db.execute(owner, (row >> SEQ_BITS,)).fetchone()
+        for wanted, has in zip((filters.user_id, filters.session_id), ids, strict=True):
+            if wanted is not None and stored_name(wanted) != has:
+                return None
+        at, role, tool, text = db.execute(_HIT, (row,)).fetchone()
+        return SearchHit(
+            conversation=true_name(name),
+            entry=row & (1 << SEQ_BITS) - 1,
+            role=role,
+            tool=tool,
+            at=at,
+            score=score,
+            snippet=snippet(restored(text), query, terms),
+        )
+
+    # ---- forgetting
+
+    @contextmanager
+    def forgetting(self, conversations: Iterable[str]) -> Generator[None]:
+        """Around the store's own `forget`: the index forgets first, and once more what another process has indexed
+        meanwhile."""
+        names = list(conversations)
+        self.forget(names)
+        yield
+        self.forget(names)
+
+    def forget(self, conversations: Iterable[str]) -> None:
+        """See `SearchIndex.forget`. Its work grows with the index."""
+        if self._opened is None and (self._path is None or not self._path.exists()):
+            return
+        with self._lock:
+            self._seen = None
+            file, removed = self._file, False
+            with file.writing() as db:  # also waits for a process that is indexing it now
+                for number in self._logs(db, conversations):
+                    _remove(db, number)
+                    removed = True
+            if removed:
+                file.wipe_free_pages()
+
+    def close(self) -> None:
+        """Close the file. The index can be used again: it opens the file anew."""
+        with self._lock:
+            file, self._opened, self._seen = self._opened, None, None
+            self._handles.clear()
+            if file is not None:
+                file.close()
+
+    @property
+    def _file(self) -> IndexFile:
+        with self._lock:
+            if self._opened is None:
+                self._opened = _opened(self._path)
+            return self._opened
+
+
+def _opened(path: Path | None) -> IndexFile:
+    if path is not None:
+        try:
+            return IndexFile(str(path))
+        except StoreUnavailable as problem:
+            _logger.warning("search: indexing in memory: %s", problem)
+    return IndexFile(MEMORY)
+
+
+def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
+    """The row of an entry; its words are counted in `words`."""
+    scope = [*shared, scope_word("role", found.role), *(scope_word("tool", tool) for tool in found.tools)]
+    if found.run_id:
+        scope.append(scope_word("run", found.run_id))
+    about, text = indexable(found.about), indexable(found.text)
+    words.update(_vocabulary(about, text))
+    tool = indexable(", ".join(found.tools))
+    return (
+        number << SEQ_BITS | found.seq,
+        found.at,
+        found.role,
+        restored(tool),
+        int(found.hidden),
+        " ".join(scope),
+        about,
+        text,
+    )
+
+
+def _remove(db: sqlite3.Connection, number: int) -> None:
+    """Delete the rows of a conversation, and the words that no other has."""
+    low, high = number << SEQ_BITS, ((number + 1) << SEQ_BITS) - 1
+    words = Counter[str]()
+    for about, text in db.execute("SELECT about, text FROM words WHERE rowid BETWEEN ? AND ?", (low, high)):
+        words.update(_vocabulary(about, text))
+    db.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM vectors WHERE entry BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM logs WHERE id = ?", (number,))
+    less = ((n, word) for word, n in words.items())
+    db.executemany("UPDATE vocabulary SET entries = entries - ? WHERE word = ?", less)
+    unused = db.execute("SELECT id, word FROM vocabulary WHERE entries <= 0").fetchall()
+    db.executemany("INSERT INTO parts (parts, rowid, word) VALUES ('delete', ?, ?)", unused)
+    db.execute("DELETE FROM vocabulary WHERE entries <= 0")
+
+
+def _vocabulary(about: str, text: str) -> set[str]:
+    """The words of an entry that a query may name by a part."""
+    return {word for word in words_of(text) | words_of(about) if 4 <= len(word) <= _LONGEST_WORD}

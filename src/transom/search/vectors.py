@@ -1,0 +1,109 @@
+"""Search by meaning: vectors of the entries in the index file, compared one by one.
+
+Brute force: a conversation of 100,000 entries takes some 10 ms, and nothing has to be built. A long text is embedded in
+parts, and counts by the part that is nearest.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transom.errors import InvalidSetting
+from transom.search.base import Embedder
+from transom.search.index_file import IndexFile
+from transom.search.query import SEQ_BITS, Scope
+from transom.search.words import restored
+
+PART = 1_000
+"""Characters that are embedded as one: what small models read."""
+MAX_PARTS = 8
+BATCH = 32
+"""Entries that are embedded at once."""
+
+_MISSING = """SELECT rowid, text FROM words WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"""
+_LAST = "SELECT max(entry) FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?"
+_ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT ?1, ?2, ?3, ?4
+          WHERE EXISTS (SELECT 1 FROM words WHERE rowid = ?1)"""
+
+
+def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
+    """Make the vectors that entries of these conversations lack; the number of entries."""
+    with file.reading() as db:
+        numbers = [number for (number,) in db.execute("SELECT id FROM logs ORDER BY id")] if logs is None else logs
+    done = 0
+    for number in numbers:
+        low, high = number << SEQ_BITS, ((number + 1) << SEQ_BITS) - 1
+        while most is None or done < most:
+            with file.reading() as db:
+                last = db.execute(_LAST, (embedder.name, low, high)).fetchone()[0]
+                rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH)).fetchall()
+            if not rows:
+                break
+            places = [(row, part, text) for row, stored in rows for part, text in enumerate(_parts(restored(stored)))]
+            vectors = _embedded(embedder, [text for _, _, text in places])
+            with file.writing() as db:  # a conversation that was forgotten meanwhile gets no vectors
+                db.executemany(
+                    _ADD,
+                    [
+                        (row, part, embedder.name, vector.tobytes())
+                        for (row, part, _), vector in zip(places, vectors, strict=True)
+                    ],
+                )
+            done += len(rows)
+    return done
+
+
+def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[int]:
+    """The rows whose vectors are nearest to that of the query, by cosine, the nearest first."""
+    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
+
+    stored = db.execute(
+        "SELECT entry, vector FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?",
+        (embedder.name, scope.low, scope.high),
+    ).fetchall()
+    if not stored or not query.strip():
+        return []
+    matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
+    (wanted,) = _embedded(embedder, [query[:PART]])
+    scores = matrix @ wanted
+    allowed = _allowed(db, scope)
+    found: dict[int, None] = {}
+    for at in np.argsort(-scores, kind="stable").tolist():
+        row = stored[at][0]
+        if row not in found and (allowed is None or row in allowed) and _shown(db, row, scope):
+            found[row] = None
+            if len(found) == limit:
+                break
+    return list(found)
+
+
+def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
+    """The rows that the filters let through; None if there are none."""
+    if not scope.filters:
+        return None
+    statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
+    expression = scope.filters.removeprefix(" AND ")
+    return {row for (row,) in db.execute(statement, (expression, scope.low, scope.high))}
+
+
+def _shown(db: sqlite3.Connection, row: int, scope: Scope) -> bool:
+    statement = f"SELECT 1 FROM words WHERE rowid = ?{scope.also}"  # noqa: S608 - conditions of ours
+    return db.execute(statement, (row, *scope.values)).fetchone() is not None
+
+
+def _parts(text: str) -> Iterator[str]:
+    for start in range(0, min(len(text), PART * MAX_PARTS), PART):
+        yield text[start : start + PART]
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
+    """The vectors, of length 1. Raises InvalidSetting if they have not the shape (texts, dimensions)."""
+    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
+
+    vectors = np.asarray(embedder.embed(texts), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        shape = " × ".join(map(str, vectors.shape))
+        raise InvalidSetting(f"embedder {embedder.name!r}: {len(texts)} texts gave an array of {shape}")
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

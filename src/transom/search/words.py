@@ -1,0 +1,70 @@
+"""How texts and queries become words of the index.
+
+The index splits at everything that is no letter or digit. Scripts without spaces (Chinese, Japanese, Thai, …) would
+give one word a sentence, so each of their characters is a word of its own, and a query asks for pairs of neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from transom.core.tokens import replace_surrogates
+
+MAX_TERMS = 64
+"""Words of a query that are looked up; a longer query is cut."""
+MAX_QUERY = 4_000
+"""Characters of a query that are read."""
+MARK = "\x1f"
+"""Stands between characters that are words of their own. It is no letter, and texts have no use for it."""
+
+_SINGLE = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    r"\U00020000-\U0003ffff"
+)
+_ALONE = re.compile(f"[{_SINGLE}]")
+_RUN = re.compile(f"([{_SINGLE}]+)|[^\\W_{_SINGLE}]+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def indexable(text: str) -> str:
+    """The text as the index stores it; `restored` gives the text again."""
+    if text.isascii():
+        return text.replace("\0", " ")
+    return _ALONE.sub(f"{MARK}\\g<0>{MARK}", replace_surrogates(text).replace("\0", " "))
+
+
+def restored(stored: str) -> str:
+    """The text of which `indexable` made this."""
+    return stored.replace(MARK, "")
+
+
+def words_of(stored: str) -> set[str]:
+    """The distinct words of an indexable text, in lower case."""
+    return set(_WORD.findall(stored.lower()))
+
+
+def terms_of(query: str) -> list[str]:
+    """The words of a query, each once: words of letters and digits, and pairs of characters that are words."""
+    return list(dict.fromkeys(_terms(replace_surrogates(query[:MAX_QUERY]).lower())))[:MAX_TERMS]
+
+
+def _terms(query: str) -> Iterator[str]:
+    for found in _RUN.finditer(query):
+        run = found[1]
+        if run is None:
+            yield found[0]
+        elif len(run) == 1:
+            yield run
+        else:
+            yield from (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def phrase(text: str) -> str:
+    """A string of the query language that matches these words in this order, and nothing else of the language."""
+    return '"' + " ".join(_WORD.findall(indexable(text[:MAX_QUERY]))[:MAX_TERMS]) + '"'
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to look for."""
+    return _WORD.search(text) is not None
