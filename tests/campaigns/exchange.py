@@ -1,0 +1,92 @@
+"""Every recorded conversation: imported, exported with the same bytes, and replayed from the export under the laws.
+
+    python tests/campaigns/exchange.py DATA [--budget 16000] [--every K]
+
+A line for each family; exits 1 if other bytes come out, or if a window is invalid or over the budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+
+from transom.conversation.conversation import Conversation
+from transom.conversation.replay import replay
+from transom.conversation.request import render
+from transom.importers import Recorded, export, import_file, read
+from transom.importers.source_text import source_of
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.tokenizer import o200k
+from transom.wire.dialects import dialect_named
+
+
+def exchanged(path: Path, budget: int, every: int) -> Counter[str]:
+    """What became of a family."""
+    seen = Counter[str]()
+    store = MemoryStore()
+    names = [done.conversation for done in import_file(path, store)]
+    exports = {name: b"".join(export(store.open(name))) for name in names}
+    seen["conversations"], seen["bytes"] = len(names), sum(map(len, exports.values()))
+    seen["other bytes"] = int(b"".join(exports.values()) != gzip.decompress(path.read_bytes()))
+    for name in names:
+        sources = [source for entry in store.open(name).read() if (source := source_of(entry)) is not None]
+        kept = [piece for source in sources for piece in source.pieces if isinstance(piece, str)]
+        seen["kept as text"] += sum(len(piece.encode("utf-8", "surrogateescape")) for piece in kept)
+    for name in names[::every]:
+        for recorded in read(io.BytesIO(exports[name])):
+            seen.update(replayed(recorded, budget))
+    return seen
+
+
+def replayed(recorded: Recorded, budget: int) -> Counter[str]:
+    """The windows of every call."""
+    seen = Counter[str]()
+    dialect = dialect_named(recorded.dialect)
+    head, facts = recorded.facts()
+    conversation = Conversation(
+        MemoryStore().open("x"),
+        budget=budget,
+        policy=policy_named("default"),
+        counter=o200k(),
+        system=head,
+        dialect=dialect,
+    )
+    for step in replay(conversation, facts):
+        seen["calls"] += 1
+        if step.window is None:
+            seen["refused"] += 1
+            continue
+        seen["invalid"] += bool(dialect.violations(render(step.window, dialect)))
+        seen["over"] += step.window.tokens > budget
+    return seen
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--budget", type=int, default=16_000)
+    parser.add_argument("--every", type=int, default=1, help="replay every Kth conversation")
+    parser.add_argument("--family", action="append")
+    options = parser.parse_args()
+    wrong = 0
+    for path in sorted((options.data / "conversations").glob("*.jsonl.gz")):
+        if options.family and path.name.split(".")[0] not in options.family:
+            continue
+        seen = exchanged(path, options.budget, options.every)
+        print(
+            f"{path.name:24} {seen['conversations']:4} conversations {seen['bytes'] / 1e6:6.2f} MB "
+            f"kept as text {seen['kept as text'] / seen['bytes']:4.0%} other bytes {seen['other bytes']} "
+            f"calls {seen['calls']:6,} refused {seen['refused']:4} invalid {seen['invalid']} over {seen['over']}",
+            flush=True,
+        )
+        wrong += seen["other bytes"] + seen["invalid"] + seen["over"]
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""A session file is imported and exported in a bounded memory, whatever its size: 30 MB here, 2 GB as a campaign."""
+
+from __future__ import annotations
+
+from import_size import EXPORT, IMPORT, measured, write_session
+
+
+def test_the_memory_does_not_grow_with_the_file(tmp_path):
+    """The tokenizer takes some 100 MB of it."""
+    path, store = tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/a.db"
+    digest = write_session(path, 30_000_000)
+    (imported,), _ = measured(IMPORT, path, store)
+    (again, exported), _ = measured(EXPORT, path, store)
+    assert again == digest
+    assert int(imported) < 150_000
+    assert int(exported) < 100_000

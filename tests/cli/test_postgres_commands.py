@@ -1,0 +1,29 @@
+"""The commands on a PostgreSQL store: they work, and print and keep no password."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conversation_files import chat, write_jsonl
+
+from postgres_server import TestServer, schema_for
+
+
+def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
+    shown = postgres.url(schema_for(str(tmp_path)))
+    url = shown.replace("postgres@", "postgres:s3cret@")
+    file = write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(3, 2_000)})
+    printed = [run("replay", file, "--budget", 90_000, "--store", url, "--json")]
+    printed.append(run("conversations", url, "--json"))
+    printed.append(run("conversations", url))
+    printed.append(run("fork", "chat 1", "--at", 2))
+    printed.append(run("window", "chat 1@2", "--budget", 90_000))
+    printed.append(run("forget", "chat 1@2", "--yes", "--store", url))
+    assert [code for code, _, _ in printed] == [0] * 6
+    missing = run("log", "nobody", "--store", url)
+    assert missing[0] == 2
+    assert json.loads(printed[1][1])["store"] == shown
+    assert printed[5][1].endswith(", forgotten\n")
+    assert Path(".transom/last").read_text() == shown + "\n"
+    assert "s3cret" not in repr([*printed, missing])
