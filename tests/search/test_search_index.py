@@ -284,7 +284,7 @@ def test_two_processes_share_the_file(tmp_path):
 
 def test_common_words_are_looked_up_in_few_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(search_query, "MOST_ROWS", 50)
-    monkeypatch.setattr(search_query, "_NEWEST", search_query._NEWEST.replace("20000", "50"))
+    monkeypatch.setattr(search_query, "_NEWEST", search_query._NEWEST.replace("10000", "50"))
     store = open_store("memory:")
     append(store, "trip", talk(*["common words here"] * 300, "common rare words", *["common"] * 20))
     assert found(store, "common rare")[0] == ("trip", 300)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from transom.search.base import SearchFilters
 from transom.search.words import has_words, phrase, terms_of
 
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 """Rows that one query ranks, about."""
 MOST_LIKE = 50
 """Words of the index that have a word of the query as a part."""
@@ -106,7 +106,7 @@ def _chosen(db: sqlite3.Connection, present: Sequence[tuple[int, str]], scope: S
         rows += n
     if chosen:
         return scope, _any(chosen)
-    rarest = [term for _, term in present[:3]]
+    rarest = [term for _, term in present[:2]]
     for several in (rarest, rarest[:1]):
         words = " AND ".join(map(phrase, several))
         if _count(db, words, scope):

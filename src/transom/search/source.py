@@ -7,6 +7,9 @@ from typing import NamedTuple, Protocol, cast
 
 from transom.core.entry import Entry
 
+NO_CONVERSATIONS = frozenset({".token-fits"})
+"""Logs in which nobody says anything."""
+
 
 class LogSource(Protocol):
     """A log whose entries are indexed: a part of `transom.stores.StoredLog`."""
@@ -56,6 +59,10 @@ def store_stamp(store: StoreSource) -> object:
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
     """The stamps of conversations. Of a store without stamps each conversation is opened for its length."""
+    return [stamp for stamp in _all_stamps(store, names) if stamp.name not in NO_CONVERSATIONS]
+
+
+def _all_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
     if hasattr(store, "log_stamps"):
         return cast("Stamped", store).log_stamps(names)
     known = store.names()

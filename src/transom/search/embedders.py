@@ -1,0 +1,42 @@
+"""Embedders for models that a user has. The library of each is an extra; the model is a folder or a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from transom.errors import InvalidSetting
+
+
+class FastEmbedder:
+    """A model of the library fastembed (`transom[fastembed]`), by its name there. `settings` are those of
+    `fastembed.TextEmbedding`, such as `specific_model_path`. Raises InvalidSetting if the library is not installed."""
+
+    def __init__(self, model: str = "BAAI/bge-small-en-v1.5", **settings: Any) -> None:
+        self.name = f"fastembed:{model}"
+        self._model = _library("fastembed").TextEmbedding(model_name=model, **settings)
+
+    def embed(self, texts: Sequence[str], /) -> Any:
+        """One vector for each text."""
+        return list(self._model.embed(list(texts)))
+
+
+class Model2VecEmbedder:
+    """A model of the library model2vec (`transom[model2vec]`): a folder, or a name of the hub. Raises InvalidSetting if
+    the library is not installed."""
+
+    def __init__(self, model: str) -> None:
+        self.name = f"model2vec:{model}"
+        self._model = _library("model2vec").StaticModel.from_pretrained(model)
+
+    def embed(self, texts: Sequence[str], /) -> Any:
+        """One vector for each text."""
+        return self._model.encode(list(texts))
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise InvalidSetting(f"{name} is not installed: pip install transom[{name}]") from problem

@@ -1,0 +1,103 @@
+"""Search by meaning: vectors of a made-up embedder, fused with words."""
+
+from __future__ import annotations
+
+import pytest
+
+from transom.errors import InvalidSetting
+from transom.search import SearchFilters, search_index
+from transom.search.embedders import FastEmbedder, Model2VecEmbedder
+from transom.search.fusion import fused
+from transom.stores import open_store
+from transom.testing import talk
+
+TOPICS = (("boat", "ship", "vessel"), ("cake", "bread"), ("tree",))
+
+
+class Topics:
+    """A vector says how often each topic comes up."""
+
+    name = "topics"
+
+    def __init__(self):
+        self.seen = []
+
+    def embed(self, texts, /):
+        self.seen += texts
+        return [
+            [sum(word in text for word, topic in TOPICS.items() if topic == at) + 0.01 for at in range(3)]
+            for text in texts
+        ]
+
+
+def filled(*texts):
+    store = open_store("memory:")
+    store.open("trip").append(talk(*texts), 0)
+    return store, search_index(store)
+
+
+def entries(hits):
+    return [hit.entry for hit in hits]
+
+
+def test_what_means_the_same_is_found():
+    _, index = filled("a boat at sea", "bread and butter", "an old tree")
+    embedder = Topics()
+    index.update(embedder=embedder)
+    assert entries(index.search("vessel", embedder=embedder, limit=1)) == [0]
+    assert index.search("vessel") == []
+
+
+def test_words_and_meaning_are_fused():
+    _, index = filled("a cake for the captain", "a ship", "the captain of a ship")
+    embedder = Topics()
+    index.update(embedder=embedder)
+    assert entries(index.search("captain boat", embedder=embedder))[0] == 2
+
+
+def test_each_entry_is_embedded_once_and_long_texts_in_parts():
+    store, index = filled("a boat", "x" * 2_500)
+    embedder = Topics()
+    index.update(embedder=embedder)
+    index.update(embedder=embedder)
+    assert [len(text) for text in embedder.seen] == [6, 1_000, 1_000, 500]
+    log = store.open("trip")
+    log.append(talk("a", "b", "a cake")[2:], 2)
+    index.update(embedder=embedder)
+    assert embedder.seen[4:] == ["a cake"]
+
+
+def test_filters_hold_for_vectors_and_forgotten_ones_are_gone():
+    store, index = filled("a boat", "bread")
+    store.open("walk").append(talk("another boat"), 0)
+    embedder = Topics()
+    index.update(embedder=embedder)
+    only = SearchFilters(conversations=("walk",))
+    assert [hit.conversation for hit in index.search("ship", filters=only, embedder=embedder)] == ["walk"]
+    assert index.search("ship", filters=SearchFilters(roles=("tool",)), embedder=embedder) == []
+    assert index.search("ship", filters=SearchFilters(user_id="ann"), embedder=embedder) == []
+    store.forget("walk")
+    found = index.search("ship", embedder=embedder)
+    assert {hit.conversation for hit in found} == {"trip"}
+
+
+def test_an_embedder_that_gives_too_few_vectors():
+    _, index = filled("a boat", "a cake")
+
+    class Few(Topics):
+        def embed(self, texts, /):
+            return super().embed(texts)[:1]
+
+    with pytest.raises(InvalidSetting, match="embedder 'topics': 2 texts gave an array of 1 × 3"):
+        index.update(embedder=Few())
+
+
+@pytest.mark.parametrize("make", [FastEmbedder, lambda: Model2VecEmbedder("x")])
+def test_a_library_that_is_missing_is_named(make):
+    with pytest.raises(InvalidSetting, match=r"is not installed: pip install transom\["):
+        make()
+
+
+def test_reciprocal_ranks_are_summed():
+    assert fused([["a", "b"], ["b"]]) == [("b", 1 / 62 + 1 / 61), ("a", 1 / 61)]
+    assert fused([]) == []
