@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pytest
 from chat_process import LONG, ChatTerminal
 
 from transom.cli.chat.help import SLASH_COMMANDS
@@ -201,3 +204,10 @@ def test_no_control_character_of_a_model_reaches_the_terminal(folder):
     assert "link(http://x/y)" in re.sub(r"\s", "", chat.text()), "links show where they lead"
     for harmful in ("\x1b]", "\x07", "\x1b[2J", "\u202e", "\x9b"):
         assert harmful not in chat.raw, repr(harmful)
+
+
+@pytest.mark.parametrize(("lines", "code"), [("Hello\n", 0), ("Hello\n/nothing\n", 1), ("/pin 99\nHello\n", 1)])
+def test_through_a_pipe_the_exit_code_says_whether_something_failed(tmp_path, lines, code):
+    chat = [sys.executable, "-m", "transom", "chat", "x", "--model", "scripted", "--store", "memory:"]
+    done = subprocess.run(chat, cwd=tmp_path, input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr

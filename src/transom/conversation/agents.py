@@ -12,10 +12,11 @@ from typing import Any, Unpack, cast
 
 from msgspec import Struct
 
+from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult, RunUsage
 from transom.conversation.pump import Cancel
-from transom.conversation.run import RunOptions
+from transom.conversation.run import RunOptions, check_options
 from transom.conversation.tools import FunctionTool, error_text
 from transom.conversation.wants import CURRENT_JOB, Caller, ToolJob, ToolOutcome
 from transom.core.budget import Budget
@@ -23,6 +24,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Usage
 from transom.core.policy import Policy
 from transom.errors import InvalidSetting, RunStopped, quote
+from transom.policies import policy_named
 from transom.providers import provider_named
 from transom.providers.models import cost
 from transom.texts import tool_failed
@@ -62,6 +64,10 @@ class SubAgent(FunctionTool):
             raise InvalidSetting(f"max_depth: must be a whole number above 0, not {quote(max_depth)}")
         if unknown := sorted(set(settings) - (set(RunOptions.__annotations__) - {"messages"})):
             raise InvalidSetting(f"sub-agent: there is no setting {quote(unknown[0])}")
+        check_options(settings)
+        if budget is not None:
+            check.limits(budget)
+        policy_named(policy)
         super().__init__(self._answer, name=name, description=description, timeout=agent_timeout)
         self._system, self._budget, self._policy = system, budget, policy
         self._max_depth, self._settings = max_depth, settings

@@ -534,8 +534,8 @@ class Conversation(ConversationEdits):
         return PublishedSteps(steps, self._planner.bus)
 
     @locked
-    def _use_model(self, provider: Provider) -> None:
-        self._planner.use_model(provider)
+    def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
+        self._planner.use_model(provider, was_refused=was_refused)
         self._summaries.use_model(provider)
 
     @contextmanager

@@ -13,7 +13,7 @@ from transom.conversation.wants import Complete
 from transom.core.calibration import CEILING
 from transom.core.message import Assistant, Failure, Text, is_empty
 from transom.core.window import Window
-from transom.errors import InvalidMessage, InvalidSetting, ProviderError, quote, shorten
+from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
 from transom.providers.base import Provider, redacted
 from transom.wire.dialects import dialect_named
@@ -73,6 +73,8 @@ class Attempts:
         self._of_provider, self._overflows = 1, 0
         self.number = 1
         self.max_tokens = max_tokens
+        self.refused: ProviderError | None = None
+        """With what the present provider refused a request as too long."""
 
     @property
     def provider(self) -> Provider:
@@ -94,13 +96,25 @@ class Attempts:
             return self._fall_back(error.kind, text)
         return NextTry(kind=error.kind, text=text, error=error)
 
+    def cannot_shrink(self, why: BudgetImpossible) -> ProviderError:
+        """The error to give up with when the model refused a request of which nothing more can be left out."""
+        refused = self.refused
+        return ProviderError(
+            "overflow",
+            f"the model refused the request as too long, and it cannot be made smaller ({why}); shorten the system "
+            "prompt, the tools or the newest message, or take another model. The next run tries once more",
+            status=None if refused is None else refused.status,
+            body="" if refused is None else refused.body,
+        )
+
     def _fall_back(self, kind: str, text: str, *, limit: int = 0, used: int = 0) -> NextTry:
         del self._providers[0]
-        self._of_provider, self._overflows = 1, 0
+        self._of_provider, self._overflows, self.refused = 1, 0, None
         return NextTry(kind=kind, text=text, limit=limit, used=used)
 
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
         self._overflows += 1
+        self.refused = error
         used = said.used or 0
         limit, smaller = 0, self.max_tokens
         if said.fix == "shrink_max_tokens":

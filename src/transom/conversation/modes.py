@@ -147,15 +147,39 @@ def checked(mode: object, profile: object, directive: object) -> tuple[Mode, Dir
     """A mode and its directive. Raises InvalidSetting."""
     if profile is not None and not isinstance(profile, Profile):
         raise InvalidSetting(f"profile: must be a Profile, not {quote(profile)}")
+    _check_texts("profile", profile)
     if mode not in MODES:
         raise InvalidSetting(f"mode: must be one of {', '.join(MODES)}, not {quote(mode)}")
     if directive is not None and not isinstance(directive, Directive):
         raise InvalidSetting(f"directive: must be a Directive, not {quote(directive)}")
+    _check_texts("directive", directive)
     if (mode == "run") != (directive is not None):
         raise InvalidSetting("directive: run mode needs one, and no other mode takes one")
     if directive is not None and not (directive.run_id and directive.text):
         raise InvalidSetting("directive: needs a run_id and a text")
     return mode, directive
+
+
+def mode_notes(view: View) -> dict[str, str]:
+    """What the notes of modes say now, by key; not those of a caller's own state under the same key."""
+    found: dict[str, str] = {}
+    for key in (RULES, TOOL_POLICY, PERSONA, BANNER, DIRECTIVE, STEP, STEP_CONTEXT):
+        seq, text = view.notes.get(key, (0, ""))
+        meta = view.fetch(seq).meta if text else None
+        if meta is not None and meta.mode and text != texts.state_removed(key):
+            found[key] = text.removeprefix(texts.state_note(key, ""))
+    return found
+
+
+def _check_texts(name: str, settings: Profile | Directive | None) -> None:
+    """A struct does not check its fields. Raises InvalidSetting for one that is not of its type."""
+    for field in () if settings is None else settings.__struct_fields__:
+        value: object = getattr(settings, field)
+        kind = bool if field == "completed" else str
+        if not isinstance(value, kind):
+            raise InvalidSetting(
+                f"{name}: {field} must be {'a text' if kind is str else 'True or False'}, not {quote(value)}"
+            )
 
 
 def tagged(meta: Meta | None, tags: Meta) -> Meta | None:

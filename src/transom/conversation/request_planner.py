@@ -29,6 +29,7 @@ from transom.conversation.modes import (
     breaks_half,
     change_of,
     checked,
+    mode_notes,
     system_text,
     tagged,
 )
@@ -98,6 +99,9 @@ class RequestPlanner:
         self._counter, self._ref = counter, ref
         self._known_size: int | None = None  # of its context window
         self._model = ""  # whose learned limit is in force: the one that the last run used
+        self._of_earlier_mode = mode_notes(self.view)
+        """What a mode has announced whose profile this process does not know: it holds until a mode is set."""
+        self._trusts_learned, self._was_refused = True, False
         self._sent_window: tuple[int, Window] | None = None  # with the number of its Sent
         self._system = () if system is None else divided(self.frame.head)[0]  # the caller's, not what the log has
 
@@ -131,11 +135,14 @@ class RequestPlanner:
         self._system = tuple(instructions)
         self.frame = replace(self.frame, head=Head(messages=self._system))
 
-    def use_model(self, provider: Provider) -> None:
+    def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that was learned of it.
 
-        In another dialect the log has other token counts: the view is built anew.
+        In another dialect the log has other token counts: the view is built anew. A learned limit within which nothing
+        fits was wrong, or the conversation can only be tried: it is passed over, unless the model has just refused a
+        request (`was_refused`).
         """
+        self._trusts_learned, self._was_refused = True, was_refused
         self._model = model_name(provider)
         if self.learner is not None:
             self.learner.use_model(self._model)
@@ -154,7 +161,7 @@ class RequestPlanner:
 
     def limits(self) -> Budget:
         """The budget, with the context window that the model is known to have, or has because it refused more."""
-        budget, learned = self.budget, self.view.learned_limits.get(self._model)
+        budget, learned = self.budget, self._learned_limit()
         if self._known_size is not None:
             most = self._known_size if budget is ASSUMED else min(self._known_size, budget.context)
             budget = _with_context(budget, most)
@@ -176,6 +183,7 @@ class RequestPlanner:
             new_head=new_head,
         )
         self.tags = replace(tags, mode=wanted, run_id=self.mode.run_id)
+        self._of_earlier_mode = {}
         try:
             _, done = self._plan_next(self._frame_of(None, None), None, None)
         except BaseException:
@@ -294,7 +302,13 @@ class RequestPlanner:
         summary: Summary | None = None,
     ) -> tuple[Frame, Plan]:
         """The next request in this frame; or with the newest head, if the prefix breaks anyway."""
-        done = self._plan(self.view, frame, asked, summary)
+        try:
+            done = self._plan(self.view, frame, asked, summary)
+        except BudgetImpossible:
+            if self._was_refused or self._learned_limit() is None:
+                raise
+            self._trusts_learned = False
+            done = self._plan(self.view, frame, asked, summary)
         has_newest_head = self.mode is None and (not self.head_parts or frame.head != self.view.head)
         if has_newest_head or not breaks_half(self.view, done):
             return frame, done
@@ -305,6 +319,9 @@ class RequestPlanner:
             return renewed, self._plan(self.view, renewed, asked, summary)
         except BudgetImpossible:  # the head that was sent fits
             return frame, done
+
+    def _learned_limit(self) -> int | None:
+        return self.view.learned_limits.get(self._model) if self._trusts_learned else None
 
     def _plan(self, view: View, frame: Frame, asked: Asked | None = None, summary: Summary | None = None) -> Plan:
         return plan_rendered(
@@ -333,10 +350,11 @@ class RequestPlanner:
     def _frame_of(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, *, at_break: bool = False
     ) -> Frame:
-        is_plain = self.mode is None and not self.head_parts
+        of_mode = self._of_earlier_mode
+        is_plain = self.mode is None and not self.head_parts and not of_mode
         if tools is None and state is None and not self.state and not self.frame.state and is_plain:
             return self.frame
-        head, of_mode = self.frame.head, dict[str, str]()
+        head = self.frame.head
         messages, wanted = head.messages, head.tools
         if self.mode is not None:
             sent = self._sent_system()

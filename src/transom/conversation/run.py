@@ -11,7 +11,7 @@ from transom.conversation.argument_checks import State
 from transom.conversation.failures import Retry
 from transom.conversation.pump import Cancel
 from transom.conversation.tools import tools_by_name
-from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn
+from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn, UseModel
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -70,7 +70,7 @@ def start(
     *,
     stream: bool,
     exclusively: Callable[[], AbstractContextManager[None]],
-    use_model: Callable[[Provider], None],
+    use_model: UseModel,
 ) -> Steps:
     """The steps of a run. Raises InvalidSetting now; what concerns the log is raised by the first step."""
     unknown = set(options) - set(RunOptions.__annotations__)
@@ -109,11 +109,17 @@ def _from_user(conversation: Conversation, messages: Sequence[object]) -> None:
     conversation.extend(messages)
 
 
-def _settings(options: RunOptions, *, stream: bool) -> RunSettings:
+def check_options(options: RunOptions) -> None:
+    """Check the settings of a later run, whose provider may not be known yet. Raises InvalidSetting."""
+    _settings(options, stream=False, needs_provider=False)
+
+
+def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True) -> RunSettings:
     given = options.get("provider")
-    if given is None:
+    if given is None and needs_provider:
         raise InvalidSetting('run: a provider is needed, such as provider="anthropic:claude-sonnet-5-5"')
-    providers = tuple(provider_named(each) for each in (given, *_listed("fallbacks", options.get("fallbacks"))))
+    named = ([] if given is None else [given]) + [*_listed("fallbacks", options.get("fallbacks"))]
+    providers = tuple(provider_named(each) for each in named)
     schemas: list[Raw | Tool] | None = None
     functions: dict[str, Any] = {}
     if options.get("tools") is not None:

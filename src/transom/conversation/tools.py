@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
@@ -23,6 +24,7 @@ from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.tools import tool_names
 
 Arguments = dict[str, Any]
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 RESULT_ERROR_CHARACTERS = 2_000
 """So much of an exception's text is shown to the model."""
 
@@ -48,6 +50,7 @@ class FunctionTool:
             raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
         self.function, self.timeout = function, timeout
         named = name or getattr(function, "__name__", "") or type(function).__name__
+        _check_name(named)
         about, described = _docstring(inspect.getdoc(function) or "")
         self._fields, self._struct = _argument_types(named, function)
         self.tool = Tool(
@@ -89,6 +92,8 @@ def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, 
     functions: dict[str, FunctionTool] = {}
     for given in tools:
         if isinstance(given, (Tool, dict)):
+            if isinstance(given, Tool):
+                _check_name(given.name)
             schemas.append(cast("Raw | Tool", given))
             continue
         tool = given if isinstance(given, FunctionTool) else FunctionTool(cast("Callable[..., Any]", given))
@@ -97,6 +102,14 @@ def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, 
         functions[tool.name] = tool
         schemas.append(tool.tool)
     return schemas, functions
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidSetting(
+            f"tool {quote(name)}: a name has 1 to 64 letters, digits, _ or -: providers take no other; give one with "
+            "FunctionTool(function, name=…)"
+        )
 
 
 def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:

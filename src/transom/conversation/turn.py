@@ -12,7 +12,7 @@ is true, and lets the reason pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +41,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
-from transom.errors import InvalidMessage, ProviderError, RunStopped
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped
 from transom.providers.base import Provider
 from transom.wire.stop_reason import StopReason
 
@@ -54,6 +54,12 @@ Approval = Callable[[ToolCalled], Any]
 """Whether a call may run: True, False, or a text that says why not. May be async under an async pump."""
 
 CostOf = Callable[[Provider, Usage], float | None]
+
+
+class UseModel(Protocol):
+    """Lets a conversation plan for a model, which has or has not just refused a request as too long."""
+
+    def __call__(self, provider: Provider, *, was_refused: bool = False) -> None: ...
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
@@ -80,9 +86,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
 class Turn:
     """One run on a conversation: model calls and tool calls until the model answers."""
 
-    def __init__(
-        self, conversation: Conversation, settings: RunSettings, use_model: Callable[[Provider], None]
-    ) -> None:
+    def __init__(self, conversation: Conversation, settings: RunSettings, use_model: UseModel) -> None:
         self._conv, self._settings, self._use_model = conversation, settings, use_model
         use_model(settings.providers[0])
         self._first = conversation.view.length
@@ -150,7 +154,12 @@ class Turn:
         attempts = failures.Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
-            request, compacted = yield from self._request()
+            try:
+                request, compacted = yield from self._request(was_refused=attempts.refused is not None)
+            except BudgetImpossible as impossible:
+                if attempts.refused is None:
+                    raise
+                raise attempts.cannot_shrink(impossible) from impossible
             want = self._complete(request)
             in_flight = self._conv.view.in_flight
             assert in_flight is not None
@@ -178,10 +187,10 @@ class Turn:
                 continue
             return turn, in_flight.seq, self._log_reply(turn, stop)
 
-    def _request(self) -> Generator[Want, Any, tuple[Request, Compacted | None]]:
+    def _request(self, *, was_refused: bool) -> Generator[Want, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
         conv, settings = self._conv, self._settings
-        self._use_model(self._provider)
+        self._use_model(self._provider, was_refused=was_refused)
         before = conv.view
         begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - a want of its own, so that a pump waits
         request = yield from begin(tools=settings.schemas, state=settings.state, cache=True)

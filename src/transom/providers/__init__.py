@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import cast
 
@@ -39,7 +40,7 @@ def provider_named(provider: str | Provider) -> Provider:
             raise InvalidSetting(f"provider: must be a name or a provider, not {quote(provider)}")
         return provider
     name, _, rest = provider.partition(":")
-    model, _, base_url = rest.partition("@http")
+    model, base_url = _address(rest)
     if name not in PROVIDERS or (not model and name not in _MODEL_OPTIONAL):
         known = ", ".join(PROVIDERS)
         raise InvalidSetting(
@@ -50,4 +51,16 @@ def provider_named(provider: str | Provider) -> Provider:
         make = getattr(import_module(module), value)
     except ImportError as missing:
         raise InvalidSetting(f"provider {name}: {missing}; install transom[{_EXTRAS.get(name, name)}]") from None
-    return cast("Provider", make(model, base_url=f"http{base_url}" if base_url else None))
+    return cast("Provider", make(model, base_url=base_url))
+
+
+def _address(rest: str) -> tuple[str, str | None]:
+    """The model and the server's address behind "@". What stands there without "http://" is no part of a model's name
+    if it looks like an address: a host with a port or a path, or "localhost"."""
+    model, found, base_url = rest.partition("@http")
+    if found and base_url.startswith(("://", "s://")):
+        return model, f"http{base_url}"
+    model, found, host = rest.rpartition("@")
+    if found and re.match(r"localhost\b|\[[0-9A-Fa-f:]+\]|[\w.-]+:\d+(/|$)|\w[\w-]*(\.[\w-]+)+/", host):
+        raise InvalidSetting(f"provider: an address begins with http:// or https://: {quote(f'{model}@http://{host}')}")
+    return rest, None

@@ -18,7 +18,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.errors import ProviderError, ProviderErrorKind
+from transom.errors import InvalidSetting, ProviderError, ProviderErrorKind, quote
 from transom.providers.scripted_replies import Json, Reply, ScriptedCall, writer_for
 from transom.wire.dialects import dialect_named
 
@@ -77,6 +77,9 @@ class Scripted:
         count: Callable[[Json], int] | None = None,
         chunk: int = 8,
     ) -> None:
+        for step in (*steps, then):
+            if not isinstance(cast("object", step), (str, Reply, Fault)) and not callable(step):
+                raise InvalidSetting(f"scripted: a step is a text, a Reply, a Fault or a function, not {quote(step)}")
         self.dialect, self.model = dialect, model
         self.context = context
         self.requests: list[Json] = []

@@ -66,8 +66,10 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
         return ProviderError("timeout", message)
     if isinstance(error, OSError) or any(part in name for name in names for part in _CONNECTION):
         return ProviderError("connection", message)
-    if is_stream and isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
-        return ProviderError("connection", f"the stream broke off: {message}")
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):  # only an answer is decoded
+        if is_stream:
+            return ProviderError("connection", f"the stream broke off: {message}")
+        return ProviderError("malformed", f"the answer cannot be read: {message}")
     if isinstance(error, (TypeError, ValueError)):  # the SDK refuses an argument, or cannot read the answer
         about_the_reply = "Response" in f"{getattr(error, 'title', '')}{names[0]}"  # a title is pydantic's
         return ProviderError("malformed" if about_the_reply else "bad_request", message)

@@ -36,7 +36,7 @@ RESULT_CHARACTERS = 200
 
 
 def run(options: Chat) -> int:
-    """Chat until the user leaves."""
+    """Chat until the user leaves. Exit code 1 if nobody was there to read that an answer or a command failed."""
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
@@ -58,9 +58,10 @@ def run(options: Chat) -> int:
                 system=options.system if options.system is not None else default if is_new else None,
             )
         with conv:
-            ChatSession(conv, provider, tools, functions).run()
+            session = ChatSession(conv, provider, tools, functions)
+            session.run()
         remember_store(url)
-    return 0
+    return int(session.has_failed and not session.screen.is_interactive)
 
 
 def _model_of_environment() -> str:
@@ -85,6 +86,7 @@ class ChatSession:
         self._markdown = MarkdownStream(self.screen.console)
         self._is_thinking = False
         self._slash = SlashCommands(self)
+        self.has_failed = False
 
     def run(self) -> None:
         """Read lines until the end of the input, /quit, or Ctrl-C twice."""
@@ -125,9 +127,11 @@ class ChatSession:
             self._markdown.end()
             self.screen.print(f"stopped; what had arrived is kept. {CONTINUE}", "yellow")
         except RunStopped as stopped:
+            self.has_failed = True
             self._markdown.end()
             self.screen.print(f"{stopped}. {CONTINUE}", "yellow")
         except TransomError as problem:
+            self.has_failed = True
             self._markdown.end()
             self.screen.print(f"{problem}. {CONTINUE}", "red")
         finally:

@@ -11,7 +11,7 @@ from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
 from transom.conversation.modes import MODES, Directive, Mode
-from transom.core.edit import Fold
+from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Assistant, Note
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidSetting, TransomError
@@ -48,11 +48,13 @@ class SlashCommands:
             return False
         print_line = self._chat.screen.print
         if name not in self._commands:
+            self._chat.has_failed = True
             print_line(f"there is no command {one_line(name)}; /help lists them", "red")
             return True
         try:
             self._commands[name](rest.strip())
         except TransomError as problem:
+            self._chat.has_failed = True
             print_line(str(problem), "red")
         return True
 
@@ -65,8 +67,13 @@ class SlashCommands:
         self._chat.show_gauge()
 
     def _undo(self, _rest: str) -> None:
-        undone = self._chat.conv.undo(why="asked for in the chat")
-        self._chat.screen.print(f"{counted(len(undone), 'edit')} undone")
+        conv = self._chat.conv
+        undone = [conv.log[seq].body for seq in conv.undo(why="asked for in the chat")]
+        pins = [conv.log[body.edit].body for body in undone if isinstance(body, Undo)]
+        unpinned = ", ".join(
+            f"entry {body.entry} need not stay in the context" for body in pins if isinstance(body, Pin)
+        )
+        self._chat.screen.print(f"{counted(len(undone), 'edit')} undone{unpinned and ': '}{unpinned}")
         self._chat.show_gauge()
 
     def _context(self, _rest: str) -> None:
