@@ -95,7 +95,6 @@ def test_parallel_agents_run_at_the_same_time() -> None:
         (Scripted(Fault(kind="auth", status=401)), {}, "[failed] ProviderError: auth (401)"),
         (Scripted(then=call("search", query="x")), {"max_steps": 2}, "[failed] RunStopped: no answer after 2 steps"),
         (Scripted(), {"budget": 1}, "[failed] BudgetImpossible: "),
-        ("nobody:model", {}, "[failed] InvalidSetting: "),
     ],
 )
 def test_a_failure_is_a_failed_result(inner: Any, settings: dict[str, Any], text: str) -> None:

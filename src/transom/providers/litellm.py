@@ -51,5 +51,11 @@ class LiteLLM(SdkProvider):
             arguments = {"stream_options": {"include_usage": True}, **arguments, "stream": True}
         return client(**arguments)
 
+    def _close_stream(self, chunks: Any) -> None:
+        """LiteLLM's own iterator cannot be closed; the SDK's in it can."""
+        close = getattr(getattr(chunks, "completion_stream", chunks), "close", None)
+        if callable(close):
+            close()
+
     def close(self) -> None:
         """Nothing: LiteLLM keeps its connections itself."""

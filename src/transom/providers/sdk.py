@@ -64,6 +64,11 @@ class SdkProvider:
         """The SDK's keyword arguments for a request."""
         raise NotImplementedError
 
+    def _close_stream(self, chunks: Any) -> None:
+        """Close the connection of an iterator of chunks, if there is one."""
+        if chunks is not None:
+            chunks.close()
+
     # ---- the protocol
 
     def complete(
@@ -91,8 +96,7 @@ class SdkProvider:
         else:
             return
         finally:
-            if chunks is not None:
-                chunks.close()
+            self._close_stream(chunks)
         raise failure
 
     async def acomplete(
