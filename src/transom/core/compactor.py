@@ -122,7 +122,9 @@ class Compactor:
         """Add what the policy recalls for the newest turn, if there is room below the trigger. (Then planning again
         finds nothing to do, law 8.)"""
         recalled = self.due_recall.of(self.draft.view, self._no_pressure)
-        if recalled is not None and self._has_room_below_trigger(self._wanted()):
+        # not against the limit that prices have lowered for this one request
+        limit = soft_limit(self.budget, self.policy, self.draft.view.calibration)
+        if recalled is not None and pressure(self._wanted(), self._fixed_size(), limit) < self.policy.trigger:
             self.draft.add(recalled)
 
     def one_pass(self) -> None:
