@@ -38,6 +38,7 @@ from transom.core.window import Window
 from transom.errors import (
     BudgetImpossible,
     Conflict,
+    ContextStillTooLarge,
     InvalidEdit,
     InvalidMessage,
     InvalidSetting,
@@ -59,6 +60,7 @@ __all__ = [
     "Budget",
     "BudgetImpossible",
     "Conflict",
+    "ContextStillTooLarge",
     "Conversation",
     "Derived",
     "Dialect",

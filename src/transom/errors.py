@@ -2,6 +2,7 @@
 
 TransomError
 ├── BudgetImpossible   the smallest valid window is still over the limit: carries the bill
+│   └── ContextStillTooLarge   the same after a compaction
 ├── InvalidMessage     input that is not a message: names the place and the field
 ├── InvalidEdit        an edit that does not apply to this view: says why
 ├── InvalidSetting     a budget, policy, counter or URL that makes no sense
@@ -55,6 +56,10 @@ class BudgetImpossible(TransomError):
         self.unit = unit
         parts = (f"{k.replace('_', ' ')} {v:,}" for k, v in self.bill.items() if k not in {"need", "limit"} and v)
         super().__init__(f"need at least {bill['need']:,} {unit}, limit {bill['limit']:,}: {', '.join(parts)}")
+
+
+class ContextStillTooLarge(BudgetImpossible):
+    """No valid window fits, although the conversation was compacted as far as the policy can. It has the same bill."""
 
 
 class InvalidMessage(TransomError):

@@ -25,6 +25,13 @@ NOT_STARTED = "[not started: the run was cancelled before this tool ran]"
 DENIED = "[denied: the user did not allow this call]"
 
 
+CONTEXT_MANAGER = "context_manager"
+"""The tool with which the model compacts its window."""
+
+NOTHING_TO_SUMMARISE = "[nothing to summarize: the window has room]"
+NO_NOTES = "notes and focus need a summary, and this conversation makes none: call it without them"
+ALREADY_COMPACTED = "[not run: another call of this reply has compacted the window]"
+
 TOOL_POLICY = (
     "Use a tool for facts that you do not know and for work that you cannot do by yourself. Read its result before you "
     "go on; a result that failed says why."
@@ -41,6 +48,11 @@ SYSTEM_APPLIES = "Your instructions apply as they are."
 def tool_failed(why: str) -> str:
     """The result of a call that failed; `why` says how."""
     return f"[failed] {why}"
+
+
+def context_compacted(before: int, after: int) -> str:
+    """The result of a compaction that the model asked for: tokens of the window before and after it."""
+    return f"[older turns are compacted: {before:,} tokens are now {after:,}; all of them are kept in the log]"
 
 
 def tool_unavailable(name: str) -> str:

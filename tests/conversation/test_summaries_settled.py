@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import transom
+from transom.conversation.context_tool import CONTEXT_MANAGER
+from transom.conversation.events import Compacted, ToolReturned
 from transom.conversation.worker_pool import Ticket, WorkerPool
 from transom.core.edit import Fold
 from transom.core.message import Failure
 from transom.core.summary import Summarise, Summary
 from transom.errors import ProviderError
-from transom.providers.scripted import Fault, Scripted, call
+from transom.providers.scripted import Fault, Scripted, call, calls
 from transom.strategies.summary_wants import WHY
 from transom.summaries import Answer, Ask, Model
 from transom.testing import FakeClock, WordCounter
@@ -346,3 +348,70 @@ def test_a_run_waits_for_a_summary_as_a_want(is_async: bool) -> None:
             conv.run(question, provider=Scripted("Done."))
     assert conv.summary is not None
     assert conv.summary.made_by == "scripted:scripted"
+
+
+# ---- the model's own tool
+
+
+def test_the_model_compacts_its_window_after_all_other_calls() -> None:
+    order: list[str] = []
+
+    def look() -> str:
+        """Look."""
+        order.append("look")
+        return "seen"
+
+    maker = Counting()
+    provider = Scripted(
+        calls(("context_manager", {"notes": "The crane is CR-7."}), ("look", {}), ("context_manager", {})), "Done."
+    )
+    with conversation(turns=6, budget=8_000, summarizer=settings(maker)) as conv:
+        events = list(conv.stream("Go on.", provider=provider, tools=[look, CONTEXT_MANAGER]))
+        results = {event.entry: event.content for event in events if isinstance(event, ToolReturned)}
+        assert order == ["look"]
+        assert [str(text).split(":")[0] for _, text in sorted(results.items())] == [
+            "seen",
+            "[older turns are compacted",
+            "[not run",
+        ]
+        (compacted,) = [event for event in events if isinstance(event, Compacted)]
+        assert compacted.summary is not None
+        assert maker.wants[0].notes == ("The crane is CR-7.",)
+        assert "The crane is CR-7." in str(provider.requests[-1])
+        assert events[-1].result.summary == conv.summary.text
+        assert not provider.violations
+
+
+def test_a_small_window_has_nothing_to_summarise() -> None:
+    with conversation(turns=1, budget=50_000) as conv:
+        provider = Scripted(call("context_manager"), "Done.")
+        conv.run("Go on.", provider=provider, tools=[CONTEXT_MANAGER])
+        assert "nothing to summarize" in str(provider.requests[-1])
+
+
+def test_notes_that_nobody_keeps_are_refused() -> None:
+    with conversation(turns=6, budget=3_500, policy="default") as conv:
+        provider = Scripted(call("context_manager", notes="x"), "Done.")
+        conv.run("Go on.", provider=provider, tools=[CONTEXT_MANAGER])
+        assert "this conversation makes none" in str(provider.requests[-1])
+
+
+def test_what_a_summary_costs_is_part_of_the_run() -> None:
+    one = settings(Asking(), provider=Scripted(then="What happened."))
+    with conversation(turns=6, policy="codex", budget=3_400, summarizer=one) as conv:
+        result = conv.run("And then? " + WORDS * 48, provider=Scripted("Done."))
+        assert result.usage.summaries == conv.summary.usage
+        assert result.usage.summaries.prompt > 0
+        assert result.summary == "[summary] What happened."
+
+
+def test_a_window_that_is_too_large_after_a_compaction_says_so() -> None:
+    with conversation(turns=3) as conv:
+        conv.budget = 30
+        with pytest.raises(transom.ContextStillTooLarge) as still:
+            conv.request()
+        assert still.value.bill["need"] > still.value.bill["limit"] == 30
+        conv.budget = 2
+        with pytest.raises(transom.BudgetImpossible) as head:
+            conv.request()
+        assert type(head.value) is transom.BudgetImpossible

@@ -234,6 +234,25 @@ class Memory(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
+@command("compact", "Compact a conversation now.")
+class Compact(Struct, frozen=True, kw_only=True):
+    """Compact a conversation now, as if its window were full: older turns become a record with a summary.
+
+    Nothing is lost, and `undo` takes it back. With --model a model writes the summary; without it, it is put together
+    from the turns.
+    """
+
+    id: o.Id
+    budget: o.Budget
+    policy: o.Policy = "summary"
+    focus: o.SummaryFocus = ""
+    note: o.Notes = None
+    model: o.SummaryModel = None
+    dialect: o.AnyDialect = None
+    store: o.AnyStore = None
+    json: o.Json = False
+
+
 @command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, model calls, size, time of the last entry, dialect, id."""

@@ -89,7 +89,7 @@ def _logged_edit(view: View, cost: EditCost) -> LoggedEdit:
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
     """Append a pin or an undo; with --dry-run only print the tokens and messages of the window before and after."""
-    conversation = _open_conversation(log, Budget(), "passthrough", None)
+    conversation = open_conversation(log, Budget(), "passthrough", None)
     before = conversation.view
     if isinstance(options, commands.Undo) and not options.edit:
         conversation.last_edit()  # raises if there is none
@@ -148,7 +148,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
     if options.full and options.form != "text":
         raise InvalidSetting("--full needs --as text")
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
-    conversation = _open_conversation(log, budget, options.policy, options.dialect)
+    conversation = open_conversation(log, budget, options.policy, options.dialect)
     window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
         request = render(window, conversation.dialect)
@@ -171,11 +171,18 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
             print_line(console, start, (f"{row.state:<9} ", STYLES[row.state]), (one_line(row.text), "dim"))
 
 
-def _open_conversation(log: StoredLog, budget: Budget, policy: str, dialect: str | None) -> Conversation:
+def open_conversation(
+    log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: object = None
+) -> Conversation:
     """The conversation of a log. Default dialect: the one for which its entries were counted."""
     if dialect is None:
         name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         dialect = name if name in DIALECTS else "openai"
     return Conversation(
-        log, budget=budget, policy=policy_named(policy), counter=o200k(), dialect=dialect_named(dialect)
+        log,
+        budget=budget,
+        policy=policy_named(policy),
+        counter=o200k(),
+        dialect=dialect_named(dialect),
+        summarizer=summarizer,
     )

@@ -135,6 +135,13 @@ ReplayStore = Annotated[
         "last one with the same files and options; `transom clean` removes it.",
     ),
 ]
+SummaryFocus = Annotated[str, Option("--focus", metavar="TEXT", help="What the summary should keep above all.")]
+Notes = Annotated[
+    list[str] | None, Option("--note", metavar="TEXT", help="A text that the summary holds to the letter; repeatable.")
+]
+SummaryModel = Annotated[
+    str | None, Option("--model", metavar="NAME", help="Who writes the summary: anthropic:claude-haiku-4-5, local, …")
+]
 AnyStore = Annotated[
     str | None,
     Option(

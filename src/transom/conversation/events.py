@@ -128,13 +128,15 @@ class Retrying(Struct, frozen=True, kw_only=True, tag=True):
 class RunUsage(Struct, frozen=True, kw_only=True):
     """What a run used: requests that were answered, tokens as the providers report them, tool calls.
 
-    The tokens are those of `Usage`, added up. `agents`: those of the sub-agents that it called.
+    The tokens are those of `Usage`, added up. `agents`: those of the sub-agents that it called. `summaries`: those of
+    the summaries that came in meanwhile.
     """
 
     requests: int = 0
     tool_calls: int = 0
     tokens: Usage = Usage()
     agents: Usage = Usage()
+    summaries: Usage = Usage()
 
     @property
     def total(self) -> int:
@@ -143,12 +145,16 @@ class RunUsage(Struct, frozen=True, kw_only=True):
 
     @property
     def all_tokens(self) -> Usage:
-        """The tokens of the run and its sub-agents."""
-        return _sum(self.tokens, self.agents)
+        """The tokens of the run, its sub-agents and its summaries."""
+        return _sum(_sum(self.tokens, self.agents), self.summaries)
 
     def plus_agent(self, tokens: Usage) -> RunUsage:
         """With the tokens of one more run of a sub-agent."""
         return replace(self, agents=_sum(self.agents, tokens))
+
+    def plus_summary(self, tokens: Usage) -> RunUsage:
+        """With the tokens of one more summary."""
+        return replace(self, summaries=_sum(self.summaries, tokens))
 
     def plus(self, usage: Usage | None) -> RunUsage:
         """With one more answered request."""
@@ -165,7 +171,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """How a run ended. `text`: the final answer. `stop`: why the model stopped; "length" if its answer was cut.
 
     `entries`: the first entry of the log that the run added, and the number after its last. `cost`: in US dollars, None
-    if a price is not known. `failures`: how many requests failed on the way.
+    if a price is not known. `failures`: how many requests failed on the way. `summary`: the newest summary of the
+    conversation; what summaries of this run cost is part of its usage and cost.
     """
 
     text: str = ""
@@ -175,6 +182,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     model: str = ""
     failures: int = 0
     entries: tuple[int, int] = (0, 0)
+    summary: str = ""
 
 
 class Finished(Struct, frozen=True, tag=True):

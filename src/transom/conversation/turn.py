@@ -12,6 +12,7 @@ is true, and lets the reason pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.conversation import argument_checks as check
 from transom.conversation import failures
+from transom.conversation.context_tool import context_outcome
 from transom.conversation.events import (
     Compacted,
     Event,
@@ -89,7 +91,7 @@ class Turn:
     def __init__(self, conversation: Conversation, settings: RunSettings, use_model: UseModel) -> None:
         self._conv, self._settings, self._use_model = conversation, settings, use_model
         use_model(settings.providers[0])
-        self._first = conversation.view.length
+        self._first = self._counted = conversation.view.length
         self._run = f"run {self._first}"
         self._sequence = 0
         self._usage = RunUsage()
@@ -124,6 +126,7 @@ class Turn:
     # ---- limits
 
     def _check_limits(self) -> None:
+        self._count_summaries()
         settings, used = self._settings, self._usage
         if settings.max_steps is not None and used.requests >= settings.max_steps:
             raise RunStopped("steps", f"no answer after {used.requests:,} step{'' if used.requests == 1 else 's'}")
@@ -136,7 +139,17 @@ class Turn:
         if settings.max_cost is not None and self._cost is not None and self._cost >= settings.max_cost:
             raise RunStopped("cost", f"no answer after ${self._cost:.4f}, limit ${settings.max_cost:g}")
 
+    def _count_summaries(self) -> None:
+        """Add what the summaries that came in since the last look have cost."""
+        for seq, summary in takewhile(lambda found: found[0] >= self._counted, self._conv.view.newest_summaries()):
+            if summary.usage is not None and seq >= self._counted:
+                self._usage = self._usage.plus_summary(summary.usage)
+                known = self._cost is not None and summary.cost is not None
+                self._cost = (self._cost or 0.0) + (summary.cost or 0.0) if known else None
+        self._counted = self._conv.view.length
+
     def _result(self, text: str = "", stop: StopReason = "unknown") -> RunResult:
+        self._count_summaries()
         return RunResult(
             text=text,
             stop=stop,
@@ -145,6 +158,7 @@ class Turn:
             model=failures.model_name(self._provider),
             failures=self._failures,
             entries=(self._first, self._conv.view.length),
+            summary="" if self._conv.summary is None else self._conv.summary.text,
         )
 
     # ---- the model
@@ -258,7 +272,7 @@ class Turn:
                 if job.outcome is not None:
                     answered.add(job.call.index)
                     yield self._log_result(job)
-            waiting = tuple(job for job in jobs if job.outcome is None)
+            waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
             for job in waiting:
                 job.caller = self._caller(len(waiting))
             want: Want = RunTools(waiting)
@@ -267,12 +281,26 @@ class Turn:
                 want = NextTool()
                 answered.add(job.call.index)
                 yield self._log_result(job)
+            for job in [job for job in jobs if job.outcome is None and job.compacts]:
+                if (compacted := (yield from self._compact(job, jobs))) is not None:
+                    yield compacted
+                answered.add(job.call.index)
+                yield self._log_result(job)
         except BaseException:
             for job in jobs:
                 if job.call.index not in answered:
                     job.outcome = job.outcome or _interrupted(job)
                     self._log_result(job)
             raise
+
+    def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Want, Any, Compacted | None]:
+        """Answer a call of `context_manager`, the first one of a reply."""
+        if any(other.compacts and other.outcome is not None for other in jobs):
+            job.outcome = ToolOutcome(content=texts.ALREADY_COMPACTED, failed=True)
+            return None
+        job.started = True
+        job.outcome, compacted = yield from context_outcome(self._conv, job.call.arguments)
+        return compacted
 
     def _caller(self, calls: int) -> Caller:
         """What a sub-agent may know and use; what is left of the limits is shared by the calls of a reply."""
@@ -304,6 +332,8 @@ class Turn:
                 job.arguments = tool.arguments(called.arguments)
             except InvalidMessage as wrong:
                 job.outcome = ToolOutcome(content=texts.tool_failed(str(wrong)), failed=True)
+        elif called.name == texts.CONTEXT_MANAGER and called.name in self._known:
+            job.compacts = True
         elif called.name in texts.READ_BACK and called.name in self._known:
             job.outcome = ToolOutcome(content=self._conv.readback(called.name, called.arguments))
         elif called.name in self._known:

@@ -75,6 +75,7 @@ class ToolJob:
     ) -> None:
         self.call, self.tool, self.arguments, self.timeout = call, tool, arguments, timeout
         self.started = False
+        self.compacts = False  # a call of context_manager, which the turn answers itself
         self.outcome: ToolOutcome | None = None
         self.caller: Caller | None = None
 

@@ -29,7 +29,7 @@ from transom.core.summary import Asked, Summarise
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.errors import BudgetImpossible, InvalidEdit, quote
+from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
 
 Ref = Callable[[int], str]
 """How a text names an entry."""
@@ -116,7 +116,8 @@ class Compactor:
         if not fits(self._used(), self.limit):
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
-            raise self._impossible(self._used(), listed)
+            kind = ContextStillTooLarge if self.policy.hard or self.policy.pressure else BudgetImpossible
+            raise self._impossible(self._used(), listed, kind)
 
     def recall(self) -> None:
         """Add what the policy recalls for the newest turn, if there is room below the trigger. (Then planning again
@@ -357,7 +358,9 @@ class Compactor:
                 text = texts.superseded_note(self.ref(slot.first))
                 self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
 
-    def _impossible(self, used: Size, listed: Mapping[int | None, str] = _NO_UNITS) -> BudgetImpossible:
+    def _impossible(
+        self, used: Size, listed: Mapping[int | None, str] = _NO_UNITS, kind: type[BudgetImpossible] = BudgetImpossible
+    ) -> BudgetImpossible:
         """The bill, in the limit that is exceeded. `listed`: the units that get a line of their own."""
         view = self.draft.view
         which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(self.limit, name))
@@ -374,7 +377,7 @@ class Compactor:
         bill["other"] = of(used) - sum(bill.values())
         scaled = {name: round(value * scale) for name, value in bill.items() if value}
         limit = self.budget.usable if which == "tokens" else of(self.limit)
-        return BudgetImpossible({"need": ceil(of(used) * scale), "limit": limit, **scaled}, which)
+        return kind({"need": ceil(of(used) * scale), "limit": limit, **scaled}, which)
 
 
 def _between(low: Size, high: Size, share: float) -> Size:

@@ -63,7 +63,7 @@ RECALL = replace(
 SUMMARY = replace(
     DEFAULT,
     name="summary",
-    pressure=tuple(replace(step, summary=0.12) if isinstance(step, Digest) else step for step in DEFAULT.pressure),
+    pressure=tuple(replace(step, summary=0.06) if isinstance(step, Digest) else step for step in DEFAULT.pressure),
     soft_trigger=0.8,
 )
 """As `default`, and within the same room a rolling summary in front of the newest record (docs/summaries.md). The

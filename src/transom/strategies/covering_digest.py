@@ -110,9 +110,10 @@ class Digest(Struct, frozen=True, kw_only=True):
         layers = _layers(old, summary)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
         beside_layers = _staying_tokens(view, target, old[layers:])
-        size = self.layer * (min(cap, room - beside_layers) - in_layers)
-        if layers and size >= max(self.least * free, MIN_LAYER):
-            old = old[layers:]
+        again = _record_to_make_again(old[layers:], of_summary) if summary is not None else 0
+        new_layer = self.layer * (min(cap, room - beside_layers) - in_layers - again)
+        if layers and new_layer >= max(self.least * free, MIN_LAYER):
+            old, size = old[layers:], new_layer + again
         else:
             merge = self.merge + 0.5 * cut.talk
             size = min(merge * free, cap, room - _staying_tokens(view, target, old))
@@ -181,6 +182,14 @@ def _layers(old: Sequence[Slot], summary: Summary | None) -> int:
     if summary is not None and isinstance(last, Folded) and last.why == WITH_SUMMARY:
         folds.pop()
     return 1 + folds[-1] if folds else 0
+
+
+def _record_to_make_again(slots: Sequence[Slot], of_summary: int) -> int:
+    """Tokens of the record in the fold with the last summary: its turns keep as much in the new layer."""
+    first = slots[0] if slots else None
+    if not isinstance(first, Folded) or first.why != WITH_SUMMARY:
+        return 0
+    return max(0, first.tokens - of_summary)
 
 
 def _with_short_end(runs: Sequence[Sequence[Slot]], of_summary: int, size: float) -> Sequence[Sequence[Slot]]:

@@ -1,0 +1,53 @@
+"""`transom compact`: compact a conversation of a store now."""
+
+from __future__ import annotations
+
+from transom.cli.commands import Compact
+from transom.cli.edits import open_conversation
+from transom.cli.locate import open_log
+from transom.cli.streams import one_line
+from transom.cli.terminal import print_json, print_wrapped, terminal
+from transom.conversation.summary_work import summary_settings
+from transom.core.budget import Budget
+from transom.core.summary import Summary
+
+
+def run(options: Compact) -> int:
+    """Compact, and print what it did."""
+    made_by = summary_settings(options.model)  # raises before anything is opened
+    with open_log(options.store, options.id, writing=True) as log:
+        conversation = open_conversation(
+            log, Budget(context=options.budget), options.policy, options.dialect, summarizer=made_by
+        )
+        done = conversation.compact(focus=options.focus, notes=options.note or [])
+        conversation.close()
+        shown = None if done.summary is None else conversation.log[done.summary].body
+        summary = shown if isinstance(shown, Summary) else None
+        if options.json:
+            print_json(
+                {
+                    "conversation": log.name,
+                    "edits": done.edits,
+                    "summary": done.summary,
+                    "made_by": "" if summary is None else summary.made_by,
+                    "text": "" if summary is None else summary.text,
+                    "tokens_before": done.tokens_before,
+                    "tokens_after": done.tokens_after,
+                }
+            )
+            return 0
+        console = terminal()
+        if not done.edits:
+            print_wrapped(console, f"{one_line(log.name)}: nothing to compact")
+            return 0
+        saved = done.tokens_before - done.tokens_after
+        print_wrapped(
+            console,
+            f"{one_line(log.name)}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; "
+            f"`transom undo {one_line(log.name)}` takes it back",
+        )
+        if summary is not None:
+            print_wrapped(console, f"The summary is entry {done.summary:,}, made by {one_line(summary.made_by)}:")
+            for line in summary.text.splitlines():
+                print_wrapped(console, one_line(line))
+    return 0

@@ -1,0 +1,68 @@
+"""The tool with which the model itself compacts its window: `tools=[*my_tools, CONTEXT_MANAGER]`.
+
+It runs when all other calls of the reply have their results, so that a compaction never happens between two of them. A
+second call of it in the same reply is refused: there is nothing left to compact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from transom import texts
+from transom.conversation.events import Compacted
+from transom.conversation.summary_job import Settled
+from transom.conversation.wants import Settle, ToolOutcome
+from transom.core.summary import Asked
+from transom.core.tool import Tool
+from transom.errors import InvalidSetting, TransomError, quote
+
+if TYPE_CHECKING:
+    from transom.conversation.conversation import Conversation
+
+LEAST_USED = 0.2
+"""The share of the window below which there is nothing to summarise."""
+
+
+class ContextArguments(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Make room in your context window: older turns become a summary. Use it between two pieces of work. Everything
+    stays in the log."""
+
+    notes: Annotated[str, Meta(description="What you must still know to the letter. It is kept unchanged.")] = ""
+    focus: Annotated[str, Meta(max_length=1_000, description="What the summary should keep above all.")] = ""
+
+
+_SCHEMA = msgspec.json.schema(ContextArguments)["$defs"]["ContextArguments"]
+
+CONTEXT_MANAGER = Tool(
+    name=texts.CONTEXT_MANAGER,
+    description=" ".join((ContextArguments.__doc__ or "").split()),
+    parameters={key: _SCHEMA[key] for key in ("type", "properties")},
+)
+"""The tool `context_manager`, which `Conversation.run` answers by itself."""
+
+
+def context_outcome(
+    conv: Conversation, arguments: str
+) -> Generator[Settle, Settled, tuple[ToolOutcome, Compacted | None]]:
+    """Compact the window as the model asked; what it reads as the result."""
+    try:
+        asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)
+    except (msgspec.MsgspecError, UnicodeError) as wrong:
+        return ToolOutcome(content=texts.tool_failed(quote(str(wrong))), failed=True), None
+    if conv.usage.used < LEAST_USED * conv.usage.budget:
+        return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
+    notes = (asked.notes,) if asked.notes.strip() else ()
+    compact = conv._compacted  # pyright: ignore[reportPrivateUsage] - within a run, which `compact` refuses
+    try:
+        done = yield from compact(Asked(hard=True, focus=asked.focus, notes=notes))
+    except InvalidSetting:
+        return ToolOutcome(content=texts.tool_failed(texts.NO_NOTES), failed=True), None
+    except TransomError as error:
+        return ToolOutcome(content=texts.tool_failed(str(error)), failed=True), None
+    if not done.edits:
+        return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
+    return ToolOutcome(content=texts.context_compacted(done.tokens_before, done.tokens_after)), done

@@ -1,0 +1,48 @@
+"""`transom compact` makes a stored conversation smaller, says by how much, and can be undone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import transom
+from transom.cli import main
+
+WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/logs.db"
+    with transom.Conversation.open(url, "trip", budget=100_000) as conv:
+        for turn in range(10):
+            conv.user(f"Question {turn}? " + "".join(WORDS.format(turn, n) for n in range(20)))
+            conv.request()
+            conv.observe({"role": "assistant", "content": "".join(WORDS.format(turn, n) for n in range(20, 40))})
+    return url
+
+
+def test_a_compaction_is_reported_and_undone(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compact", "trip", "--budget", "100000", "--store", store, "--note", "The crane is CR-7.", "--json"]
+    assert main(command) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["tokens_after"] < done["tokens_before"]
+    assert done["made_by"] == "extractive"
+    assert "The crane is CR-7." in done["text"]
+    with transom.Conversation.open(store, "trip", budget=100_000) as conv:
+        assert conv.summary is not None
+        assert conv.summary.text == done["text"]
+    assert main(["undo", "trip", "--store", store]) == 0
+    capsys.readouterr()
+    with transom.Conversation.open(store, "trip", budget=100_000) as conv:
+        assert conv.summary is None
+        assert conv.usage.used == done["tokens_before"]
+
+
+def test_the_tokens_saved_are_printed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compact", "trip", "--budget", "100000", "--store", store]) == 0
+    printed = capsys.readouterr().out
+    assert " saved; " in " ".join(printed.split())
+    assert "made by extractive" in " ".join(printed.split())
