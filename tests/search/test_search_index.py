@@ -8,6 +8,7 @@ import logging
 import pytest
 from msgspec.structs import replace
 
+from postgres_server import schema_for
 from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Head, Instruction, Recalled, Text
@@ -29,9 +30,12 @@ SAID = talk(
 )
 
 
-@pytest.fixture(params=["memory:", "agent.db", "logs/"])
+@pytest.fixture(params=["memory:", "agent.db", "logs/", "postgresql:"])
 def store(request, tmp_path):
-    store = open_store(request.param if request.param == "memory:" else f"{tmp_path}/{request.param}")
+    if request.param == "postgresql:":
+        store = open_store(request.getfixturevalue("postgres").url(schema_for(str(tmp_path))))
+    else:
+        store = open_store(request.param if request.param == "memory:" else f"{tmp_path}/{request.param}")
     yield store
     store.close()
 
@@ -188,6 +192,16 @@ def test_the_index_follows_the_log(store):
     assert index.update(["walk", "gone"]) == 0
     assert index.update(["trip"]) == 1
     assert index.update() == 0
+
+
+def test_a_store_has_one_index_which_forgets_with_it(store):
+    append(store, "trip", talk("needle"))
+    append(store, "walk", talk("needle"))
+    index = search_index(store)
+    assert (index.update(), len(index.search("needle"))) == (2, 2)
+    assert search_index(store).update() == 0
+    store.forget("trip")
+    assert [hit.conversation for hit in index.search("needle")] == ["walk"]
 
 
 def test_a_call_far_before_the_update_names_its_result(store):

@@ -8,13 +8,15 @@ After a lost connection the same append looks first whether it was stored.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import LiteralString
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
+from transom.search.source import LogStamp
+from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
@@ -47,6 +49,8 @@ _EXTEND = _APPEND.replace(
     RETURNING id, followed_until > now() AS followed""",
 )
 _BY_NAME = "SELECT id, length FROM {s}.logs WHERE sha256(name) = %s"
+_STAMPS = "SELECT name, id, length FROM {s}.logs ORDER BY id"
+_STAMPS_OF = "SELECT name, id, length FROM {s}.logs WHERE sha256(name) = ANY(%b::bytea[])"
 _LENGTH = "SELECT length FROM {s}.logs WHERE id = %s"
 _APPENDED = "SELECT 1 FROM {s}.entries WHERE log = %s AND seq = %s AND append = %s"
 _ROWS = "SELECT seq, body, blob FROM {s}.entries WHERE log = %s AND seq >= %s AND seq < %s ORDER BY seq LIMIT %s"
@@ -288,6 +292,7 @@ class PostgresStore:
         parsed = parse_postgres_url(url)
         self.place = parsed.shown
         self._database: PostgresDatabase | None = shared_database(parsed, self)
+        self._index = SqliteIndex(self)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.place!r})"
@@ -297,7 +302,19 @@ class PostgresStore:
 
     def names(self) -> list[str]:
         rows = self.database.fetch("SELECT name FROM {s}.logs ORDER BY id")
-        return [name.decode("utf-8", "surrogatepass") for (name,) in rows]
+        return [_name(name) for (name,) in rows]
+
+    def search_index(self) -> SqliteIndex:
+        """The search index, in the memory of this process."""
+        return self._index
+
+    def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
+        """Which conversations there are, and how many entries each has: one round trip."""
+        if names is None:
+            rows = self.database.fetch(_STAMPS)
+        else:
+            rows = self.database.fetch(_STAMPS_OF, [sha256(_raw(name)).digest() for name in set(names)])
+        return [LogStamp(_name(name), str(log), str(length)) for name, log, length in rows]
 
     def forget(self, name: str) -> None:
         """Remove a conversation for good: its rows are deleted in one transaction, or none of them.
@@ -305,6 +322,10 @@ class PostgresStore:
         PostgreSQL keeps the bytes of deleted rows in its files until they are vacuumed and overwritten, and in its
         write-ahead log and backups for as long as you keep those. Raises UnknownLog, StoreUnavailable.
         """
+        with self._index.forgetting([name]):
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
         database, tried = self.database, False
 
         def work(db: Db) -> bool:
@@ -321,6 +342,7 @@ class PostgresStore:
 
     def close(self) -> None:
         """Other stores on the same URL stay open."""
+        self._index.close()
         database, self._database = self._database, None
         if database is not None:
             release_database(database, self)
@@ -343,6 +365,10 @@ def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
 
 def _raw(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
+
+
+def _name(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
 
 
 def _key(name: str) -> str:
