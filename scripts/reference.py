@@ -41,6 +41,7 @@ MODULES = {
     "transom.importers": "Recorded conversations from files.",
     "transom.history": "The bridge for code that works on lists of messages.",
     "transom.repo_map": "A map of a folder of source code.",
+    "transom.redaction": "Secrets that are named and not shown.",
     "transom.telemetry": "OpenTelemetry spans of a run.",
     "transom.token_fit": "How another model counts tokens, learned from its usage.",
     "transom.testing": "Builders, fakes and test suites for code of your own.",

@@ -338,6 +338,11 @@ def state_note(key: str, text: str) -> str:
     return f"[{key}] {text}"
 
 
+def redacted(kind: str) -> str:
+    """In place of a secret: what it is."""
+    return f"[redacted: {kind}]"
+
+
 def head_part(name: str, text: str) -> str:
     """A part of the head, behind the system prompt."""
     return f"[system prompt: {name}]\n{text}"

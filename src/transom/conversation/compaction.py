@@ -122,6 +122,8 @@ class ConversationCompaction(ConversationSettings):
         return newest[1].degraded and not summary.degraded and newest[1].last == summary.last
 
     def _with_live_request(self, want: Summarise) -> Summarise:
+        if self._planner.redact is not None:  # the live request is not redacted
+            return want
         if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
             return want
         return replace(want, request=live[0], request_tokens=live[1])

@@ -35,9 +35,10 @@ from transom.conversation.wants import Settle
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import Owner
-from transom.core.message import Fact, Instruction, Raw
+from transom.core.message import Fact, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
 from transom.core.policy import Policy
+from transom.core.redact import redacted_recall
 from transom.core.reducer import build_view
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
@@ -50,6 +51,7 @@ from transom.measure.explain import Explanation, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.readback import answer_call, answer_limit
+from transom.redaction import Redacting, redactor
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.tokenizer import o200k
@@ -83,6 +85,7 @@ class Conversation(ConversationEdits):
         owner: Owner | None = None,
         head_parts: Mapping[str, HeadPart] | None = None,
         summarizer: object = None,
+        redact: Redacting | None = None,
     ) -> None:
         super().__init__(
             RequestPlanner(
@@ -97,6 +100,7 @@ class Conversation(ConversationEdits):
                 ref=ref,
                 owner=owner,
                 head_parts=head_parts,
+                redact=redactor(redact),
             ),
             SummaryWork(summary_settings(summarizer), counter, clock),
         )
@@ -117,6 +121,7 @@ class Conversation(ConversationEdits):
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         head_parts: Mapping[str, HeadPart] | None = None,
+        redact: Redacting | None = None,
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
@@ -138,6 +143,9 @@ class Conversation(ConversationEdits):
         when it has changed.
         `head_parts`: what stands behind the system prompt, by name (a repo map, memory), a text or a function of the
         view that returns it; asked for again only when the cached prefix breaks anyway (see docs/modes.md).
+        `redact`: what must not leave the messages where it was said: "secrets", or a function from a text to the
+        redacted text, or to its spans (start, end, what it is). It is applied to the text of folds and to what is read
+        back (see docs/security.md). It must be pure, and given again when the conversation is opened again.
         `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
         them for ever. Raises InvalidSetting if it began with others, or with none.
         `summarizer`: who makes summaries of old turns, for the policies that show them (docs/summaries.md):
@@ -149,7 +157,7 @@ class Conversation(ConversationEdits):
         limits, chosen = _limits(budget), policy_named(policy)
         spoken = with_digest_role(dialect_named(dialect), digest_role)
         announced, owner = check.state(state), check.owner(user_id, session_id)
-        parts = checked_parts(head_parts)
+        parts, redaction = checked_parts(head_parts), redactor(redact)
         made_by = summary_settings(summarizer)
         head = None if system is None else spoken.parse_system(check.system(system))
         opened = open_store(store)
@@ -166,6 +174,7 @@ class Conversation(ConversationEdits):
                 owner=owner,
                 head_parts=parts,
                 summarizer=made_by,
+                redact=redaction,
             )
         except BaseException:
             if opened is not store:
@@ -192,6 +201,7 @@ class Conversation(ConversationEdits):
         counter: TokenCounter | None = None,
         state: Mapping[str, State] | None = None,
         head_parts: Mapping[str, HeadPart] | None = None,
+        redact: Redacting | None = None,
         clock: Clock = system_clock,
         user_id: str | None = None,
         session_id: str | None = None,
@@ -213,6 +223,7 @@ class Conversation(ConversationEdits):
             counter=counter,
             state=state,
             head_parts=head_parts,
+            redact=redact,
             clock=clock,
             user_id=user_id,
             session_id=session_id,
@@ -281,7 +292,9 @@ class Conversation(ConversationEdits):
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
         self._must_be_open()
-        return answer_call(self.log, name, arguments, answer_limit(self.budget), search=self.search)
+        return answer_call(
+            self.log, name, arguments, answer_limit(self.budget), search=self.search, redact=self._planner.redact
+        )
 
     def search(
         self,
@@ -559,6 +572,8 @@ class Conversation(ConversationEdits):
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
         self._must_be_open()
+        if (redact := self._planner.redact) is not None:  # what is recalled comes from elsewhere
+            facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
         self._take_finished()
         return new

@@ -15,6 +15,7 @@ from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.policies import policy_named
+from transom.redaction import Redacting
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
@@ -32,6 +33,7 @@ def fit(
     digest_role: str | None = None,
     system: object = None,
     tools: Sequence[Raw | Tool] | None = None,
+    redact: Redacting | None = None,
 ) -> list[dict[str, Any]]:
     """The messages the model should see next: valid for its API and within `budget`.
 
@@ -47,8 +49,9 @@ def fit(
     `transom.policies.policy_named`). `dialect` names the API whose messages come in and go out; `system`: what goes
     beside them in its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses),
     which counts. `digest_role`: the role of the message that stands for folded turns, as for `Conversation.open`.
-    `tools`: the schemas that go with the request, which count; None, like [], means none. Markers name messages by
-    their position in the list. Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    `tools`: the schemas that go with the request, which count; None, like [], means none. `redact`: as for
+    `Conversation.open`. Markers name messages by their position in the list. Raises BudgetImpossible with the bill,
+    InvalidMessage, InvalidSetting.
     """
     spoken = with_digest_role(dialect_named(dialect), digest_role)
     limits = Budget() if budget is None else check.limits(budget)
@@ -66,6 +69,7 @@ def fit(
         system=head,
         dialect=spoken,
         clock=lambda: 0.0,
+        redact=redact,
         ref=lambda seq: f"message {_position(log, seq)}",
     )
     for _ in replay(conversation, facts, tools=tools):

@@ -51,6 +51,7 @@ from transom.core.window import Window
 from transom.errors import BudgetImpossible
 from transom.providers import Provider
 from transom.providers.models import context_size
+from transom.redaction import Redactor
 from transom.stores import StoredLog
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
@@ -84,7 +85,9 @@ class RequestPlanner:
         ref: Ref,
         owner: Owner | None = None,
         head_parts: Mapping[str, HeadPart] | None = None,
+        redact: Redactor | None = None,
     ) -> None:
+        self.redact = redact
         self.head_parts = checked_parts(head_parts)
         self.budget, self.policy, self.dialect, self.state = budget, policy, dialect, state
         self.clock = clock
@@ -95,7 +98,8 @@ class RequestPlanner:
         self.bus = EventBus()
         self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
-        self.frame = Frame(head=self._first_head(system), required_user_turn=dialect.required_user_turn)
+        head = self._first_head(system)
+        self.frame = Frame(head=head, redact=redact, required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
         self._known_size: int | None = None  # of its context window
         self._model = ""  # whose learned limit is in force: the one that the last run used
@@ -125,6 +129,7 @@ class RequestPlanner:
             clock=self.clock,
             ref=self._ref,
             head_parts=self.head_parts,
+            redact=self.redact,
         )
         other.tags, other.mode = self.tags, self.mode
         other._known_size, other._model = self._known_size, self._model

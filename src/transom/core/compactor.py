@@ -24,6 +24,7 @@ from transom.core.frame import Frame
 from transom.core.message import Note
 from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import Prices
+from transom.core.redact import redacted_fold, redacted_want
 from transom.core.state_notes import due_size
 from transom.core.summary import Asked, Summarise
 from transom.core.tokens import ZERO, Size
@@ -79,8 +80,8 @@ class Compactor:
         asked: Asked | None = None,
     ) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
-        self.derived = derived
-        self.due_recall = DueRecall(policy)
+        self.redact, self.derived = frame.redact, derived
+        self.due_recall = DueRecall(policy, frame.redact)
         self.asked = asked
         self.wants: list[Summarise] = []
         self.limit = budget.limits(draft.view.calibration)
@@ -162,7 +163,8 @@ class Compactor:
 
     def _ask(self, strategy: Strategy, asked: Asked, target: Target) -> None:
         for want in wants_of(strategy, self.draft.view, replace(target, hard_wants=asked.hard), self.policy):
-            self.wants.append(replace(want, focus=asked.focus, notes=asked.notes, hard=asked.hard))
+            whole = replace(want, focus=asked.focus, notes=asked.notes, hard=asked.hard)
+            self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 
     # ---- measures
 
@@ -274,9 +276,13 @@ class Compactor:
         """Take the proposed edits that apply; `only_as_needed`: until the target is met."""
         for strategy in strategies:
             for edit in self._proposals(strategy, target):
+                taken = edit
                 if isinstance(edit, Fold) and self.draft.view.refusal(edit) is None:
-                    self.pin_before_fold(edit)
-                self.draft.propose(edit)
+                    taken = edit if self.redact is None else redacted_fold(self.draft.view, edit, self.redact)
+                    if self.draft.view.refusal(taken) is not None:
+                        continue  # the names of secrets are longer than what was to be quoted
+                    self.pin_before_fold(taken)
+                self.draft.propose(taken)
                 if only_as_needed and target.is_met(self.draft.view):
                     return
 

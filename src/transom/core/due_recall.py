@@ -11,6 +11,7 @@ from typing import cast
 
 from transom.core.message import Recalled
 from transom.core.policy import Policy, Target, name_of, naming
+from transom.core.redact import Redact, redacted_recall
 from transom.core.tokens import ZERO, Size, fact_size
 from transom.core.view import View
 from transom.errors import InvalidEdit, quote
@@ -19,8 +20,8 @@ from transom.errors import InvalidEdit, quote
 class DueRecall:
     """Asks the recall steps, once for each view that a plan comes by."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, policy: Policy, redact: Redact | None = None) -> None:
+        self._policy, self._redact = policy, redact
         self._asked: View | None = None
         self._recalled: Recalled | None = None
         self._size = ZERO
@@ -51,7 +52,7 @@ class DueRecall:
                 if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
                     found = quote(recalled)
                     raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
-                return recalled
+                return recalled if self._redact is None else redacted_recall(view, recalled, self._redact)
         return None
 
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any, cast
+
+from msgspec import to_builtins
 
 from transom.core.codec import plain
 from transom.core.log import Log
@@ -25,24 +28,27 @@ _SAFE_NAME = re.compile(
 """A name that every file system takes, and that is not the name of a file named by its entry."""
 
 
-def mirror(log: Log, folder: Path, first: int = 0) -> list[Path]:
+def mirror(log: Log, folder: Path, first: int = 0, *, redact: Callable[[str], str] | None = None) -> list[Path]:
     """Write the results of entry `first` and later that have no file yet. Returns the path of each result, in order.
 
     A file holds `entry`, `tool`, `call`, `failed` and `content` (a text, or the list of parts). A file is never changed
-    once it is written, and writing again finds it. Entries that are kept out of context are left out. Raises OSError.
+    once it is written, and writing again finds it. Entries that are kept out of context are left out. `redact` is
+    applied to every text of `content`; `transom.redaction.redactor("secrets")` is one. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     entries = (log[seq] for seq in range(first, len(log)))
     return [
-        _write_result(folder, entry.seq, entry.body, tool_of(log, entry))
+        _write_result(folder, entry.seq, entry.body, tool_of(log, entry), redact)
         for entry in entries
         if isinstance(entry.body, ToolResult) and not is_hidden(entry)
     ]
 
 
-def _write_result(folder: Path, seq: int, result: ToolResult, tool: str) -> Path:
+def _write_result(folder: Path, seq: int, result: ToolResult, tool: str, redact: Callable[[str], str] | None) -> Path:
     texts = [part.text for part in result.parts if isinstance(part, Text)]
     content = "".join(texts) if len(texts) == len(result.parts) <= 1 else list(result.parts)
+    if redact is not None:
+        content = _redacted(to_builtins(content), redact)
     data = plain({"entry": seq, "tool": tool, "call": result.call, "failed": result.failed, "content": content})
     for name in _names(seq, result.call):
         path = folder / f"{name}.json"
@@ -51,6 +57,17 @@ def _write_result(folder: Path, seq: int, result: ToolResult, tool: str) -> Path
         if found in {None, data}:
             return path
     raise AssertionError("there is always one more name")
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """JSON with every text in it redacted."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _redacted(item, redact) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_redacted(item, redact) for item in cast("list[Any]", value)]
+    return value
 
 
 def _names(seq: int, call: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ model sends raises an exception: an error is returned as one line, which is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol, cast
 
 import msgspec
@@ -154,12 +154,19 @@ def answer_limit(budget: Budget) -> int:
 
 
 def answer_call(
-    log: Log, name: str, arguments: object, max_bytes: int = MAX_BYTES, *, search: Search | None = None
+    log: Log,
+    name: str,
+    arguments: object,
+    max_bytes: int = MAX_BYTES,
+    *,
+    search: Search | None = None,
+    redact: Callable[[str], str] | None = None,
 ) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
     `search`: the `search` of the log's conversation; without it the answer of `transom_search` says to use grep.
-    `arguments`: a JSON text, or the object itself where the provider gives one. Nothing that a model sends raises.
+    `arguments`: a JSON text, or the object itself where the provider gives one. `redact`
+    is applied to the answer. Nothing that a model sends raises.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
@@ -168,10 +175,12 @@ def answer_call(
     try:
         parsed, room = _parse(kind, arguments), max_bytes - HEADER_BYTES
         if not isinstance(parsed, SearchArguments):
-            return utf8_prefix(str(parsed.answer(log, room)), max_bytes)
-        if search is None:
+            answer = str(parsed.answer(log, room))
+        elif search is None:
             return _error(f"there is no search index here: use {GREP}", max_bytes)
-        return utf8_prefix(parsed.found_by(search, room), max_bytes)
+        else:
+            answer = parsed.found_by(search, room)
+        return utf8_prefix(answer if redact is None else redact(answer), max_bytes)
     except (InvalidSetting, StoreUnavailable) as problem:
         why = str(problem)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:

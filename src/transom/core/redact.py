@@ -1,0 +1,98 @@
+"""Where text leaves a fact: folds, summaries, recalled text. What must not leave it is redacted here.
+
+The log is not changed, and neither is a message that is in the window. The redaction itself is the caller's
+(`transom.redaction` makes one); it is pure, so that the same log gives the same windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from transom.core.edit import Fold
+from transom.core.message import Assistant, Call, Fact, Handoff, Note, Recalled, Text, own_text
+from transom.core.summary import SourceTurn, Summarise
+from transom.core.unit import units_in
+from transom.core.view import View
+
+MAX_SOURCE = 4_000_000
+"""Characters of the folded turns that are searched for secrets, the newest first: four times what a digest quotes."""
+
+
+class Redact(Protocol):
+    """Names what must not be shown instead of showing it. `sources`: where the text comes from; what must not be shown
+    of them is redacted in the text, also where only a part of it is quoted."""
+
+    def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
+        """The redacted text."""
+        ...
+
+
+def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
+    """A fold whose text shows nothing of its turns that must not be shown. Its range must be one of the view."""
+    slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
+    entries = (entry for slot in reversed(slots) for unit in units_in(slot) for entry in view.entries_of(unit))
+    facts = (entry.body for entry in entries if isinstance(entry.body, Fact))
+    text = redact(fold.text, _bounded(facts))
+    return fold if text == fold.text else replace(fold, text=text)
+
+
+def redacted_recall(view: View, recalled: Recalled, redact: Redact) -> Recalled:
+    """A recalled text that shows nothing of the entries it comes from that must not be shown."""
+    bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
+    text = redact(recalled.text, _bounded(body for body in bodies if isinstance(body, Fact)))
+    return recalled if text == recalled.text else replace(recalled, text=text)
+
+
+def redacted_fact(fact: Fact, redact: Redact) -> Fact:
+    """A fact as it may be recalled or summarised: its texts, calls and reasoning are redacted."""
+    own = {"text": redact(fact.text)} if isinstance(fact, (Note, Recalled, Handoff)) else {}
+    parts = tuple(replace(part, text=redact(part.text)) if isinstance(part, Text) else part for part in fact.parts)
+    changed: dict[str, Any] = {"parts": parts, **own}
+    if isinstance(fact, Assistant):
+        changed["calls"] = tuple(replace(call, args=redact(call.args)) for call in fact.calls)
+        changed["reasoning"] = tuple(replace(each, text=redact(each.text)) for each in fact.reasoning)
+    return replace(fact, **changed)
+
+
+def redacted_turns(turns: Sequence[SourceTurn], redact: Redact) -> tuple[SourceTurn, ...]:
+    """Turns as a summarizer may read them."""
+    return tuple(replace(turn, facts=tuple(redacted_fact(fact, redact) for fact in turn.facts)) for turn in turns)
+
+
+def redacted_want(want: Summarise, redact: Redact) -> Summarise:
+    """A want for a summary whose worker reads no secret: in turns and notes they are named, exact values are none."""
+    whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
+    sources = list(_bounded_texts(reversed(whole)))
+    return replace(
+        want,
+        turns=redacted_turns(want.turns, redact),
+        exact=tuple(value for value in want.exact if redact(value, sources) == value),
+        notes=tuple(redact(note, sources) for note in want.notes),
+    )
+
+
+def texts_of(fact: Fact) -> Iterator[str]:
+    """Every text of a fact that may be quoted."""
+    for part in fact.parts:
+        if isinstance(part, Text):
+            yield part.text
+    if own := own_text(fact):
+        yield own
+    if isinstance(fact, Assistant):
+        yield from (each.args if isinstance(each, Call) else each.text for each in (*fact.calls, *fact.reasoning))
+
+
+def _bounded(facts: Iterable[Fact]) -> Iterator[str]:
+    return _bounded_texts(text for fact in facts for text in texts_of(fact))
+
+
+def _bounded_texts(texts: Iterable[str]) -> Iterator[str]:
+    left = MAX_SOURCE
+    for text in texts:
+        if left <= 0:
+            return
+        left -= len(text)
+        yield text

@@ -1,0 +1,248 @@
+"""Secrets are named and not shown, wherever text leaves a message: folds, recalled texts, pages, mirrored files."""
+
+from __future__ import annotations
+
+import json
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom import Conversation, fit
+from transom.core.edit import Fold
+from transom.core.entry import Sent
+from transom.core.message import Recalled, Text, ToolResult
+from transom.core.redact import redacted_turns, redacted_want
+from transom.core.summary import SourceTurn, Summarise, Summary
+from transom.errors import InvalidSetting
+from transom.readback import mirror
+from transom.redaction import redactor, secrets_in
+from transom.testing import WordCounter
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7bq3vfHk9sQ2Zt5x\n" * 12 + "-----END RSA PRIVATE KEY-----"
+AWS = "AKIAIOSFODNN7EXAMPLQ"
+
+SECRETS = [
+    (f"AWS_ACCESS_KEY_ID={AWS}", AWS, "AWS Access Key"),
+    (
+        'aws_secret_access_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"',
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY",
+        "AWS Access Key",
+    ),
+    ("remote: ghp_" + "a1B2" * 9, "ghp_" + "a1B2" * 9, "GitHub Token"),
+    ('password: "hunter2hunter"', "hunter2hunter", "secret"),
+    ("postgres://app:Pa55w0rd99@db.internal/x", "Pa55w0rd99", "Basic Auth Credentials"),
+    ("export DB_PASSWORD=s3cr3tValue99", "s3cr3tValue99", "secret of an environment"),
+    ("key sk-ant-api03-" + "abcD1234" * 9, "sk-ant-api03-" + "abcD1234" * 9, "API key"),
+    ("Authorization: Bearer abcdefgh.12345678-ijkl", "abcdefgh.12345678-ijkl", "bearer token"),
+    (f"cat id_rsa\n{PEM}\ndone", PEM, "private key"),
+    (json.dumps({"output": f"cat id_rsa\n{PEM}"}), PEM.replace("\n", "\\n"), "private key"),
+]
+HARMLESS = [
+    *("token = get_token()", "def login(user: str, password: str) -> None:", "password: ${DB_PASSWORD}"),
+    *("commit 9eadcdb0f2b34ce1a7c9d0e4b5a6978812345678", "listening on 192.168.0.1:8080", "the secret of good tea"),
+]
+
+
+@pytest.mark.parametrize(("text", "secret", "kind"), SECRETS)
+def test_a_secret_is_named(text, secret, kind):
+    assert redactor("secrets")(text) == text.replace(secret, f"[redacted: {kind}]")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_is_left(text):
+    assert redactor("secrets")(text) == text
+
+
+def test_a_secret_in_the_middle_of_an_endless_line_is_found():
+    text = ("x" * 1_990 + f" {AWS} ") * 20
+    assert redactor("secrets")(text) == text.replace(AWS, "[redacted: AWS Access Key]")
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, 'password = "' * 10_000, "-----BEGIN PRIVATE KEY-----a" * 3_000])
+def test_the_search_is_bounded_in_time(text):
+    begun = process_time()
+    secrets_in(text)
+    assert process_time() - begun < 5
+
+
+@given(st.text(max_size=200), st.sampled_from(SECRETS), st.text(max_size=200))
+def test_redacting_again_changes_nothing_and_no_text_raises(before, sample, after):
+    redact = redactor("secrets")
+    once = redact(f"{before}\n{sample[0]}\n{after}")
+    assert sample[1] not in once
+    assert redact(once, [sample[0]]).count("[redacted: ") >= 1
+
+
+def test_a_part_of_a_secret_of_the_source_is_a_secret():
+    redact = redactor("secrets")
+    assert redact(f"«…{AWS[4:]}» and {AWS[:14]}…", [f"key {AWS}"]) == (
+        "«…[redacted: AWS Access Key]» and [redacted: AWS Access Key]…"
+    )
+    assert redact("hunter2hunter", ['password: "hunter2hunter"']) == "[redacted: secret]"
+
+
+def test_a_function_gives_a_text_or_spans():
+    spans = redactor(lambda text: [(at, at + 4, "name") for at in range(len(text)) if text[at : at + 4] == "Anna"])
+    assert spans("Anna and Anna") == "[redacted: name] and [redacted: name]"
+    assert redactor(lambda text: text.replace("Anna", "A."))("Anna and Ben", ["Anna"]) == "A. and Ben"
+    assert redactor(lambda _: [(0, 3, "a]b\n" + "c" * 60), (2, 5, "d")])("0123456") == f"[redacted: a b {'c' * 36}]56"
+    assert redactor(None) is None
+
+
+@pytest.mark.parametrize("span", [(0, 99, "x"), (2, 2, "x"), (-1, 2, "x"), (0, 1), "ab", (0, 1, 3)])
+def test_a_span_outside_of_the_text_is_refused(span):
+    with pytest.raises(InvalidSetting, match=r"^redact: must return a text, or spans \(start, end, kind\) within"):
+        redactor(lambda _: [span])("text")
+
+
+def test_what_is_no_setting_is_refused():
+    with pytest.raises(InvalidSetting, match=r'^redact: must be "secrets", a function of a text, or None, not 3$'):
+        Conversation.open("memory:", "x", budget=400, redact=3)
+
+
+# ---- where text leaves a message
+
+
+LINES = [text for text, _, _ in SECRETS[:8]]
+VALUES = [secret for _, secret, _ in SECRETS[:8]]
+
+
+def work(conv, turns=24):
+    """A conversation whose tools print secrets, and that is compacted several times."""
+    conv.user("Deploy the service, and remember what the tools print about credentials.")
+    for number in range(turns):
+        conv.plan_request()
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "shell", "arguments": '{"cmd": "env"}'}}
+        conv.observe({"role": "assistant", "content": f"step {number} of credentials", "tool_calls": [call]})
+        conv.tool_result(f"c{number}", f"{LINES[number % 8]}\nhost deploy_{number}.example.com " + "word " * 60)
+    conv.user("And now? Which credentials did the tools print?")
+
+
+def opened(policy="default", redact="secrets", url="memory:"):
+    return Conversation.open(url, "x", budget=1_200, policy=policy, counter=WordCounter(), redact=redact)
+
+
+def derived_texts(conv):
+    return [entry.body.text for entry in conv.log if isinstance(entry.body, (Fold, Recalled, Summary))]
+
+
+@pytest.mark.parametrize("policy", ["default", "recall", "summary", "sliding", "dynamiq", "agenticloop"])
+def test_no_fold_and_no_recalled_text_shows_a_secret(policy):
+    with opened(policy) as conv, opened(policy, redact=None) as plain:
+        for each in (conv, plain):
+            work(each)
+            each.plan_request()
+        texts = derived_texts(conv)
+        assert texts
+        assert [value for value in VALUES if any(value in text for text in texts)] == []
+        if policy in {"default", "recall"}:
+            assert any("[redacted: " in text for text in texts)
+            assert any(value in text for value in VALUES for text in derived_texts(plain)), "else this test is empty"
+        log = "".join(str(entry.body) for entry in conv.log)
+        assert all(value in log for value in VALUES), "the log is as it was"
+        newest = conv.view.slots[-1].head.parts if hasattr(conv.view.slots[-1], "head") else ()
+        assert all("[redacted" not in part.text for part in newest)
+
+
+def test_the_same_log_gives_the_same_windows(tmp_path):
+    digests = []
+    for name in ("a.db", "b.db"):
+        with opened(url=tmp_path / name) as conv:
+            work(conv)
+            digests.append([entry.body.digest for entry in conv.log if isinstance(entry.body, Sent)])
+            last = conv.view_at_call(-1).digest()
+        with Conversation.open(tmp_path / name, "x", budget=1_200, counter=WordCounter()) as again:
+            assert again.view_at_call(-1).digest() == last, "also where nothing is redacted any more"
+    assert digests[0] == digests[1]
+
+
+def test_what_is_read_back_is_redacted():
+    with opened() as conv:
+        work(conv, 4)
+        at = next(entry.seq for entry in conv.log if isinstance(entry.body, ToolResult))
+        assert AWS not in conv.readback("transom_read", {"ref": f"entry {at}"})
+        assert "[redacted: AWS Access Key]" in conv.readback("transom_grep", {"pattern": "AWS_ACCESS"})
+        assert AWS not in conv.readback("transom_list", {})
+
+
+def test_mirrored_files_are_redacted(tmp_path):
+    with opened() as conv:
+        work(conv, 8)
+        conv.plan_request()
+        conv.observe({"role": "assistant", "content": "", "tool_calls": [CALL]})
+        conv.tool_result("parts", [{"type": "text", "text": f"one {AWS}"}, {"type": "text", "text": "two"}])
+        found = mirror(conv.log, tmp_path, redact=redactor("secrets"))
+    files = [json.loads(path.read_text()) for path in found]
+    assert len(files) == 9
+    assert [value for value in VALUES for file in files if value in str(file["content"])] == []
+    assert files[0]["content"].startswith("AWS_ACCESS_KEY_ID=[redacted: AWS Access Key]\nhost deploy_0.example.com")
+    assert "one [redacted: AWS Access Key]" in str(files[8]["content"])
+
+
+CALL = {"id": "parts", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+
+
+def test_a_recalled_text_that_is_appended_is_redacted():
+    with opened() as conv:
+        source = conv.user(f"my key is {AWS}")
+        at = conv.append(Recalled(text=f"you said {AWS[:15]}", refs=(source, 99)))
+        assert conv.log[at].body.text == "you said [redacted: AWS Access Key]"
+
+
+def test_turns_to_be_summarised_are_redacted():
+    with opened() as conv:
+        work(conv, 8)
+        facts = tuple(entry.body for entry in conv.log if isinstance(entry.body, ToolResult))
+        turns = redacted_turns([SourceTurn(key=1, facts=facts)], redactor("secrets"))
+    shown = [part.text for fact in turns[0].facts for part in fact.parts if isinstance(part, Text)]
+    assert len(shown) == 8
+    assert all("[redacted: " in text for text in shown)
+    assert [value for value in VALUES for text in shown if value in text] == []
+
+
+def test_a_want_for_a_summary_has_no_secret():
+    result = ToolResult(call="c", parts=(Text(f"{LINES[0]} at deploy_1.example.com"),))
+    turns = (SourceTurn(key=1, facts=(result,)),)
+    want = Summarise(last=1, turns=turns, exact=(AWS, "deploy_1.example.com"), notes=(f"the key is {AWS[:14]}",))
+    found = redacted_want(want, redactor("secrets"))
+    assert (found.exact, found.notes) == (("deploy_1.example.com",), ("the key is [redacted: AWS Access Key]",))
+    assert AWS not in str(found.turns)
+
+
+class Echo:
+    """A model that repeats everything that it is sent."""
+
+    name, dialect, model, context_size = "echo", "openai", "echo", 100_000
+
+    def __init__(self):
+        self.requests = []
+
+    def complete(self, request, **_):
+        self.requests.append(request)
+        content = "\n".join(message["content"] for message in request["messages"])
+        return {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]}
+
+
+def test_a_summarizing_model_reads_no_secret():
+    echo = Echo()
+    with Conversation.open(
+        "memory:", "x", budget=3_000, policy="summary", counter=WordCounter(), redact="secrets", summarizer=echo
+    ) as conv:
+        work(conv, 60)
+        conv.compact()
+        texts = derived_texts(conv)
+    assert echo.requests
+    assert "[redacted: " in str(echo.requests)
+    assert [value for value in VALUES if value in str(echo.requests) + str(texts)] == []
+
+
+def test_fit_redacts_too():
+    history = [{"role": "user", "content": "go"}]
+    for number in range(30):
+        history.append({"role": "user", "content": f"{LINES[number % 8]} deploy_{number} " + "word " * 50})
+        history.append({"role": "assistant", "content": f"step {number} of credentials"})
+    history.append({"role": "user", "content": "Which credentials?"})
+    shown = fit(history, budget=1_200, counter=WordCounter(), redact="secrets")
+    assert "[redacted: " in str(shown)
