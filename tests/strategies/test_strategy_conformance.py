@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+from msgspec.structs import replace
+
+from transom.policies import policy_named
+from transom.recall import Recall
 from transom.strategies import (
     Clip,
     ClipTurn,
@@ -86,3 +90,10 @@ class TestSummary(PolicyConformance):
     """Its random logs hold summaries of all kinds."""
 
     policy = "summary"
+
+
+class TestEagerRecall(PolicyConformance):
+    """Without gates it recalls at nearly every turn, also where random logs give little reason to."""
+
+    policy = replace(policy_named("recall"), recall=(Recall(asked=0, said=0, talk=0, least=0, share=0.9),))
+    examples = FEW
