@@ -96,6 +96,8 @@ SOUND: dict[str, Any] = {
     "fact": User(parts=(Text("a"),)),
     "failed": False,
     "id": "y",
+    "kind": object,
+    "callback": print,
     "messages": [{"role": "user", "content": "go"}],
     "meta": None,
     "mode": "chat",

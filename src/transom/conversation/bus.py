@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from transom.core.edit import Edit
 from transom.core.entry import Entry
 from transom.core.message import Fact
 from transom.core.view import View
+from transom.errors import InvalidSetting, quote
 
 __all__ = ["ConversationRecorded", "EventBus", "HistoryCurated", "UsageChanged"]
 
@@ -73,7 +74,11 @@ class EventBus:
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call back with each event of this class (`object`: with all), until the function that this returns is
-        called."""
+        called. Raises InvalidSetting."""
+        if not isinstance(cast("object", kind), type):
+            raise InvalidSetting(f"subscribe: must be a class of events, not {quote(kind)}")
+        if not callable(cast("object", callback)):
+            raise InvalidSetting(f"subscribe: must be a function of one event, not {quote(callback)}")
         mine = (kind, callback)
         self._callbacks = (*self._callbacks, mine)
 
