@@ -40,7 +40,10 @@ class Archive:
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text; its number. Raises InvalidSetting for a text that is empty or too long."""
+        """Store a text; its number. Raises InvalidSetting for a text that is empty or too long, and for tags that are
+        one text."""
+        if isinstance(tags, str):
+            raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(tags)}")
         words, marks = text.strip(), tuple(tags)
         if not words or len(words) > LONGEST:
             raise InvalidSetting(f"archive: a text has 1 to {LONGEST:,} characters, not {len(words):,}")

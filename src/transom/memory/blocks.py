@@ -37,8 +37,16 @@ class BlockVersion(Struct, frozen=True, kw_only=True):
 
 def checked_label(label: object) -> str:
     """A label as it is stored. Raises InvalidSetting."""
-    if not isinstance(label, str) or not label.strip() or len(label) > MOST_LABEL or not label.isprintable():
-        raise InvalidSetting(f"memory: a label is a printable text of 1 to {MOST_LABEL} characters, not {quote(label)}")
+    if (
+        not isinstance(label, str)
+        or not label.strip()
+        or len(label) > MOST_LABEL
+        or not label.isprintable()
+        or set(label) & set("[]")
+    ):
+        raise InvalidSetting(
+            f"memory: a label has 1 to {MOST_LABEL} printable characters and no square brackets, not {quote(label)}"
+        )
     return label.strip()
 
 
@@ -89,4 +97,4 @@ def require_newest(block: Block, seen: int | None) -> None:
 
 def conflict(block: Block) -> MemoryConflict:
     """The error that tells an agent what a block says now."""
-    return MemoryConflict(block.label, texts.memory_text(block.text, len(block.text), block.limit))
+    return MemoryConflict(block.label, texts.memory_text(block.text, block.limit))

@@ -79,7 +79,7 @@ class Memory:
         Raises InvalidSetting.
         """
         label = blocks.checked_label(label)
-        if not isinstance(limit, int) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory block {label}: limit must be a number of characters, not {quote(limit)}")
         with self._lock:
             block = block_log.newest(self._log(label), label)
@@ -188,8 +188,9 @@ class Memory:
 
     def text_of(self, block: Block) -> str:
         """A block as the model reads it: what it is for, how full it is, and its text as data."""
-        shown = texts.memory_text(block.text, len(block.text), block.limit)
-        return f"{block.description.rstrip()} {shown}" if block.description.strip() else shown
+        shown = texts.memory_text(block.text, block.limit, [f"memory {label}" for label in sorted(self._seen)])
+        about = texts.in_a_line(" ".join(block.description.split()))
+        return f"{about} {shown}" if about else shown
 
     def close(self) -> None:
         """Close the store if `open` opened it. What was acknowledged is safe without it."""

@@ -76,10 +76,13 @@ def memory_tools(memory: Memory) -> list[Callable[..., Any]]:
             query: what to look for, in a few words
             limit: the most texts to give
         """
-        found = memory.archive.search(query, max(1, min(limit, MOST_FOUND)))
+        found = memory.archive.search(query, max(1, min(int(limit), MOST_FOUND)))
         left, shown = MOST_CHARACTERS, list[str]()
-        for one in found:
-            shown.append(texts.archive_text(one.number, one.text[:left], one.tags))
+        for at, one in enumerate(found):
+            if not left:
+                shown.append(texts.archive_more(len(found) - at))
+                break
+            shown.append(texts.archive_text(one.number, one.text[:left], one.tags, cut=len(one.text) > left))
             left -= min(left, len(one.text))
         return "\n".join(shown) or texts.NOTHING_FOUND
 
