@@ -24,7 +24,7 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import follow, open_store
 from transom.stores.blobs import LIMIT
 from transom.stores.postgres import PostgresStore
-from transom.stores.postgres_url import without_password
+from transom.stores.postgres_url import PostgresUrl, parse_postgres_url, without_password
 from transom.stores.row_cache import RowCache
 from transom.testing import WordCounter, entries_of, user_entries
 
@@ -395,6 +395,14 @@ SECRETS = [
     "postgresql://me:s3cret@[::1]:5432/agents",
     "postgres://me: s3cret@db/agents",
     "postgresql://me:s3cret@db/agents?schema=Not+Ours",
+    "POSTGRESQL://me:s3cret@db/agents?schema=Not+Ours",
+    "postgresql+psycopg2://me:s3cret@db/agents",
+    "postgres+asyncpg://me:s3cret@db/agents",
+    "Postgres+psycopg:me:s3cret",
+    "mysql://me:s3cret@db/agents",
+    "sqlite://me:s3cret@db/agents",
+    "Redis+TLS://:s3cret@db",
+    " postgresql://me:s3cret@db/agents",
 ]
 
 
@@ -414,7 +422,23 @@ def test_a_password_is_never_shown(place: str) -> None:
 def test_a_url_without_a_password_is_shown_whole() -> None:
     whole = "postgresql://me@h1:5432,[::1]:5433/agents?host=/tmp/x&schema=a"
     assert without_password(whole) == whole
-    assert without_password("agent.db") == "agent.db"
+    for other in ("agent.db", "sqlite:///a@b/agent.db", "jsonl:////logs@home"):
+        assert without_password(other) == other
+
+
+@pytest.mark.parametrize("driver", ["+psycopg2", "+asyncpg"])
+def test_a_url_with_a_driver_is_refused_with_the_way_out(driver: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        open_store(f"postgresql{driver}://me:secret@db/agents")
+    form = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with % codes for special characters (%40 for @, %2F for /)"
+    assert str(caught.value) == (f"store 'postgresql{driver}://…': leave '{driver}' out: a PostgreSQL store is {form}")
+
+
+def test_the_scheme_may_be_in_capitals() -> None:
+    parsed = parse_postgres_url("PostgreSQL://Me:s3cret@DB/Agents?schema=a&sslmode=require")
+    assert parsed == PostgresUrl(
+        "postgresql://Me:s3cret@DB/Agents?sslmode=require", "a", "postgresql://Me@DB/Agents?schema=a&sslmode=require"
+    )
 
 
 def test_a_store_shows_no_password(postgres: TestServer, url: str, schema: str) -> None:

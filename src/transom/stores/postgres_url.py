@@ -12,14 +12,17 @@ from urllib.parse import unquote
 
 from transom.errors import InvalidSetting, quote
 
-SCHEMES = ("postgresql", "postgres")
 SCHEMA = "transom"
 
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[^:@/?#\[\],\s]*)(?::\d+)?"
 _URL = re.compile(
-    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:@/?#\s]*)(?::[^:@/?#\s]*)?@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
+    rf"(?P<scheme>(?i:postgres(?:ql)?)://)(?:(?P<user>[^:@/?#\s]*)(?::[^:@/?#\s]*)?@)?(?P<hosts>{_HOST}(?:,{_HOST})*)"
     r"(?P<database>/[^@/?#\s]*)?(?:\?(?P<query>[^@?#\s]*))?"
 )
+_MEANT = re.compile(r"\s*postgres(?:ql)?(?P<driver>\+[a-z0-9_.-]*)?:", re.IGNORECASE)
+"""How a text begins that is meant to be a PostgreSQL database. SQLAlchemy's URLs name a driver too."""
+_ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,60})://", re.IGNORECASE)
+_FILE = re.compile(r"(?:sqlite|jsonl):///")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 _SECRET = ("password", "secret", "scram")
 _FORM = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with % codes for special characters (%40 for @, %2F for /)"
@@ -38,34 +41,40 @@ class PostgresUrl(NamedTuple):
 
 def is_postgres_url(place: object) -> bool:
     """Whether a place is meant to be a PostgreSQL database."""
-    return isinstance(place, str) and place.startswith(tuple(f"{scheme}:" for scheme in SCHEMES))
+    return isinstance(place, str) and _MEANT.match(place) is not None
 
 
 def parse_postgres_url(url: str) -> PostgresUrl:
     """The parts of a URL. `?schema=NAME` is ours, everything else is libpq's. Raises InvalidSetting."""
     found = _URL.fullmatch(url)
     if found is None:
-        raise InvalidSetting(f"store {without_password(url)!r}: a PostgreSQL store is {_FORM}")
+        meant = _MEANT.match(url)
+        driver = meant["driver"] if meant else None
+        way_out = f"leave {quote(driver)} out: " if driver else ""
+        raise InvalidSetting(f"store {without_password(url)!r}: {way_out}a PostgreSQL store is {_FORM}")
     items = [item for item in (found["query"] or "").split("&") if item]
     schema = next((unquote(item[7:]) for item in items if item.startswith("schema=")), SCHEMA)
     if not _SCHEMA.fullmatch(schema):
         allowed = "lower-case letters, digits and _, at most 40"
         raise InvalidSetting(f"store {without_password(url)!r}: schema {quote(schema)} must be {allowed}")
     rest = "&".join(item for item in items if not item.startswith("schema="))
-    return PostgresUrl(url.partition("?")[0] + (f"?{rest}" if rest else ""), schema, without_password(url))
+    place = found["scheme"].lower() + url.partition("?")[0][found.end("scheme") :]  # libpq knows lower case only
+    return PostgresUrl(place + (f"?{rest}" if rest else ""), schema, without_password(url))
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown and kept: without a password. Any other text comes back as it is."""
-    if not is_postgres_url(url):
-        return url
+    """The text as it may be shown and kept: without a password. Of any URL that has an @, only the scheme is shown,
+    except of a PostgreSQL URL that can be read; any other text comes back as it is."""
     found = _URL.fullmatch(url)
     if found is None:
-        return f"{url.partition(':')[0]}://…"
+        scheme = None if _FILE.match(url) else _ANY_SCHEME.search(url)
+        if scheme is not None and "@" in url[scheme.end() :]:
+            return f"{scheme[1]}://…"
+        return f"{url.partition(':')[0].strip()}://…" if is_postgres_url(url) else url
     user = "" if not found["user"] else f"{found['user']}@"
     items = [item for item in (found["query"] or "").split("&") if _may_be_shown(item)]
     query = f"?{'&'.join(items)}" if items else ""
-    return f"{found['scheme']}{user}{found['hosts']}{found['database'] or ''}{query}"
+    return f"{found['scheme'].lower()}{user}{found['hosts']}{found['database'] or ''}{query}"
 
 
 def _may_be_shown(item: str) -> bool:

@@ -64,7 +64,8 @@ def parse_location(place: str | os.PathLike[str]) -> Location:
     text = cast("object", os.fspath(place))
     if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST or not _is_unicode(text):
         raise InvalidSetting(f"store {_shown(text)}: must be one of {_FORMS}")
-    return _parse_url(text) if isinstance(place, str) and _SCHEME.match(text) else _parse_path(text)
+    is_url = isinstance(place, str) and (_SCHEME.match(text) is not None or is_postgres_url(text))
+    return _parse_url(text) if is_url else _parse_path(text)
 
 
 def _parse_url(url: str) -> Location:
