@@ -430,6 +430,11 @@ def to_the_letter(value: str) -> str:
     return f"- {value}" if len(value.splitlines()) <= 1 else _fenced(value)
 
 
+def is_plain_value(value: str) -> bool:
+    """Whether a value may stand unchanged among those of a summary: one line, and none of our marks in it."""
+    return disarmed(value) == value and BETWEEN_CALLS.strip() not in value and value.splitlines() == [value]
+
+
 def exact_values(values: Sequence[str]) -> str:
     """Values of a summary, unchanged: those of one line on one line, and the others between fences."""
     short = [value for value in values if len(value.splitlines()) <= 1]

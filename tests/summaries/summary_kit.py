@@ -33,8 +33,8 @@ def want_of(turns, prior=None, **more) -> Summarise:
     return Summarise(last=turns[-1].key if turns else 0, turns=tuple(turns), prior=prior, **more)
 
 
-def drive(summarizer, want, provider=None, *, context=100_000, same_as_live=False, asked=None) -> Summary:
-    """Run a summarizer's steps against a provider. `asked` collects its requests."""
+def drive(summarizer, want, provider=None, *, context=100_000, same_as_live=False, asked=None, answers=None) -> Summary:
+    """Run a summarizer's steps against a provider. `asked` collects its requests, `answers` what came back."""
     name = "" if provider is None else f"{provider.name}:{provider.model}"
     model = provider and Model(name=name, dialect=provider.dialect, context=context, same_as_live=same_as_live)
     steps = summarizer.steps(want, COUNTER, model)
@@ -45,6 +45,8 @@ def drive(summarizer, want, provider=None, *, context=100_000, same_as_live=Fals
             if asked is not None:
                 asked.append(ask)
             answer = reply(provider, ask)
+            if answers is not None:
+                answers.append(answer)
     except StopIteration as stop:
         return stop.value
 

@@ -249,6 +249,12 @@ LIVE = {
 }
 
 
+def is_forked(asked) -> list[bool]:
+    """Which of these requests to OpenAI's chat API begin with the live one."""
+    live = LIVE["openai"]["messages"]
+    return [ask.request["messages"][0] == live[0] for ask in asked]
+
+
 @pytest.mark.parametrize("dialect", LIVE)
 def test_a_fork_begins_with_the_bytes_of_the_live_request(dialect):
     live = LIVE[dialect]
@@ -258,7 +264,6 @@ def test_a_fork_begins_with_the_bytes_of_the_live_request(dialect):
     summary = drive(LlmSummarizer(), want, provider, same_as_live=True, asked=asked)
     assert lines_of(summary) == SHOWN
     [ask] = asked
-    assert ask.fork
     assert provider.violations == []
     key = next(name for name in ("messages", "input", "contents") if name in live)
     *before, instruction = ask.request[key]
@@ -282,7 +287,7 @@ def test_a_fork_is_valid_where_a_user_may_not_follow_a_tool():
     }
     asked, provider = [], Scripted(WHOLE, dialect="mistral")
     drive(LlmSummarizer(), want_of(TALK, request=live, request_tokens=9_000), provider, same_as_live=True, asked=asked)
-    assert [ask.fork for ask in asked] == [True]
+    assert is_forked(asked) == [True]
     assert provider.violations == []
     assert asked[0].request["messages"][:4] == live["messages"]
     assert asked[0].request["messages"][4] == {"role": "assistant", "content": "OK"}
@@ -300,7 +305,7 @@ def test_there_is_no_fork_where_it_is_not_cached_or_does_not_fit(change):
     asked = []
     summarizer = LlmSummarizer(fork=given["fork"])
     drive(summarizer, want, Scripted(WHOLE), same_as_live=given["same_as_live"], context=given["context"], asked=asked)
-    assert [ask.fork for ask in asked] == [False]
+    assert is_forked(asked) == [False]
 
 
 @pytest.mark.parametrize(
@@ -312,8 +317,17 @@ def test_a_fork_that_fails_is_followed_by_flat_text(failure):
     asked = []
     want = want_of(TALK, request=LIVE["openai"], request_tokens=9_000)
     summary = drive(LlmSummarizer(), want, Scripted(failure, WHOLE), same_as_live=True, asked=asked)
-    assert [ask.fork for ask in asked] == [True, False]
+    assert is_forked(asked) == [True, False]
     assert lines_of(summary) == SHOWN
+
+
+@pytest.mark.parametrize(("kind", "status"), [("auth", 401), ("rate_limit", 429), ("server", 500)])
+def test_a_fork_that_the_provider_refuses_is_not_sent_again_as_flat_text(kind, status):
+    asked = []
+    want = want_of(TALK, request=LIVE["openai"], request_tokens=9_000)
+    with pytest.raises(SummaryFailed, match=str(status)):
+        drive(LlmSummarizer(), want, Scripted(Fault(kind=kind, status=status), WHOLE), same_as_live=True, asked=asked)
+    assert is_forked(asked) == [True]
 
 
 # ---- answers that cannot be used

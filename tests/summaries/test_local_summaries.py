@@ -7,7 +7,7 @@ from summary_kit import COUNTER, drive, turns_of, want_of
 
 from transom.errors import SummaryFailed
 from transom.providers.local import Local
-from transom.summaries import LlmSummarizer, fallback_summary
+from transom.summaries import Answer, LlmSummarizer, fallback_summary
 from transom.summaries.prompts import prompts_named
 from transom.testing import says
 
@@ -24,12 +24,16 @@ def test_a_real_model_makes_a_summary_or_the_fallback_does():
     )
     want = want_of(turns, max_tokens=200, exact=("tools/sort.py",))
     summarizer = LlmSummarizer(prompts=prompts_named("plain"), answer_tokens=24, retries=0)
+    asked, answers = [], []
     try:
-        summary = drive(summarizer, want, provider, context=640)
+        summary = drive(summarizer, want, provider, context=640, asked=asked, answers=answers)
     except SummaryFailed:
         summary = fallback_summary(want, COUNTER)
     finally:
         provider.close()
+    assert len(asked) == len(answers) >= 1
+    assert isinstance(answers[0], Answer)
+    assert answers[0].usage.output > 0
     assert summary.made_by == ("extractive" if summary.degraded else "local:SmolLM2-135M-Instruct.Q4_1")
     assert "tools/sort.py" in summary.text
     assert COUNTER.count(summary.text) <= 200

@@ -11,7 +11,7 @@ import transom
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
-from transom.core.message import Assistant, Recalled
+from transom.core.message import Assistant, Call, Recalled, Text, ToolResult
 from transom.core.policy import Target
 from transom.core.reducer import build_view
 from transom.core.tokens import ZERO
@@ -119,6 +119,19 @@ def test_what_the_window_shows_whole_is_not_read_again():
 def test_a_call_that_failed_names_nothing():
     view = view_of("go", call("read_file", '{"path": "src/a.py"}'), result("error: no such file"), says("x"), folded=1)
     assert list(rehydrated(view, target(), FILES.get)) == []
+
+
+@pytest.mark.parametrize("label", ["", "c1"], ids=["without ids", "a repeated id"])
+def test_a_call_that_failed_hides_no_other_that_has_its_id(label):
+    def reads(path: str, text: str) -> tuple:
+        one = Call(id=label, name="read_file", args=json.dumps({"path": path}))
+        return Assistant(parts=(), calls=(one,)), ToolResult(call=label, parts=(Text(text),))
+
+    items = (*reads("src/a.py", "A"), *reads("src/c.py", "C"), *reads("src/b.py", "error: no such file"))
+    view = view_of("go", *items, says("x"), folded=5)
+    asked = []
+    list(rehydrated(view, target(), lambda path: asked.append(path) or "text"))
+    assert asked == ["src/c.py", "src/a.py"]
 
 
 def broken(path: str) -> str:

@@ -42,7 +42,8 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
 
     `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, else
     `Extractive()`. `provider`: the model that answers it, a name or a provider; "run": the model of the run.
-    `deadline`: seconds that a request waits for a summary, where it waits. `brakes`: see `Brakes`. `prices`: of the
+    `deadline`: seconds that a request waits for a summary, where it waits; and the timeout of each request to the
+    summary's model, in the background too. `brakes`: see `Brakes`. `prices`: of the
     model. `context`: the tokens of its context window, if they are not known otherwise. `pool`: the threads for the
     background. Raises InvalidSetting.
     """

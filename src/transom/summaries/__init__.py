@@ -11,7 +11,6 @@ from transom.summaries.llm import LlmSummarizer
 from transom.summaries.outline import Section
 from transom.summaries.prompts import Prompts
 from transom.summaries.rehydrate import Rehydrate
-from transom.summaries.summary_text import summary_cap
 
 __all__ = [
     "Answer",
@@ -27,5 +26,4 @@ __all__ = [
     "Summarizer",
     "Summary",
     "fallback_summary",
-    "summary_cap",
 ]

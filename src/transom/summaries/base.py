@@ -20,12 +20,11 @@ from transom.errors import ProviderError
 class Ask(Struct, frozen=True, kw_only=True, eq=False):
     """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in `dialect`.
 
-    `max_tokens`: the most of its answer. `fork`: the request begins with the bytes of the live one.
+    `max_tokens`: the most of its answer.
     """
 
     request: Raw
     max_tokens: int
-    fork: bool = False
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from transom.summaries.extractive import extracted
 from transom.summaries.outline import Delta, Outline, apply_delta
 from transom.summaries.prompts import Prompts, filled
 from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_required
-from transom.summaries.source import Piece, boundary_line, boundary_of, data_text, pieces_of, text_of
+from transom.summaries.source import Piece, boundary_line, boundary_named, boundary_of, data_text, pieces_of, text_of
 from transom.summaries.summary_text import outline_text
 from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
 from transom.wire.dialect import Dialect
@@ -109,13 +109,16 @@ class _Job:
         return want.request_tokens + instruction + self.answer_tokens <= model.context
 
     def forked(self) -> Generator[Ask, Answer | ProviderError, Summary | None]:
-        """One request at the end of the live one; None if it failed in a way that flat text may not."""
+        """One request at the end of the live one; None if its answer cannot be used, or it was too long.
+
+        Raises SummaryFailed if the provider refused it otherwise: flat text would be refused, too.
+        """
         assert self.want.request is not None
         request = forked_request(self.dialect, self.want.request, self._fork_text(self.start))
-        answer = yield Ask(request=request, max_tokens=self.answer_tokens, fork=True)
+        answer = yield Ask(request=request, max_tokens=self.answer_tokens)
         try:
             delta = self._delta(answer, self.start, self._source_texts())
-        except (SummaryFailed, _TooLong):
+        except (Unusable, _TooLong):
             return None
         return self._finished(apply_delta(self.start, delta, self.sections), last=None)
 
@@ -124,7 +127,7 @@ class _Job:
         opening = one_line(next((text for fact in self.want.turns[-1].facts if (text := text_of(fact))), ""), OPENING)
         summary = self._summary_text(outline)
         boundary = boundary_of([summary, opening])
-        lines = [self.settings.prompts.fork]
+        lines = [self.settings.prompts.fork, boundary_named(boundary)]
         if summary:
             lines += [boundary_line(boundary, "earlier summary begins"), summary]
             lines += [boundary_line(boundary, "earlier summary ends")]

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Fold
-from transom.core.entry import Sent
+from transom.core.entry import Body, Sent
 from transom.core.message import Assistant, Call, Recalled, ToolResult
 from transom.core.policy import Target
 from transom.core.tokens import TokenCounter, replace_surrogates
@@ -107,16 +107,14 @@ def is_compacted(view: View) -> bool:
 def _newest_files(view: View) -> Iterator[File]:
     """The files that calls read or changed, the newest first, each once; not those that the window shows whole."""
     whole = {slot.key for slot in view.slots if isinstance(slot, Unit) and not slot.trims}
-    failed: set[str] = set()
     seen: set[str] = set()
     for seq in range(view.length - 1, max(-1, view.length - 1 - REACH), -1):
         body = view.fetch(seq).body
-        if isinstance(body, ToolResult) and ending(body)[1]:
-            failed.add(body.call)
-        if not isinstance(body, Assistant):
+        if not isinstance(body, Assistant) or not body.calls:
             continue
-        for call in reversed(body.calls):
-            if call.id in failed:
+        failed = _failed_calls(view, view.unit_of[seq])
+        for index, call in reversed(list(enumerate(body.calls))):
+            if index in failed:
                 continue
             reads, changes = _paths(call)
             for path in (*changes, *reads):
@@ -124,6 +122,20 @@ def _newest_files(view: View) -> Iterator[File]:
                     seen.add(path)
                     if path in changes or view.unit_of[seq] not in whole:
                         yield File(path, seq)
+
+
+def _failed_calls(view: View, key: int) -> set[int]:
+    """Which calls of a unit have a result that says that they failed. Ids do not tell: they repeat, and some APIs have
+    none."""
+    if key < 0:
+        return set()
+    unit = view.unit(key)
+    results = zip(unit.answered_calls, unit.seqs[1:], strict=True)
+    return {index for index, seq in results if _is_failed(view.fetch(seq).body)}
+
+
+def _is_failed(body: Body) -> bool:
+    return isinstance(body, ToolResult) and ending(body)[1]
 
 
 def _paths(call: Call) -> tuple[list[str], list[str]]:

@@ -6,10 +6,11 @@ put in, the text is brought under its cap and below the size of its input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from transom import texts
 from transom.core.message import Assistant, Usage
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
@@ -24,14 +25,15 @@ SMALLER = 0.75
 
 
 def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
-    """The outline that a new summary goes on from, a round later, with the values that must be in the new text.
+    """The outline that a new summary goes on from, a round later, with the values that must be in the new text; without
+    those that could pass for our marks.
 
     Of a summary without an outline, such as one of somebody else's summarizer, it has the lines.
     """
     outline = age(outline_of(want.prior.state if want.prior is not None else None))
     if want.prior is not None and not outline.items:
         outline = apply_delta(outline, lines_of(want.prior.text, sections), sections)
-    return replace(outline, exact=unique((*want.exact, *outline.exact)))
+    return replace(outline, exact=tuple(filter(texts.is_plain_value, unique((*want.exact, *outline.exact)))))
 
 
 def notes_of(want: Summarise) -> tuple[str, ...]:
@@ -55,7 +57,6 @@ def finished_summary(
     *,
     made_by: str,
     by_model: bool,
-    degraded: bool = False,
     last: int | None = None,
     usage: Usage | None = None,
 ) -> Summary:
@@ -71,7 +72,7 @@ def finished_summary(
     carried = frozenset(outline.exact).difference(want.exact)
     fitted = fit(outline, sections, notes, counter, want.max_tokens, by_model=by_model, carried=carried)
     if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
-        fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model)
+        fitted = _smaller(outline, sections, notes, counter, before, by_model=by_model, carried=carried)
     return Summary(
         last=want.last if last is None else last,
         text=fitted.text,
@@ -79,7 +80,6 @@ def finished_summary(
         notes=fitted.notes,
         prior=want.prior_seq,
         made_by=made_by,
-        degraded=degraded,
         usage=usage,
     )
 
@@ -109,8 +109,9 @@ def _smaller(
     before: int,
     *,
     by_model: bool,
+    carried: Collection[str],
 ) -> Fitted:
     try:
-        return fit(outline, sections, notes, counter, int(SMALLER * before), by_model=by_model)
+        return fit(outline, sections, notes, counter, int(SMALLER * before), by_model=by_model, carried=carried)
     except SummaryFailed:
         raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None

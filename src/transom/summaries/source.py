@@ -62,6 +62,11 @@ def boundary_of(data: Iterable[str]) -> str:
     return word
 
 
+def boundary_named(boundary: str) -> str:
+    """What tells the model which lines separate data; it stands before all of them."""
+    return f"The boundary is {boundary}."
+
+
 def boundary_line(boundary: str, label: str) -> str:
     """A line that separates data. Only lines with the boundary in them do."""
     return f"=== {boundary} {label} ==="
@@ -69,7 +74,7 @@ def boundary_line(boundary: str, label: str) -> str:
 
 def data_text(boundary: str, summary: str, pieces: Sequence[Piece]) -> str:
     """The earlier summary, if any, and the turns, between boundary lines."""
-    lines = [f"The boundary is {boundary}."]
+    lines = [boundary_named(boundary)]
     if summary:
         lines += [boundary_line(boundary, "earlier summary begins"), summary]
         lines += [boundary_line(boundary, "earlier summary ends")]

@@ -34,11 +34,6 @@ class Fitted(NamedTuple):
     notes: tuple[str, ...]
 
 
-def summary_cap(window: int) -> int:
-    """The most tokens of a summary in a context window of this size: 2,000 to 4,096; in a small one an eighth of it."""
-    return max(1, min(window // 8, max(2_000, min(4_096, window // 32))))
-
-
 def fit(
     outline: Outline,
     sections: Sequence[Section],
