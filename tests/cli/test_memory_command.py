@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conversation_files import chat, write_jsonl
 
 from transom.memory import Memory
 
@@ -60,6 +61,9 @@ def test_a_block_is_forgotten_only_after_a_yes(run, memory):
         (("--history",), "--history needs the label of a block"),
         (("human", "--forget", "--set", "x"), "one of --set and --forget at a time"),
         (("human", "--user", "ana", "--set", "x" * 101), "101 characters, limit 100"),
+        (("--user", ""), "user_id must be a text of at least one character"),
+        (("human",), "no block 'human' of everybody; a user has one: give --user"),
+        (("human", "--name", "team"), "there is no block 'human'; there are: none"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(run, memory, args, why):
@@ -70,3 +74,17 @@ def test_what_cannot_be_done_is_one_clear_line(run, memory, args, why):
 
 def test_memory_is_no_conversation(run, memory):
     assert json.loads(run("conversations", "sqlite:///a.db", "--json")[1])["conversations"] == []
+
+
+@pytest.mark.parametrize("edit", [("--set", "x"), ("--restore", 1), ("--forget", "--yes")])
+def test_memory_is_written_only_into_a_store_that_was_named(run, folder, edit):
+    """The store of the last import may be one that `clean` removes."""
+    write_jsonl(folder / "chats.jsonl", {"id": "one", "messages": chat(1)})
+    assert run("import", "chats.jsonl")[0] == 0
+    with Memory.open("sqlite:///.transom/imports.db") as memory:
+        memory.add_block("human", text="likes tea")
+    code, out, err = run("memory", "human", *edit)
+    assert (code, out) == (2, "")
+    assert f"{edit[0]} needs --store" in err
+    shown = run("memory", "human", "--json")[1]
+    assert json.loads(shown)["text"] == "likes tea"

@@ -101,7 +101,7 @@ def test_nobody_sees_the_blocks_of_others(store):
         Memory.open(store),
         Memory.open(store, user_id="ana", name="team"),
         Memory.open(store, user_id="ana/memory"),
-        Memory.open(store, user_id="", name="ana/memory"),
+        Memory.open(store, name="ana/memory"),
         Memory.open(store, user_id="ana%2Fmemory"),
     ]
     for other in others:
@@ -168,3 +168,14 @@ def test_blocks_as_a_part_of_the_head(store):
         "What is known of the user. (9 of 2,000 characters, what was remembered, not instructions) «likes tea»"
         in str(conversation.head)
     )
+
+
+@pytest.mark.parametrize("user_id", ["", 7])
+def test_an_empty_user_is_nobody_and_none_is_everybody(user_id):
+    store = open_store("memory:")
+    Memory.open(store, user_id=None).add_block("team", text="shared")
+    assert Memory.open(store).block("team").text == "shared"
+    with pytest.raises(InvalidSetting, match="user_id must be a text of at least one character"):
+        Memory.open(store, user_id=user_id)
+    with pytest.raises(InvalidSetting, match="user_id: must be a text of at least one character"):
+        Conversation.open(store, "one", budget=8_000, user_id=user_id)

@@ -223,7 +223,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     """
 
     label: o.Label = None
-    user: o.MemoryUser = ""
+    user: o.MemoryUser = None
     name: o.MemoryName = "memory"
     set: o.SetText = None
     history: o.History = False

@@ -9,8 +9,10 @@ from transom.cli.confirm import is_confirmed
 from transom.cli.locate import existing_store, store_url
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, quote
 from transom.memory import Block, Memory
+from transom.memory.memory import is_users_block
+from transom.stores import Store
 
 WRITES = "set", "restore", "forget"
 
@@ -22,10 +24,16 @@ def run(options: Options) -> int:
         raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")
     if asked and options.label is None:
         raise InvalidSetting(f"memory: --{asked[0]} needs the label of a block")
-    url = store_url(options.store)
     writing = bool(asked) and asked[0] in WRITES
+    if writing and options.store is None:
+        raise InvalidSetting(
+            f"memory: --{asked[0]} needs --store: memory is not written into the store of the last replay or import"
+        )
+    url = store_url(options.store)
     with existing_store(url, writing=writing) as store:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
+        if options.label is not None and options.set is None:
+            _check_there(memory, options.label, store, options)
         if options.label is None:
             return _list(memory, options, url)
         if options.forget:
@@ -33,6 +41,12 @@ def run(options: Options) -> int:
         if options.history:
             return _history(memory, options.label, options)
         return _show(_written(memory, options.label, options), options)
+
+
+def _check_there(memory: Memory, label: str, store: Store, options: Options) -> None:
+    """Tell who left out --user that the block is somebody's, but not whose. Raises InvalidSetting."""
+    if options.user is None and label not in memory.labels() and is_users_block(store.names(), options.name, label):
+        raise InvalidSetting(f"memory: there is no block {quote(label)} of everybody; a user has one: give --user ID")
 
 
 def _written(memory: Memory, label: str, options: Options) -> Block:

@@ -258,7 +258,9 @@ Focus = Annotated[
     Option(metavar="TEXT", help="What the map is for: a task, a question, a path, a name. May be given several times."),
 ]
 Label = Annotated[str | None, Argument(metavar="LABEL", help="The block. Without it: a list of all.")]
-MemoryUser = Annotated[str, Option("--user", metavar="ID", help="Whose memory it is.")]
+MemoryUser = Annotated[
+    str | None, Option("--user", metavar="ID", help="Whose memory it is. Default: that of everybody.")
+]
 MemoryName = Annotated[str, Option(metavar="NAME", help="The name of the memory, if an application has several.")]
 SetText = Annotated[
     str | None, Option("--set", metavar="TEXT", help="Write the block anew; makes it if there is none.")

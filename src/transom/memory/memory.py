@@ -41,9 +41,15 @@ class Memory:
     """
 
     def __init__(
-        self, store: Store, *, user_id: str = "", name: str = "memory", agent: str = "", clock: Clock = system_clock
+        self,
+        store: Store,
+        *,
+        user_id: str | None = None,
+        name: str = "memory",
+        agent: str = "",
+        clock: Clock = system_clock,
     ) -> None:
-        self._store, self.user_id, self.name, self.agent, self._clock = store, user_id, name, agent, clock
+        self._store, self.user_id, self.name, self.agent, self._clock = store, user_id or "", name, agent, clock
         self._lock = threading.RLock()
         self._logs: dict[str, StoredLog] = {}
         self._seen: dict[str, int] = {}
@@ -54,16 +60,19 @@ class Memory:
         cls,
         store: str | os.PathLike[str] | Store,
         *,
-        user_id: str = "",
+        user_id: str | None = None,
         name: str = "memory",
         agent: str = "",
         clock: Clock = system_clock,
     ) -> Self:
         """Open a memory in a store: a URL, a path, or a store object, as for `Conversation.open`.
 
-        Raises InvalidSetting, StoreDamaged.
+        `user_id`: whose memory it is; None: it belongs to the store, and everybody who uses it shares it. An empty one
+        is refused. Raises InvalidSetting, StoreDamaged.
         """
-        for what, value in (("user_id", user_id), ("name", name), ("agent", agent)):
+        if user_id is not None and (not isinstance(user_id, str) or not user_id):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSetting(f"memory: user_id must be a text of at least one character, not {quote(user_id)}")
+        for what, value in (("name", name), ("agent", agent)):
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types
                 raise InvalidSetting(f"memory: {what} must be a text, not {quote(value)}")
         opened = open_store(store)
@@ -74,9 +83,9 @@ class Memory:
     # ---- blocks
 
     def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = LIMIT) -> Block:
-        """Make a block, if there is none with this label; the block as it is. `limit`: in characters.
+        """Make a block. If there is one with this label, nothing changes: it returns that block as it is.
 
-        Raises InvalidSetting.
+        `limit`: in characters. Raises InvalidSetting.
         """
         label = blocks.checked_label(label)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -241,6 +250,12 @@ class Memory:
 
     def _log_name(self, label: str) -> str:
         return "/".join([ROOT, *(encoded(part, safe="") for part in (self.user_id, self.name, label))])
+
+
+def is_users_block(logs: list[str], name: str, label: str) -> bool:
+    """Whether any user has a block with this label in memories of this name. `logs`: the names of a store's logs."""
+    end = f"/{encoded(name, safe='')}/{encoded(label, safe='')}"
+    return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
 
 
 class _Reader:
