@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from postgres_server import schema_for
 from transom.errors import InvalidSetting
 from transom.search import SearchFilters, search_index
 from transom.search.embedders import FastEmbedder, Model2VecEmbedder
@@ -27,17 +28,27 @@ class Topics:
         return [[0.01 + sum(word in text for word in words) for words in TOPICS] for text in texts]
 
 
-def filled(*texts):
-    store = open_store("memory:")
-    store.open("trip").append(talk(*texts), 0)
-    return store, search_index(store)
+@pytest.fixture(params=["memory:", "postgresql:"])
+def filled(request, tmp_path):
+    """Makes a store with a conversation of these texts, and its index."""
+    url = "memory:"
+    if request.param == "postgresql:":
+        url = request.getfixturevalue("postgres").url(schema_for(str(tmp_path)))
+    store = open_store(url)
+
+    def fill(*texts):
+        store.open("trip").append(talk(*texts), 0)
+        return store, search_index(store)
+
+    yield fill
+    store.close()
 
 
 def entries(hits):
     return [hit.entry for hit in hits]
 
 
-def test_what_means_the_same_is_found():
+def test_what_means_the_same_is_found(filled):
     _, index = filled("a boat at sea", "bread and butter", "an old tree")
     embedder = Topics()
     index.update(embedder=embedder)
@@ -45,14 +56,14 @@ def test_what_means_the_same_is_found():
     assert index.search("vessel") == []
 
 
-def test_words_and_meaning_are_fused():
+def test_words_and_meaning_are_fused(filled):
     _, index = filled("a cake for the captain", "a ship", "the captain of a ship")
     embedder = Topics()
     index.update(embedder=embedder)
     assert entries(index.search("captain boat", embedder=embedder))[0] == 2
 
 
-def test_each_entry_is_embedded_once_and_long_texts_in_parts():
+def test_each_entry_is_embedded_once_and_long_texts_in_parts(filled):
     store, index = filled("a boat", "x" * 2_500)
     embedder = Topics()
     index.update(embedder=embedder)
@@ -64,7 +75,7 @@ def test_each_entry_is_embedded_once_and_long_texts_in_parts():
     assert embedder.seen[4:] == ["a cake"]
 
 
-def test_filters_hold_for_vectors_and_forgotten_ones_are_gone():
+def test_filters_hold_for_vectors_and_forgotten_ones_are_gone(filled):
     store, index = filled("a boat", "bread")
     store.open("walk").append(talk("another boat"), 0)
     embedder = Topics()
@@ -78,7 +89,7 @@ def test_filters_hold_for_vectors_and_forgotten_ones_are_gone():
     assert {hit.conversation for hit in found} == {"trip"}
 
 
-def test_an_embedder_that_gives_too_few_vectors():
+def test_an_embedder_that_gives_too_few_vectors(filled):
     _, index = filled("a boat", "a cake")
 
     class Few(Topics):

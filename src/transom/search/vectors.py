@@ -41,8 +41,8 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
                 rows = db.execute(_MISSING, (low - 1 if last is None else last, high, BATCH)).fetchall()
             if not rows:
                 break
-            places = [(row, part, text) for row, stored in rows for part, text in enumerate(_parts(restored(stored)))]
-            vectors = _embedded(embedder, [text for _, _, text in places])
+            places = [(row, part, text) for row, stored in rows for part, text in parts_of(restored(stored))]
+            vectors = embedded(embedder, [text for _, _, text in places])
             with file.writing() as db:  # a conversation that was forgotten meanwhile gets no vectors
                 db.executemany(
                     _ADD,
@@ -66,7 +66,7 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
     if not stored or not query.strip():
         return []
     matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
-    (wanted,) = _embedded(embedder, [query[:PART]])
+    (wanted,) = embedded(embedder, [query[:PART]])
     scores = matrix @ wanted
     allowed = _allowed(db, scope)
     found: dict[int, None] = {}
@@ -93,12 +93,13 @@ def _shown(db: sqlite3.Connection, row: int, scope: Scope) -> bool:
     return db.execute(statement, (row, *scope.values)).fetchone() is not None
 
 
-def _parts(text: str) -> Iterator[str]:
-    for start in range(0, min(len(text), PART * MAX_PARTS), PART):
-        yield text[start : start + PART]
+def parts_of(text: str) -> Iterator[tuple[int, str]]:
+    """The parts of a text that are embedded, with their numbers."""
+    for part, start in enumerate(range(0, min(len(text), PART * MAX_PARTS), PART)):
+        yield part, text[start : start + PART]
 
 
-def _embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
+def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
     """The vectors, of length 1. Raises InvalidSetting if they have not the shape (texts, dimensions)."""
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 

@@ -8,18 +8,17 @@ After a lost connection the same append looks first whether it was stored.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import LiteralString
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
-from transom.search.source import LogStamp
-from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, encode_entry, join_entry, split_entry
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log, store_damaged
 from transom.stores.postgres_database import Db, PostgresDatabase, channel, release_database, shared_database
+from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
 from transom.stores.row_cache import BLOCK, Row
 
@@ -49,8 +48,6 @@ _EXTEND = _APPEND.replace(
     RETURNING id, followed_until > now() AS followed""",
 )
 _BY_NAME = "SELECT id, length FROM {s}.logs WHERE sha256(name) = %s"
-_STAMPS = "SELECT name, id, length FROM {s}.logs ORDER BY id"
-_STAMPS_OF = "SELECT name, id, length FROM {s}.logs WHERE sha256(name) = ANY(%b::bytea[])"
 _LENGTH = "SELECT length FROM {s}.logs WHERE id = %s"
 _APPENDED = "SELECT 1 FROM {s}.entries WHERE log = %s AND seq = %s AND append = %s"
 _ROWS = "SELECT seq, body, blob FROM {s}.entries WHERE log = %s AND seq >= %s AND seq < %s ORDER BY seq LIMIT %s"
@@ -113,6 +110,11 @@ class PostgresLog:
             for row in self._rows(start, end) or [None]:
                 yield self._entry(start, row)
                 start += 1
+
+    @property
+    def id(self) -> int | None:
+        """The number of the conversation, which is never given again; None if nothing was appended."""
+        return self._id
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
         """As every store. One round trip; two if another writer was faster, or the handle has not seen the log yet.
@@ -292,7 +294,6 @@ class PostgresStore:
         parsed = parse_postgres_url(url)
         self.place = parsed.shown
         self._database: PostgresDatabase | None = shared_database(parsed, self)
-        self._index = SqliteIndex(self)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.place!r})"
@@ -302,19 +303,11 @@ class PostgresStore:
 
     def names(self) -> list[str]:
         rows = self.database.fetch("SELECT name FROM {s}.logs ORDER BY id")
-        return [_name(name) for (name,) in rows]
+        return [name.decode("utf-8", "surrogatepass") for (name,) in rows]
 
-    def search_index(self) -> SqliteIndex:
-        """The search index, in the memory of this process."""
-        return self._index
-
-    def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Which conversations there are, and how many entries each has: one round trip."""
-        if names is None:
-            rows = self.database.fetch(_STAMPS)
-        else:
-            rows = self.database.fetch(_STAMPS_OF, [sha256(_raw(name)).digest() for name in set(names)])
-        return [LogStamp(_name(name), str(log), str(length)) for name, log, length in rows]
+    def search_index(self) -> PostgresIndex:
+        """The search index, in tables of the same schema: all processes share it."""
+        return PostgresIndex(self)
 
     def forget(self, name: str) -> None:
         """Remove a conversation for good: its rows are deleted in one transaction, or none of them.
@@ -322,16 +315,13 @@ class PostgresStore:
         PostgreSQL keeps the bytes of deleted rows in its files until they are vacuumed and overwritten, and in its
         write-ahead log and backups for as long as you keep those. Raises UnknownLog, StoreUnavailable.
         """
-        with self._index.forgetting([name]):
-            self._forget(name)
-
-    def _forget(self, name: str) -> None:
         database, tried = self.database, False
 
         def work(db: Db) -> bool:
             nonlocal tried
             again, tried = tried, True
             with db.transaction():
+                forget_words(database, db, [sha256(_raw(name)).digest()])
                 found = database.rows(db, _UNNAME, sha256(_raw(name)).digest())
                 if found:
                     _delete_entries(database, db, found[0][0])
@@ -342,7 +332,6 @@ class PostgresStore:
 
     def close(self) -> None:
         """Other stores on the same URL stay open."""
-        self._index.close()
         database, self._database = self._database, None
         if database is not None:
             release_database(database, self)
@@ -365,10 +354,6 @@ def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
 
 def _raw(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
-
-
-def _name(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogatepass")
 
 
 def _key(name: str) -> str:

@@ -45,6 +45,57 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             view bytea NOT NULL
         )""",
     ),
+    (
+        "CREATE TEXT SEARCH DICTIONARY {s}.stem (TEMPLATE = snowball, LANGUAGE = english)",  # no stop words
+        "CREATE TEXT SEARCH CONFIGURATION {s}.words (COPY = simple)",
+        """ALTER TEXT SEARCH CONFIGURATION {s}.words ALTER MAPPING FOR asciiword, word, numword WITH {s}.stem""",
+        """CREATE TABLE {s}.search_logs (
+            log bigint PRIMARY KEY REFERENCES {s}.logs ON DELETE CASCADE,
+            length bigint NOT NULL,
+            user_key bytea,
+            session_key bytea
+        )""",
+        "CREATE INDEX search_logs_user ON {s}.search_logs (user_key)",
+        """CREATE TABLE {s}.search_entries (
+            log bigint NOT NULL REFERENCES {s}.search_logs ON DELETE CASCADE,
+            seq bigint NOT NULL,
+            part integer NOT NULL,
+            at float8 NOT NULL,
+            role text NOT NULL,
+            tool text NOT NULL,
+            tools text[] NOT NULL,
+            run_id text NOT NULL,
+            hidden boolean NOT NULL,
+            names text[] NOT NULL,
+            text text NOT NULL,
+            words tsvector NOT NULL,
+            PRIMARY KEY (log, seq, part)
+        )""",
+        "CREATE INDEX search_entries_words ON {s}.search_entries USING gin (words)",
+        """CREATE TABLE {s}.search_vectors (
+            log bigint NOT NULL REFERENCES {s}.search_logs ON DELETE CASCADE,
+            seq bigint NOT NULL,
+            part integer NOT NULL,
+            model text NOT NULL,
+            vector bytea NOT NULL,
+            PRIMARY KEY (log, seq, model, part)
+        )""",
+        "CREATE TABLE {s}.search_words (word text PRIMARY KEY, entries bigint NOT NULL)",
+        "CREATE INDEX search_words_unused ON {s}.search_words (word) WHERE entries <= 0",
+        # pg_trgm makes the search for parts of words fast. Where it is missing they are looked through.
+        """DO $$ DECLARE place text; BEGIN
+            BEGIN
+                CREATE EXTENSION IF NOT EXISTS pg_trgm;
+            EXCEPTION WHEN OTHERS THEN NULL; -- it is not there, or this role may not
+            END;
+            SELECT nspname INTO place FROM pg_opclass JOIN pg_namespace ON pg_namespace.oid = opcnamespace
+                WHERE opcname = 'gin_trgm_ops' LIMIT 1;
+            IF place IS NOT NULL THEN
+                EXECUTE format('CREATE INDEX search_words_parts ON {s}.search_words USING gin (word %I.gin_trgm_ops)',
+                    place);
+            END IF;
+        END $$""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

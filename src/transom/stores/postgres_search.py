@@ -1,0 +1,234 @@
+"""The search index of a PostgreSQL store: tables in its own schema, which all its processes share.
+
+A conversation is indexed behind its log: `search_logs.length` says how far. Entries are read first; then one
+transaction, alone under an advisory lock, stores them if nobody else has done so meanwhile. The rows of the index hang
+on those of the conversation, so what forgets it deletes them in the same transaction.
+
+`search_words` has every word once, with the number of entries that have it: there is looked for words of a query that
+no entry has, which may be parts of one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, LiteralString, NamedTuple
+
+from transom.core.entry import Entry
+from transom.core.log import owner_of
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote
+from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
+from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
+from transom.search.fusion import fused
+from transom.search.snippets import snippet
+from transom.search.source import NO_CONVERSATIONS
+from transom.search.sqlite_index import MAX_LIMIT
+from transom.search.words import terms_of
+from transom.stores.postgres_database import Db, PostgresDatabase
+from transom.stores.postgres_search_query import nearest, owner_key, plain, plain_words, rankings, scope_of, text_value
+from transom.stores.postgres_search_vectors import update_vectors
+
+if TYPE_CHECKING:
+    from transom.stores.postgres import PostgresLog, PostgresStore
+
+BATCH = 500
+"""Entries of one transaction. Another process that indexes or forgets waits as long as this takes."""
+PART_WORDS = 3_500
+"""Words of one row: PostgreSQL keeps positions up to 16,383, and at most 1 MB of words."""
+PART_OVERLAP = 64
+"""Words that are in two neighbouring rows, so that a phrase is in one of them."""
+_SHORTEST, _LONGEST = 4, 64
+
+_logger = logging.getLogger(__name__)
+
+_CHANGED: LiteralString = """SELECT log.name, log.id, coalesce(done.length, 0)
+    FROM {s}.logs AS log LEFT JOIN {s}.search_logs AS done ON done.log = log.id
+    WHERE log.length > coalesce(done.length, 0)"""
+_LOCK: LiteralString = "SELECT pg_advisory_xact_lock(0x74727378, hashtext('{s}'))"
+_BEGIN: LiteralString = """INSERT INTO {s}.search_logs (log, length, user_key, session_key)
+    SELECT id, 0, %b, %b FROM {s}.logs WHERE id = %s ON CONFLICT DO NOTHING"""
+_EXTEND: LiteralString = "UPDATE {s}.search_logs SET length = %s WHERE log = %s AND length = %s RETURNING log"
+_ADD: LiteralString = """INSERT INTO {s}.search_entries
+    (log, seq, part, at, role, tool, tools, run_id, hidden, names, text, words)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
+        setweight(to_tsvector('{s}.words', %s), 'B') || setweight(to_tsvector('{s}.words', %s), 'A'))"""
+_COUNT_WORDS: LiteralString = """INSERT INTO {s}.search_words (word, entries)
+    SELECT * FROM unnest(%s::text[], %s::bigint[])
+    ON CONFLICT (word) DO UPDATE SET entries = {s}.search_words.entries + excluded.entries"""
+_UNCOUNT_WORDS: LiteralString = """WITH gone AS (
+    SELECT word, count(*) AS n FROM {s}.logs AS log
+    JOIN {s}.search_entries AS entry ON entry.log = log.id CROSS JOIN unnest(entry.names) AS word
+    WHERE sha256(log.name) = ANY(%b::bytea[]) GROUP BY word
+) UPDATE {s}.search_words AS known SET entries = entries - n FROM gone WHERE known.word = gone.word"""
+_DROP_WORDS: LiteralString = "DELETE FROM {s}.search_words WHERE entries <= 0"
+_DROP_LOGS: LiteralString = """DELETE FROM {s}.search_logs
+    WHERE log IN (SELECT id FROM {s}.logs WHERE sha256(name) = ANY(%b::bytea[]))"""
+_IDS: LiteralString = "SELECT id FROM {s}.logs WHERE sha256(name) = ANY(%b::bytea[])"
+_HITS: LiteralString = """SELECT entry.log, entry.seq, log.name, entry.role, entry.tool, entry.at, entry.text
+    FROM unnest(%s::bigint[], %s::bigint[]) AS wanted (log, seq)
+    JOIN {s}.search_entries AS entry ON (entry.log, entry.seq, entry.part) = (wanted.log, wanted.seq, 0)
+    JOIN {s}.logs AS log ON log.id = entry.log"""
+
+
+class _Changed(NamedTuple):
+    """A conversation of which `length` entries are indexed, and there are more."""
+
+    name: str
+    log: int
+    length: int
+
+
+class PostgresIndex:
+    """The search index of one store. It keeps nothing in this process."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    def update(
+        self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
+    ) -> int:
+        """See `SearchIndex.update`. A damaged conversation is left out with a warning if it was not named."""
+        names = None if conversations is None else list(conversations)
+        done = 0
+        for changed in self._changed(names):
+            if most is not None and done >= most:
+                break
+            try:
+                done += self._index(changed, None if most is None else most - done)
+            except StoreDamaged as problem:
+                if names is not None:
+                    raise
+                _logger.warning("search: %s", problem)
+        if embedder is not None:
+            update_vectors(self._database, embedder, self._ids(names), None if most is None else most - done)
+        return done
+
+    def search(
+        self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
+    ) -> list[SearchHit]:
+        """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
+        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
+        logs = self._ids(filters.conversations)
+        if logs == []:
+            return []
+        scope, terms = scope_of(filters, logs), terms_of(query)
+        found = rankings(self._database, query, scope, 3 * limit)
+        if embedder is not None:
+            found.append(nearest(self._database, embedder, query, scope, 3 * limit))
+        best = fused(found)[:limit]
+        rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
+        hits = {(log, seq): rest for log, seq, *rest in rows}
+        return [
+            SearchHit(
+                conversation=name.decode("utf-8", "surrogatepass"),
+                entry=place[1],
+                role=role,
+                tool=tool,
+                at=at,
+                score=score,
+                snippet=snippet(text, query, terms),
+            )
+            for place, score in best
+            if place in hits  # else it was forgotten meanwhile
+            for name, role, tool, at, text in [hits[place]]
+        ]
+
+    def forget(self, conversations: Iterable[str]) -> None:
+        """See `SearchIndex.forget`. The store's own `forget` does the same within its transaction."""
+        keys = _keys(conversations)
+
+        def work(db: Db) -> None:
+            with db.transaction():
+                forget_words(self._database, db, keys)
+                self._database.rows(db, _DROP_LOGS, keys)
+
+        self._database.run(work)
+
+    @property
+    def _database(self) -> PostgresDatabase:
+        return self._store.database
+
+    def _ids(self, names: Iterable[str] | None) -> list[int] | None:
+        return None if names is None else [log for (log,) in self._database.fetch(_IDS, _keys(names))]
+
+    def _changed(self, names: Iterable[str] | None) -> list[_Changed]:
+        """The conversations that have entries which are not indexed: one round trip."""
+        if names is None:
+            rows = self._database.fetch(_CHANGED + " ORDER BY log.id")
+        else:
+            rows = self._database.fetch(_CHANGED + " AND sha256(log.name) = ANY(%b::bytea[])", _keys(names))
+        changed = [_Changed(name.decode("utf-8", "surrogatepass"), log, length) for name, log, length in rows]
+        return [each for each in changed if each.name not in NO_CONVERSATIONS]
+
+    def _index(self, changed: _Changed, most: int | None) -> int:
+        """Index what was appended to a conversation, in batches; stop where another process is faster."""
+        done, length = 0, changed.length
+        with suppress(UnknownLog):  # forgotten meanwhile
+            log = self._store.open(changed.name)
+            while log.id == changed.log and length < len(log) and (most is None or done < most):
+                entries = list(log.read(length, length + BATCH))
+                if not self._add(log, length, entries):
+                    break
+                length, done = length + len(entries), done + len(entries)
+        return done
+
+    def _add(self, log: PostgresLog, length: int, entries: Sequence[Entry]) -> bool:
+        """Store a batch. False if another process has indexed it, or the conversation was forgotten."""
+        texts, owner, counts = SearchTexts(), owner_of(log), Counter[str]()
+        for entry in log.read(max(0, length - LOOK_BACK), length):
+            texts.skip(entry)
+        found = [text for entry in entries if (text := texts.of(entry)) is not None]
+        rows = [row for text in found for row in _rows(log.id, text, counts)]
+        owners = [owner_key(each) if each else None for each in (owner.user_id, owner.session_id)]
+        words = sorted(counts.items())  # in one order for all processes
+
+        def work(db: Db) -> bool:
+            database = self._database
+            with db.transaction():
+                database.rows(db, _LOCK)
+                database.rows(db, _BEGIN, *owners, log.id)
+                if not database.rows(db, _EXTEND, length + len(entries), log.id, length):
+                    return False
+                with db.cursor() as cursor:
+                    cursor.executemany(database.statement(_ADD), rows)
+                database.rows(db, _COUNT_WORDS, [word for word, _ in words], [n for _, n in words])
+            return True
+
+        return self._database.run(work)
+
+
+def forget_words(database: PostgresDatabase, db: Db, keys: Sequence[bytes]) -> None:
+    """Within a transaction that deletes conversations: remove the words that no other has. `keys`: of their names."""
+    database.rows(db, _LOCK)
+    database.rows(db, _UNCOUNT_WORDS, keys)
+    database.rows(db, _DROP_WORDS)
+
+
+def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tuple[object, ...]]:
+    """The rows of an entry: one, or several if the text is long. Its words are counted in `counts`."""
+    about, words, text = plain_words(found.about), plain_words(found.text), text_value(found.text)
+    names = sorted({word for word in (*about, *words) if _SHORTEST <= len(word) <= _LONGEST})
+    counts.update(names)
+    tools = [text_value(tool) for tool in found.tools]
+    step = PART_WORDS - PART_OVERLAP
+    starts = range(0, max(1, len(words) - PART_OVERLAP), step)
+    return [
+        (
+            *(log, found.seq, part, found.at, found.role, ", ".join(tools), tools, text_value(found.run_id)),
+            *(found.hidden, [] if part else names, "" if part else text),
+            *(plain(about), plain(words[start : start + PART_WORDS])),
+        )
+        for part, start in enumerate(starts)
+    ]
+
+
+def _keys(names: Iterable[str]) -> list[bytes]:
+    return [sha256(_raw(name)).digest() for name in set(names)]
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,173 @@
+"""A query of the search tables: which words are looked up, in which rows, and in which order they come.
+
+PostgreSQL's own rank knows how often a word is in a row, but not how rare it is. So each word is ranked alone, and
+weighs as much as it is rare.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from math import log
+from typing import Any, LiteralString
+
+from msgspec import Struct
+
+from transom.core.tokens import replace_surrogates
+from transom.search.base import Embedder, SearchFilters
+from transom.search.query import MOST_LIKE, MOST_ROWS
+from transom.search.vectors import PART, embedded
+from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
+from transom.stores.postgres_database import PostgresDatabase
+
+Place = tuple[int, int]
+"""The number of a conversation, and that of an entry in it."""
+
+MAX_WORD = 64
+"""Characters of a word that count."""
+
+_WORD = re.compile(r"[^\W_]+")
+_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+
+_COUNT: LiteralString = """SELECT (SELECT count(*) FROM (
+        SELECT FROM {s}.search_entries AS entry
+        WHERE entry.words @@ phraseto_tsquery('{s}.words', term.words)__SCOPE__ LIMIT %s) AS counted)
+    FROM unnest(%s::text[]) WITH ORDINALITY AS term (words, place) ORDER BY term.place"""
+_BEST: LiteralString = """WITH terms AS MATERIALIZED (
+        SELECT phraseto_tsquery('{s}.words', term.words) AS query, weight
+        FROM unnest(%s::text[], %s::float8[]) AS term (words, weight)
+    ), found AS (
+        SELECT entry.log, entry.seq, entry.words FROM {s}.search_entries AS entry
+        WHERE entry.words @@ (SELECT string_agg(query::text, ' | ')::tsquery FROM terms WHERE numnode(query) > 0)
+        __SCOPE__ ORDER BY entry.log DESC, entry.seq DESC LIMIT %s
+    ), ranked AS (
+        SELECT log, seq, (SELECT sum(weight * ts_rank(ARRAY[0, 0, 0.5, 1]::float4[], found.words, query, 1))
+            FROM terms) AS rank
+        FROM found
+    )
+    SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
+_LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'
+    ORDER BY length(word), word LIMIT %s"""
+_VECTORS: LiteralString = """SELECT vector.log, vector.seq, vector.vector FROM {s}.search_vectors AS vector
+    JOIN {s}.search_entries AS entry ON (entry.log, entry.seq, entry.part) = (vector.log, vector.seq, 0)
+    WHERE vector.model = %s__SCOPE__ ORDER BY vector.log, vector.seq, vector.part"""
+
+
+class Scope(Struct, frozen=True):
+    """The rows in which is searched: conditions, and their values."""
+
+    conditions: LiteralString = ""
+    values: tuple[Any, ...] = ()
+
+
+def text_value(text: str) -> str:
+    """A text as PostgreSQL takes it."""
+    return replace_surrogates(text).replace("\0", " ")
+
+
+def owner_key(owner: str) -> bytes:
+    """By what conversations of a user, or of a session, are found. Without one a conversation is found by none."""
+    return sha256(b"of " + owner.encode("utf-8", "surrogatepass")).digest()
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a text in their order: letters and digits, in lower case, without accents, at most 64 characters.
+
+    Of scripts without spaces each character is a word.
+    """
+    folded = text.lower()
+    if not text.isascii():
+        folded = _ACCENTED.sub(lambda found: unicodedata.normalize("NFKD", found[0])[0], indexable(folded))
+    return [word[:MAX_WORD] for word in _WORD.findall(folded)]
+
+
+def plain(words: Sequence[str]) -> str:
+    """Words as the server's parser splits them again."""
+    return " ".join(words)
+
+
+def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
+    """The scope of a search. `logs`: the numbers of its conversations; None: all."""
+    owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
+    file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
+    given: list[tuple[LiteralString, Any]] = [
+        (" AND entry.log = ANY(%s::bigint[])", None if logs is None else list(logs)),
+        (" AND entry.log IN (SELECT log FROM {s}.search_logs WHERE user_key = %b)", owners[0]),
+        (" AND entry.log IN (SELECT log FROM {s}.search_logs WHERE session_key = %b)", owners[1]),
+        (" AND entry.role = ANY(%s::text[])", list(map(text_value, filters.roles)) or None),
+        (" AND entry.tools && %s::text[]", list(map(text_value, filters.tools)) or None),
+        (" AND entry.run_id = %s", text_value(filters.run_id) or None),
+        (" AND entry.at >= %s", filters.since),
+        (" AND entry.at <= %s", filters.until),
+        (" AND entry.words @@ phraseto_tsquery('{s}.words', %s)", file or None),
+    ]
+    conditions: LiteralString = "" if filters.include_hidden else " AND NOT entry.hidden"
+    for condition, value in given:
+        if value is not None:
+            conditions += condition
+    return Scope(conditions, tuple(value for _, value in given if value is not None))
+
+
+def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -> list[list[Place]]:
+    """The entries for a query in several orders, each with the best first: the words of the query as one phrase, the
+    words, and words that have a missing word as a part."""
+    terms = terms_of(query)
+    counts = _counts(database, terms, scope)
+    counted = sorted((n, at, term) for at, (term, n) in enumerate(zip(terms, counts, strict=True)))
+    found: list[list[Place]] = []
+    if present := [(term, n) for n, _, term in counted if n]:
+        if len(terms) > 1:
+            found.append(_best(database, [(query[:MAX_QUERY], 1)], scope, limit))
+        found.append(_best(database, _chosen(present), scope, limit))
+    for n, _, term in counted:
+        word = plain(plain_words(term))
+        if not n and len(word) >= 3:
+            like = [(each, 1) for (each,) in database.fetch(_LIKE, word, MOST_LIKE)]
+            found += [_best(database, like, scope, limit)] if like else []
+    return found
+
+
+def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The words to rank by: the rarest, as long as few rows have them."""
+    chosen, rows = [present[0]], present[0][1]
+    for term, n in present[1:]:
+        if rows + n > MOST_ROWS:
+            break
+        chosen.append((term, n))
+        rows += n
+    return chosen
+
+
+def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> list[int]:
+    """In how many rows each word is, as far as MOST_ROWS + 1."""
+    if not terms:
+        return []
+    statement = _COUNT.replace("__SCOPE__", scope.conditions)
+    words = [plain(plain_words(term)) for term in terms]
+    return [n for (n,) in database.fetch(statement, *scope.values, MOST_ROWS + 1, words)]
+
+
+def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int) -> list[Place]:
+    """The best entries that have any of these words or phrases. Of many, the newest are ranked."""
+    words, counts = zip(*terms, strict=True)
+    weights = [log(1 + MOST_ROWS / n) for n in counts]
+    phrases = [plain(plain_words(each)[:MAX_TERMS]) for each in words]
+    statement = _BEST.replace("__SCOPE__", scope.conditions)
+    return database.fetch(statement, phrases, weights, *scope.values, MOST_ROWS, limit)
+
+
+def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[Place]:
+    """The entries whose vectors are nearest to that of the query, by cosine, the nearest first."""
+    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
+
+    if not query.strip():
+        return []
+    stored = database.fetch(_VECTORS.replace("__SCOPE__", scope.conditions), embedder.name, *scope.values)
+    if not stored:
+        return []
+    matrix = np.frombuffer(b"".join(vector for _, _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
+    (wanted,) = embedded(embedder, [query[:PART]])
+    order = np.argsort(-(matrix @ wanted), kind="stable").tolist()
+    return list(dict.fromkeys((stored[at][0], stored[at][1]) for at in order))[:limit]
