@@ -46,3 +46,24 @@ def test_the_tokens_saved_are_printed(store: str, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert " saved; " in " ".join(printed.split())
     assert "made by extractive" in " ".join(printed.split())
+
+
+@pytest.fixture
+def no_model(store: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command, with a model on a port where nobody listens."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    return ["compact", "trip", "--budget", "100000", "--store", store, "--model", "openai:m@http://127.0.0.1:9/v1"]
+
+
+def test_a_model_that_fails_is_printed(no_model: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(no_model) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "The summary failed: openai:m: " in printed
+    assert "made by extractive, in place of the model:" in printed
+
+
+def test_a_model_that_fails_is_in_the_json(no_model: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*no_model, "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["failure"].startswith("openai:m: ")
+    assert done["degraded"] is True

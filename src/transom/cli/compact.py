@@ -33,10 +33,14 @@ def run(options: Compact) -> int:
                     "text": "" if summary is None else summary.text,
                     "tokens_before": done.tokens_before,
                     "tokens_after": done.tokens_after,
+                    "failure": done.failure,
+                    "degraded": done.degraded,
                 }
             )
             return 0
         console = terminal()
+        if done.failure:
+            print_wrapped(console, f"The summary failed: {one_line(done.failure)}")
         if not done.edits:
             print_wrapped(console, f"{one_line(log.name)}: nothing to compact")
             return 0
@@ -47,7 +51,8 @@ def run(options: Compact) -> int:
             f"`transom undo {one_line(log.name)}` takes it back",
         )
         if summary is not None:
-            print_wrapped(console, f"The summary is entry {done.summary:,}, made by {one_line(summary.made_by)}:")
+            by = f"{one_line(summary.made_by)}{', in place of the model' if done.degraded else ''}"
+            print_wrapped(console, f"The summary is entry {done.summary:,}, made by {by}:")
             for line in summary.text.splitlines():
                 print_wrapped(console, one_line(line))
     return 0

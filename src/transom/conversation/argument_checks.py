@@ -89,12 +89,33 @@ def reason(name: str, why: object) -> str:
     return str.__str__(why)
 
 
+MOST_CHARACTERS = 20_000
+"""The longest focus of a summary, and the longest of its notes, all of one call together."""
+
+
+def focus(value: object) -> str:
+    """What a summary should keep above all. Raises InvalidSetting."""
+    if not isinstance(value, str):
+        raise InvalidSetting(f"focus: must be a text, not {_kind(value)}")
+    _must_be_short("focus", len(value))
+    return str.__str__(value)
+
+
 def notes(value: object) -> tuple[str, ...]:
     """Notes for a summary: a text or several. Raises InvalidSetting."""
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
         raise InvalidSetting(f"notes: must be a text, or a list of texts, not {_kind(value)}")
-    return tuple(one for one in cast("list[str]", given) if one.strip())
+    found = tuple(str.__str__(one) for one in cast("list[str]", given) if one.strip())
+    _must_be_short("notes", sum(map(len, found)))
+    return found
+
+
+def _must_be_short(name: str, characters: int) -> None:
+    if characters > MOST_CHARACTERS:
+        raise InvalidSetting(
+            f"{name}: may have {MOST_CHARACTERS:,} characters, not {characters:,}; add what is longer as a message"
+        )
 
 
 def edit(value: object) -> Edit:

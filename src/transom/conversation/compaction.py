@@ -38,8 +38,11 @@ class ConversationCompaction(ConversationSettings):
         to the letter from now on.
 
         The edits and the summary are one plan, so `undo` without a number takes all of them back. There are none if the
-        policy never compacts, or finds nothing to take away. Nothing is sent. Raises InvalidSetting while a run is at
-        work, and for a focus or notes that no summary can have; BudgetImpossible.
+        policy never compacts, or finds nothing to take away. Nothing is sent to the conversation's model. If the model
+        of the summary fails, the fallback makes it, and `failure` of the result says why.
+
+        Raises InvalidSetting while a run is at work, and for a focus or notes that no summary can have;
+        BudgetImpossible.
         """
         return settled(self._compact_steps(focus=focus, notes=notes))
 
@@ -47,7 +50,7 @@ class ConversationCompaction(ConversationSettings):
         self, *, focus: str = "", notes: str | Sequence[str] = ()
     ) -> Generator[Settle, Settled, Compacted]:
         """The steps of `compact`."""
-        asked = Asked(hard=True, focus=check.reason("compact", focus), notes=check.notes(notes))
+        asked = Asked(hard=True, focus=check.focus(focus), notes=check.notes(notes))
         with self._lock:
             self._must_be_open()
             if self._is_running:
@@ -70,7 +73,7 @@ class ConversationCompaction(ConversationSettings):
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
-            return self._planner.compact(self._failure_logged(outcome))
+            return replace(self._planner.compact(self._failure_logged(outcome)), failure=_failure_line(outcome))
 
     def _planned_steps(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
@@ -127,3 +130,10 @@ class ConversationCompaction(ConversationSettings):
         if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
             return want
         return replace(want, request=live[0], request_tokens=live[1])
+
+
+def _failure_line(outcome: Settled) -> str:
+    """Why the model made no summary, in one line."""
+    if not outcome.error:
+        return ""
+    return " ".join((f"{outcome.model}: {outcome.error}" if outcome.model else outcome.error).split())

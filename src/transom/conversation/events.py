@@ -47,12 +47,18 @@ class ReasoningDelta(Struct, frozen=True, tag=True):
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
     """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. `summary`: the entry of
-    the summary that a new fold shows, if one does."""
+    the summary that a new fold shows, if one does.
+
+    `failure`: why there is no summary as it was asked for, in one line; empty if nothing failed. `degraded`: the
+    fallback made the summary that is shown, since the model failed; it knows nothing of a focus.
+    """
 
     edits: tuple[int, ...]
     tokens_before: int
     tokens_after: int
     summary: int | None = None
+    failure: str = ""
+    degraded: bool = False
 
     @classmethod
     def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
@@ -60,7 +66,7 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
         edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
         shown = next(
             (
-                seq
+                (seq, summary)
                 for seq, summary in after.newest_summaries()
                 if any(isinstance(one.body, Fold) and one.body.text.startswith(summary.text) for one in edits)
             ),
@@ -70,7 +76,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
             edits=tuple(entry.seq for entry in edits),
             tokens_before=round(before.total.tokens * before.calibration),
             tokens_after=round(after.total.tokens * after.calibration),
-            summary=shown,
+            summary=None if shown is None else shown[0],
+            degraded=shown is not None and shown[1].degraded,
         )
 
 

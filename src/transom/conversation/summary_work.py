@@ -72,6 +72,9 @@ SummarizedBy = str | Provider | Summarizer | SummarySettings
 """Who makes summaries, as `Conversation.open` takes it."""
 
 
+_SUMMARIZERS = '"extractive", "run", a model as provider:model, a provider, a Summarizer or SummarySettings'
+
+
 def summary_settings(given: object) -> SummarySettings | None:
     """Settings of whatever `Conversation.open` takes. Raises InvalidSetting."""
     if given is None or isinstance(given, SummarySettings):
@@ -83,11 +86,11 @@ def summary_settings(given: object) -> SummarySettings | None:
     if given == "run":
         return SummarySettings(provider="run")
     if isinstance(given, str) or callable(getattr(given, "complete", None)):
-        return SummarySettings(provider=provider_named(cast("str | Provider", given)))
-    raise InvalidSetting(
-        'summarizer: must be "extractive", "run", the name of a model, a provider, a Summarizer or SummarySettings, '
-        f"not {quote(given)}"
-    )
+        try:
+            return SummarySettings(provider=provider_named(cast("str | Provider", given)))
+        except InvalidSetting as error:
+            raise InvalidSetting(f"summarizer: must be {_SUMMARIZERS}; {error}") from None
+    raise InvalidSetting(f"summarizer: must be {_SUMMARIZERS}, not {quote(given)}")
 
 
 class SummaryWork:

@@ -207,6 +207,8 @@ class ChatSession:
         """What a compaction did."""
         change = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
         self.screen.print(f"compacted: {change}. /undo takes it back", "dim")
+        if event.failure:
+            self.screen.print(f"the summary failed: {one_line(event.failure)}", "yellow")
 
     def _show_result(self, event: events.ToolReturned) -> None:
         text = event.content if isinstance(event.content, str) else json.dumps(event.content, ensure_ascii=False)

@@ -1,0 +1,75 @@
+"""What `compact` says of the summary that it was asked for, and of one that failed."""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom.errors import InvalidSetting
+from transom.providers.scripted import Fault, Scripted
+from transom.testing import WordCounter
+
+WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "
+
+
+def conversation(summarizer: object, turns: int = 8) -> transom.Conversation:
+    conv = transom.Conversation.open(
+        "memory:", "c", budget=20_000, policy="summary", counter=WordCounter(), system="Brief.", summarizer=summarizer
+    )
+    for number in range(turns):
+        conv.user(f"Question {number}? " + "".join(WORDS.format(number, n) for n in range(8)))
+        conv.request()
+        conv.observe({"role": "assistant", "content": "".join(WORDS.format(number, n) for n in range(8, 16))})
+    return conv
+
+
+@pytest.mark.parametrize(
+    ("provider", "why"),
+    [
+        (Scripted(then=Fault(kind="auth", status=401)), "auth"),
+        (Scripted(then=Fault(kind="server", status=500)), "server"),
+        (Scripted(then="It rains."), ""),
+    ],
+    ids=["401", "500", "nonsense"],
+)
+def test_a_model_that_fails_is_told(provider: Scripted, why: str) -> None:
+    with conversation(provider) as conv:
+        done = conv.compact(focus="the crane")
+        assert done.failure.startswith("scripted:scripted: ")
+        assert why in done.failure
+        assert "\n" not in done.failure
+        assert done.degraded
+        assert conv.summary.degraded
+
+
+def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with conversation("openai:gpt-5-mini@http://127.0.0.1:9/v1") as conv:
+        done = conv.compact()
+        assert done.failure.startswith("openai:gpt-5-mini: ")
+        assert done.degraded
+
+
+def test_a_compaction_without_a_model_has_no_failure() -> None:
+    with conversation("extractive") as conv:
+        done = conv.compact(notes="Door code 4711.")
+        assert (done.failure, done.degraded) == ("", False)
+        assert done.summary is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"focus": 5}, "focus: must be a text, not int"),
+        ({"focus": "x" * 20_001}, "focus: may have 20,000 characters, not 20,001"),
+        ({"notes": ["x" * 15_000, "y" * 5_001]}, "notes: may have 20,000 characters, not 20,001"),
+    ],
+)
+def test_a_focus_and_notes_are_texts_of_a_bounded_length(given: dict, why: str) -> None:
+    with conversation("extractive", turns=1) as conv, pytest.raises(InvalidSetting, match=f"^{why}"):
+        conv.compact(**given)
+
+
+def test_an_unknown_summarizer_is_told_what_it_may_be() -> None:
+    with pytest.raises(InvalidSetting, match=r'^summarizer: must be "extractive", "run", a model as provider:model, '):
+        conversation("nope")
