@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from transom import Budget, Conversation, Policy
+from transom import Budget, Conversation, Policy, Tool
 from transom.core.edit import Fold
 from transom.core.entry import Meta, Sent
 from transom.core.message import Recalled, Text, User
@@ -105,14 +104,17 @@ def test_a_retry_does_not_recall_again(conv: Conversation) -> None:
     assert len(recalled(conv)) == 1
 
 
-def test_what_is_visible_is_not_recalled_twice(conv: Conversation) -> None:
+@pytest.mark.parametrize("is_visible", [True, False])
+def test_what_is_visible_is_not_recalled_twice(conv: Conversation, *, is_visible: bool) -> None:
+    conv.policy = replace(FORGETFUL, recall=(Recall(tokens=100),))
     ask(conv, "What is the telephone number of my dentist?")
     conv.observe({"role": "assistant", "content": "5550142."})
+    if not is_visible:
+        conv.compact()
+    assert is_visible == any(isinstance(unit.head, Recalled) for unit in conv.view.visible_units())
     ask(conv, "And once more: what is the telephone number of my dentist, please?")
-    first, *more = recalled(conv)
-    lines = [set(fact.text.splitlines()[1:]) for fact in (first, *more)]
-    assert not any(one & other for one, other in pairwise(lines))
-    assert "5550142" not in "".join(fact.text for fact in more)
+    _, *more = recalled(conv)
+    assert [3 in fact.refs for fact in more] == ([] if is_visible else [True])
 
 
 def test_it_is_the_first_to_be_folded_and_can_be_recalled_again(conv: Conversation) -> None:
@@ -168,26 +170,40 @@ def test_hostile_text_stays_framed() -> None:
 def test_entries_that_are_for_people_only_are_never_recalled() -> None:
     conv = opened()
     conv.user("Let us keep a diary.")
-    conv.append(User(parts=(Text("The dentist is doctor Zimmermann, 5550142."),)), Meta(include_in_context=False))
+    fact = User(parts=(Text("My dentist is doctor Zimmermann, the telephone number is 5550142."),))
+    hidden = conv.append(fact, Meta(include_in_context=False))
     conv.request()
     conv.observe({"role": "assistant", "content": "Gladly."})
+    visible = conv.user("My dentist is doctor Zimmermann, the telephone number is 5550143.")
     chat(conv, 30)
     ask(conv, "What is the telephone number of the dentist?")
-    assert all("Zimmermann" not in fact.text for fact in recalled(conv))
+    (found,) = recalled(conv)
+    assert visible in found.refs
+    assert hidden not in found.refs
+    assert "5550143" in found.text
+    assert "5550142" not in found.text
 
 
-@pytest.mark.parametrize("context", [260, 400, 700, 2_000])
-def test_it_is_bounded_and_the_window_fits(context: int) -> None:
+@pytest.mark.parametrize(("context", "recalls"), [(260, 0), (400, 0), (700, 8), (2_000, 4)])
+def test_it_is_bounded_and_the_window_fits(context: int, recalls: int) -> None:
     conv = opened(context=context)
     chat(conv, 60)
     for at in range(8):
         ask(conv, f"Who said {small_talk(at)}, and then {small_talk(at + 20)}?")
         conv.observe({"role": "assistant", "content": "On many days."})
-    for entry in conv.log.read():
-        if isinstance(entry.body, Recalled):
-            assert sum(entry.tokens) <= 0.1875 * context + 5
-        if isinstance(entry.body, Sent):
-            assert entry.body.tokens <= context
+    entries = list(conv.log.read())
+    sizes = [sum(entry.tokens) for entry in entries if isinstance(entry.body, Recalled)]
+    assert len(sizes) == recalls
+    assert all(size <= 0.1875 * context + 5 for size in sizes)
+    assert all(entry.body.tokens <= context for entry in entries if isinstance(entry.body, Sent))
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("open_page", False), ("transom_read", True)])
+def test_it_tells_of_the_tool_that_reads_back_if_it_is_offered(conv: Conversation, name: str, *, is_told: bool) -> None:
+    conv.user("What is the telephone number of my dentist?")
+    conv.request(tools=[Tool(name, "Unlike transom_read, it opens web pages.")])
+    (fact,) = recalled(conv)
+    assert ("transom_read gives an entry whole." in fact.text) == is_told
 
 
 def test_an_index_built_anew_finds_what_one_that_grew_found(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from transom.core.entry import Meta
 from transom.core.log import Owner
 from transom.core.message import Fact, Raw
 from transom.core.tokens import TokenCounter
-from transom.core.tool import Tool
+from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.fields import compact_json, json_copy
-from transom.wire.tools import tool_names
 
 State = str | Callable[[], str | None]
 """A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""

@@ -102,8 +102,8 @@ class ConversationCompaction(ConversationSettings):
 
     @locked
     def _take_finished(self) -> None:
-        """Append what a summary in the background has come to, if one is done. Not behind a request that has no reply:
-        asked for again, it would have to be another one."""
+        """Append what a summary in the background has come to, if one is done. Not while a request is in flight:
+        `request()` must give the same request again, and a new entry would change it."""
         if self.view.in_flight is not None or (outcome := self._summaries.finished()) is None:
             return
         summary = self._failure_logged(outcome)

@@ -67,7 +67,9 @@ class Conversation(ConversationEdits):
     """One log, the view of it, and the settings of the next call.
 
     It may be used from several threads: every method holds one lock, also while a plan runs and while a strategy of
-    your own calls a model. Windows and views may be read from any thread at any time.
+    your own calls a model. There are two exceptions: `search` looks up its index outside of the lock, and `request`,
+    `plan_request` and `compact` release it while they wait for a summary. Windows and views may be read from any
+    thread at any time.
     """
 
     def __init__(

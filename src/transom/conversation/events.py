@@ -153,25 +153,19 @@ class RunUsage(Struct, frozen=True, kw_only=True):
     @property
     def all_tokens(self) -> Usage:
         """The tokens of the run, its sub-agents and its summaries."""
-        return _sum(_sum(self.tokens, self.agents), self.summaries)
+        return self.tokens.plus(self.agents).plus(self.summaries)
 
     def plus_agent(self, tokens: Usage) -> RunUsage:
         """With the tokens of one more run of a sub-agent."""
-        return replace(self, agents=_sum(self.agents, tokens))
+        return replace(self, agents=self.agents.plus(tokens))
 
     def plus_summary(self, tokens: Usage) -> RunUsage:
         """With the tokens of one more summary."""
-        return replace(self, summaries=_sum(self.summaries, tokens))
+        return replace(self, summaries=self.summaries.plus(tokens))
 
     def plus(self, usage: Usage | None) -> RunUsage:
         """With one more answered request."""
-        if usage is None:
-            return replace(self, requests=self.requests + 1)
-        return replace(self, requests=self.requests + 1, tokens=_sum(self.tokens, usage))
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(**{name: getattr(one, name) + getattr(other, name) for name in Usage.__struct_fields__})
+        return replace(self, requests=self.requests + 1, tokens=self.tokens.plus(usage))
 
 
 class RunResult(Struct, frozen=True, kw_only=True):

@@ -115,9 +115,7 @@ class SummaryJob:
 
     def _add_usage(self, usage: Usage | None) -> None:
         if usage is not None:
-            so_far = self._usage or Usage()
-            fields = Usage.__struct_fields__
-            self._usage = Usage(**{name: getattr(so_far, name) + getattr(usage, name) for name in fields})
+            self._usage = usage.plus(self._usage)
 
     def _checked(self, made: object) -> Settled:
         """A summary that covers what was wanted, or a part of it; else the fallback's."""

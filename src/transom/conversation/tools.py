@@ -19,9 +19,8 @@ from msgspec import Struct
 from transom import texts
 from transom.conversation import argument_checks as check
 from transom.core.message import Raw
-from transom.core.tool import Tool
+from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
-from transom.wire.tools import tool_names
 
 Arguments = dict[str, Any]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

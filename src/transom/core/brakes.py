@@ -13,8 +13,8 @@ from transom.errors import InvalidSetting, quote
 class Brakes(Struct, frozen=True, kw_only=True):
     """What stops summaries from being asked for.
 
-    `strikes`: after so many failures in a row there is a pause, until the window has grown by `pause`, a share of what
-    a request may have. `spend`: the tokens that summaries may have cost, as a share of the tokens of all requests of
+    `strikes`: after so many failures in a row no summary is asked for until the window has grown by `pause` × the
+    usable budget. `spend`: the tokens that summaries may have cost, as a share of the tokens of all requests of
     the conversation; what was read from a cache does not count. Raises InvalidSetting.
     """
 

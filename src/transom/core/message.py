@@ -72,6 +72,12 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
     cache_write: int = 0
     reasoning: int = 0
 
+    def plus(self, other: Usage | None) -> Usage:
+        """The sum of both, field by field; None adds nothing."""
+        if other is None:
+            return self
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
 
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
     """The root of all facts: content parts, their wire shape, and what else came with them.

@@ -111,7 +111,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("keepers", "arrival", "pressure", "hard", "recall"):
-            _must_be_strategies(name, getattr(self, name))
+            _must_be_steps(name, getattr(self, name))
         for name in ("trigger", "target"):
             share = cast("object", getattr(self, name))
             never = name == "trigger" and share == float("inf")
@@ -161,8 +161,9 @@ def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[No
         raise
 
 
-def _must_be_strategies(name: str, steps: object) -> None:
+def _must_be_steps(name: str, steps: object) -> None:
     if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
-        raise InvalidSetting(f"policy: {name} must be a tuple of strategies, not {quote(cast('object', steps))}")
+        kind = "callables" if name in {"keepers", "recall"} else "strategies"
+        raise InvalidSetting(f"policy: {name} must be a tuple of {kind}, not {quote(cast('object', steps))}")
     if classes := [step.__name__ for step in cast("tuple[Any, ...]", steps) if isinstance(step, type)]:
         raise InvalidSetting(f"policy: {name} needs {classes[0]}(), with its settings, not the class")

@@ -72,8 +72,8 @@ def tokens_spent(usage: Usage | None) -> int:
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Who makes a plan takes wants: for the background, or to wait for them (`hard`). What the caller says of the
-    summary is handed on."""
+    """Says that whoever plans can have summaries made: in the background, or (`hard`) before the request leaves.
+    `focus` and `notes`: what the caller says of the summary."""
 
     hard: bool = False
     focus: str = ""

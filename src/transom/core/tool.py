@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -42,3 +43,25 @@ class Tool(Struct, frozen=True):
 def is_neutral(schema: Raw) -> bool:
     """Whether a dict is the `schema` of a Tool, and so in no provider's format."""
     return "parameters" in schema and "type" not in schema
+
+
+def tool_names(schema: Raw) -> list[str]:
+    """The names of the tools in a schema in any format; an empty text for a function that has no name."""
+    names = [declared.get("name") for declared in _declared(schema)]
+    return [name if isinstance(name, str) else "" for name in names]
+
+
+def is_offered(name: str, schemas: Iterable[Raw]) -> bool:
+    """Whether one of these schemas, in any format, is of the tool with this name."""
+    return any(name in tool_names(schema) for schema in schemas)
+
+
+def _declared(schema: Raw) -> list[Raw]:
+    """The objects of a schema that each name a tool; none if it is a provider's own."""
+    listed = schema.get("functionDeclarations") or schema.get("function_declarations")
+    if listed and isinstance(listed, (list, tuple)):
+        return [cast("Raw", each) if isinstance(each, dict) else {} for each in cast("Sequence[object]", listed)]
+    if not schema or schema.get("type") in ("function", "custom") or {"function", "name"} & set(schema):
+        within = (schema.get("function"), schema.get("custom"))
+        return [next((cast("Raw", each) for each in within if isinstance(each, dict) and each), schema)]
+    return []

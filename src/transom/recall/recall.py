@@ -12,6 +12,7 @@ from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.message import Fact, Recalled, Text, ToolResult, User, role_of
 from transom.core.policy import Target
+from transom.core.tool import is_offered
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.recall.index import Passage, RecallIndex, terms_of
@@ -199,7 +200,7 @@ class _Found:
             passage = self.index.passages[at]
             spans.setdefault(passage.entry, {}).setdefault(passage.text, []).append((passage.start, passage.end))
         names = [target.reference(min(spans)), target.reference(max(spans))]
-        readable_back = any(texts.READ in str(tool) for tool in self.view.head.tools)
+        readable_back = is_offered(texts.READ, self.view.head.tools)
         title = texts.recalled_title(" to ".join(dict.fromkeys(names)), readable=readable_back)
         return "\n".join([title, *(self._line(seq, of, target) for seq, of in spans.items())])
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from transom.core.message import Usage
 from transom.core.summary import Summarise, Summary
@@ -209,7 +208,8 @@ class _Job:
             if answer.kind == "overflow" or classify(answer.status, answer.body) is not None:
                 raise _TooLong(str(answer))
             raise SummaryFailed(str(answer))
-        self.usage = _sum(self.usage, answer.usage)
+        if answer.usage is not None:
+            self.usage = answer.usage.plus(self.usage)
         text = answer_text(answer, self.answer_tokens)
         delta = delta_of(text, self.sections, [item.id for item in outline.items])
         if not outline.items and not delta.add:
@@ -256,16 +256,3 @@ def _chunk(pieces: Sequence[Piece], room: int) -> list[Piece]:
         at += 1
     ends = [index for index in range(at) if pieces[index].ends]
     return list(pieces[: ends[-1] + 1 if ends else at])
-
-
-def _sum(before: Usage | None, usage: Usage | None) -> Usage | None:
-    if before is None or usage is None:
-        return usage or before
-    return replace(
-        before,
-        prompt=before.prompt + usage.prompt,
-        cached=before.cached + usage.cached,
-        output=before.output + usage.output,
-        cache_write=before.cache_write + usage.cache_write,
-        reasoning=before.reasoning + usage.reasoning,
-    )

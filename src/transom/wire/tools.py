@@ -43,16 +43,6 @@ def tools_in(schema: Raw) -> list[Tool]:
     ]
 
 
-def tool_names(schema: Raw) -> list[str]:
-    """The names of the tools in a schema in any format; an empty text for a function that has no name."""
-    declared = dicts(schema.get("functionDeclarations") or schema.get("function_declarations"))
-    if not declared and (
-        not schema or text(schema, "type") in {"function", "custom"} or {"function", "name"} & set(schema)
-    ):
-        declared = [as_dict(schema.get("function")) or as_dict(schema.get("custom")) or schema]
-    return [text(each, "name") for each in declared]
-
-
 def _parameters(declared: Raw) -> Raw:
     for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
         if schema := as_dict(declared.get(key)):

@@ -13,6 +13,7 @@ from transom import texts
 from transom.core.edit import Span
 from transom.core.message import Assistant, Call, Fact
 from transom.core.policy import Target
+from transom.core.tool import is_offered
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
@@ -146,8 +147,8 @@ class _FoldedTurns:
 
     def text(self, quoted: Spans, endings: Sequence[str], lines: float) -> str:
         """The record that quotes these spans."""
-        tools = self.view.head.tools
-        title = texts.record_title(*self.totals(), readable=any(texts.READ in str(tool) for tool in tools))
+        readable_back = is_offered(texts.READ, self.view.head.tools)
+        title = texts.record_title(*self.totals(), readable=readable_back)
         return record_text(title, self.turns(quoted), endings, lines)
 
     # ---- what is quoted
