@@ -16,7 +16,7 @@ from transom.strategies.observation_masking import Mask
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.wire.openai import violations
 
-NAMED = tuple(POLICIES)[4:]
+NAMED = tuple(POLICIES)[tuple(POLICIES).index("dynamiq") :]
 SIGNS = {
     "digest": ", a record of ",
     "omission": "left out of this window",
