@@ -73,3 +73,14 @@ def test_a_focus_and_notes_are_texts_of_a_bounded_length(given: dict, why: str) 
 def test_an_unknown_summarizer_is_told_what_it_may_be() -> None:
     with pytest.raises(InvalidSetting, match=r'^summarizer: must be "extractive", "run", a model as provider:model, '):
         conversation("nope")
+
+
+@pytest.mark.parametrize("given", [{"notes": "Door code 4711."}, {"focus": "the crane"}])
+def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
+    with conversation("extractive") as conv:
+        assert conv.compact().failure == ""
+        length = conv.view.length
+        done = conv.compact(**given)
+        assert (done.edits, done.summary) == ((), None)
+        assert done.failure.startswith("no new summary was made, because ")
+        assert conv.view.length == length

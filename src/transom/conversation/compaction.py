@@ -23,6 +23,11 @@ from transom.errors import InvalidSetting
 
 R = TypeVar("R")
 
+NOTHING_NEW = (
+    "no new summary was made, because a compaction now would fold nothing that no summary covers; the focus and the "
+    "notes were not kept: give them again when there are more turns"
+)
+
 
 class ConversationCompaction(ConversationSettings):
     """The base class of `Conversation` that plans requests and compactions, with summaries.
@@ -68,7 +73,8 @@ class ConversationCompaction(ConversationSettings):
                 )
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
-                return self._planner.compact()
+                done = self._planner.compact()
+                return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
             wanted = self._summaries.settle(self._with_live_request(want))
         outcome = yield wanted
         with self._lock:
