@@ -84,3 +84,16 @@ def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
         assert (done.edits, done.summary) == ((), None)
         assert done.failure.startswith("no new summary was made, because ")
         assert conv.view.length == length
+
+
+def test_a_note_outlives_a_degraded_summary() -> None:
+    with conversation(Scripted(then="It rains.")) as conv:
+        assert conv.compact(notes="Door code 4711.").degraded
+        for number in range(6):
+            conv.user(f"Question {number}? " + "".join(WORDS.format(number, n) for n in range(40)))
+            conv.request()
+            conv.observe({"role": "assistant", "content": "Yes."})
+        first = conv.summary
+        conv.compact()
+        assert conv.summary != first
+        assert conv.summary.notes == ("Door code 4711.",)

@@ -75,7 +75,7 @@ class ConversationCompaction(ConversationSettings):
             if want is None:
                 done = self._planner.compact()
                 return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
-            wanted = self._summaries.settle(self._with_live_request(want))
+            wanted = self._summaries.settle(self._with_what_is_known(want))
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
@@ -93,10 +93,10 @@ class ConversationCompaction(ConversationSettings):
             planned = self._planner.request(tools, state, asked=asked)
             if planned.window is not None:
                 if planned.want is not None:
-                    self._summaries.start(self._with_live_request(planned.want))
+                    self._summaries.start(self._with_what_is_known(planned.want))
                 return finish(planned.window)
             assert planned.want is not None
-            wanted = self._summaries.settle(self._with_live_request(planned.want))
+            wanted = self._summaries.settle(self._with_what_is_known(planned.want))
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
@@ -129,6 +129,13 @@ class ConversationCompaction(ConversationSettings):
         if newest is None or newest[1].last < summary.last:
             return True
         return newest[1].degraded and not summary.degraded and newest[1].last == summary.last
+
+    def _with_what_is_known(self, want: Summarise) -> Summarise:
+        """The want with the live request, and with the notes of a degraded summary, which it does not go on from."""
+        newest = self.view.summary
+        if newest is not None and newest[1].degraded:
+            want = replace(want, notes=tuple(dict.fromkeys((*newest[1].notes, *want.notes))))
+        return self._with_live_request(want)
 
     def _with_live_request(self, want: Summarise) -> Summarise:
         if self._planner.redact is not None:  # the live request is not redacted
