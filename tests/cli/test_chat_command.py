@@ -66,7 +66,7 @@ def test_answers_and_commands(folder):
         chat.type("/pin 0 the task")
         chat.expect("entry 0 stays in the context")
         chat.type("/undo")
-        chat.expect(r"1 edit undone\n.*" + GAUGE)
+        chat.expect(r"1 edit undone: entry 0 need not stay in the context\n.*" + GAUGE)
         chat.type("/retry")
         chat.expect("A second answer")
         chat.expect(GAUGE)

@@ -140,9 +140,10 @@ class AsyncConversation:
     async def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
         """As `Conversation.run`; cancelling the task stops the run and leaves a valid log."""
         result: RunResult | None = None
-        async for event in self._events(input, settings, stream=False):
-            if isinstance(event, Finished):
-                result = event.result
+        async with aclosing(self._events(input, settings, stream=False)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    result = event.result
         assert result is not None
         return result
 
@@ -151,19 +152,13 @@ class AsyncConversation:
         done."""
         return self._events(input, settings, stream=True)
 
-    async def _events(
-        self,
-        input: Content | None,  # noqa: A002 - as in `run`
-        settings: RunOptions,
-        *,
-        stream: bool,
-    ) -> AsyncGenerator[Event, None]:
+    def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002 - as in `run`
         begin = self.conversation._start  # pyright: ignore[reportPrivateUsage] - the twin
-        steps = await _in_thread(partial(begin, input, settings, stream=stream))
-        events = pump_async(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
-        async with aclosing(events):
-            async for event in events:
-                yield event
+        return pump_async(
+            partial(begin, input, settings, stream=stream),
+            approve=settings.get("approve"),
+            cancel=settings.get("cancel"),
+        )
 
     async def __aenter__(self) -> Self:
         return self

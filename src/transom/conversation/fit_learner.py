@@ -18,8 +18,9 @@ from transom.token_fit import Features, RequestDifferences, TokenFit, add_to_fit
 
 SAVED_SHARE = 64
 """A fit is saved when it has learned from one more call in so many: the log of fits stays short."""
-MOST_WAITING = 1_000
-"""Entries that are kept until there is a reply with usage."""
+MOST_WAITING = 50_000
+"""Tokens of the entries that are kept in memory until there is a reply with usage. Beyond that the next difference is
+not learned: a conversation whose replies name no usage must not hold its payloads."""
 
 _logger = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ class FitLearner:
         self._store = store
         self._requests = RequestDifferences(whole=is_new_log)
         self._waiting: list[Entry] = []  # read when there is something to learn from: that takes time
+        self._waiting_tokens = 0
         self._model = ""
         self._fit: TokenFit | None = None
         self._learned: list[tuple[Features, int]] = []  # since the fit was loaded or saved
@@ -52,7 +54,8 @@ class FitLearner:
     def take(self, entries: Sequence[Entry], *, is_ours: bool) -> None:
         """With new entries of the log. Another writer learns from its own."""
         self._waiting += entries
-        if not is_ours or len(self._waiting) > MOST_WAITING:
+        self._waiting_tokens += sum(sum(entry.tokens) for entry in entries)
+        if not is_ours or self._waiting_tokens > MOST_WAITING:
             self._forget()
         elif self._model and any(isinstance(each.body, Assistant) and each.body.usage is not None for each in entries):
             self._catch_up()
@@ -79,14 +82,14 @@ class FitLearner:
         self._learned = []
 
     def _catch_up(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._waiting_tokens = self._waiting, [], 0
         for entry in waiting:
             if (found := self._requests.take(entry)) is not None:
                 self._learn(*found)
 
     def _forget(self) -> None:
         """What the next request adds to the last one is not known."""
-        self._requests, self._waiting = RequestDifferences(whole=False), []
+        self._requests, self._waiting, self._waiting_tokens = RequestDifferences(whole=False), [], 0
 
     def _learn(self, features: Features, tokens: int) -> None:
         try:

@@ -11,7 +11,8 @@ import inspect
 import queue
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -230,23 +231,26 @@ def _run_async(value: Any) -> Any:
 
 
 async def pump_async(
-    steps: Steps, *, approve: Approval | None = None, cancel: Cancel | None = None
+    begin: Callable[[], Steps], *, approve: Approval | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Drive a turn on an event loop; its steps run in worker threads, one at a time. The last event has the result.
+    """Drive a turn on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
+    the result.
 
     The results of parallel tools are logged one by one as they come; their events come when all are done.
     """
     from transom.conversation.async_steps import AsyncSteps  # noqa: PLC0415 - anyio only where there is a loop
+    from transom.conversation.threads import in_thread  # noqa: PLC0415 - as above
 
-    driver = AsyncSteps(steps, approve, cancel)
+    driver = AsyncSteps(await in_thread(begin), approve, cancel)
     try:
         item = await driver.first()
         while True:
             outcome: object = None
             try:
                 if isinstance(item, Complete) and item.accumulator is not None:
-                    async for event in driver.streamed(item):
-                        yield event
+                    async with aclosing(driver.streamed(item)) as events:
+                        async for event in events:
+                            yield event
                     outcome = driver.error
                 elif isinstance(item, RunTools):
                     happened, item = await driver.run_tools(item)
@@ -259,6 +263,9 @@ async def pump_async(
                     yield item
                 else:
                     return
+            except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
+                await driver.close()
+                raise
             except BaseException as reason:  # noqa: BLE001 - as above
                 item = await driver.throw(reason)
             else:
