@@ -101,7 +101,6 @@ def results(first: int, stop: int) -> list[str]:
 
 def test_the_names_there_are():
     assert NAMED == (
-        "summary",
         "dynamiq",
         "weakincentives",
         "agenticloop",
