@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transom import Conversation
 from transom.core.reducer import build_view
 from transom.core.tokens import FormatCounter
 from transom.errors import InvalidSetting
@@ -138,14 +141,51 @@ def test_only_what_changed_is_parsed_again(folder, tmp_path):
         assert "print_report" not in each.text(500)
 
 
-@pytest.mark.parametrize("damage", [b"", b"not a database" * 100, None])
-def test_a_damaged_cache_is_made_anew(folder, tmp_path, damage):
+@pytest.mark.parametrize("kept", [0, 0.5])
+def test_a_damaged_cache_is_made_anew(folder, tmp_path, kept):
     cache = tmp_path / "cache"
     RepoMap(folder, cache=cache).refresh()
     data = cache.read_bytes()
-    cache.write_bytes(data[: len(data) // 2] if damage is None else damage)
+    cache.write_bytes(data[: int(len(data) * kept)])
     assert RepoMap(folder, cache=cache).refresh() == 5
     assert RepoMap(folder, cache=cache).refresh() == 0
+
+
+def test_a_file_that_is_no_cache_is_left_as_it_is(folder, tmp_path, caplog):
+    notes, store, tables = (tmp_path / name for name in ("notes.txt", "agent.db", "files.db"))
+    notes.write_text("what I must not forget\n" * 50)
+    with Conversation.open(store, "trip", budget=32_000) as conv:
+        conv.user("hello")
+    with closing(sqlite3.connect(tables)) as db, db:
+        db.execute("CREATE TABLE files (mine TEXT)")
+    for file in (notes, store, tables):
+        before = file.read_bytes()
+        repo_map = RepoMap(folder, cache=file)
+        assert repo_map.refresh() == 5
+        (folder / "new.py").write_text(f"class {file.stem}: ...\n")
+        assert repo_map.refresh() == 1
+        (folder / "new.py").unlink()
+        assert file.read_bytes() == before
+    why = ["file is not a database", *["it is a database of something else"] * 2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"repo map: going on without the cache '{file}': {reason}"
+        for file, reason in zip((notes, store, tables), why, strict=True)
+    ]
+
+
+def test_a_cache_that_is_in_use_is_left_as_it_is(folder, tmp_path, caplog):
+    cache = tmp_path / "cache"
+    RepoMap(folder, cache=cache).refresh()
+    (folder / "new.py").write_text("class New: ...\n")
+    inode = cache.stat().st_ino
+    with closing(sqlite3.connect(cache, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert RepoMap(folder, cache=cache).refresh() == 6
+    assert [record.getMessage() for record in caplog.records] == [
+        f"repo map: going on without the cache '{cache}': database is locked"
+    ]
+    assert cache.stat().st_ino == inode
+    assert RepoMap(folder, cache=cache).refresh() == 1
 
 
 def test_a_cache_of_another_version_is_made_anew(folder, tmp_path, monkeypatch):

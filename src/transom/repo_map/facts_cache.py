@@ -1,10 +1,12 @@
 """The facts of files on disk, so that another process parses only what has changed since.
 
-The cache may be lost or damaged at any time: it is then made anew, or done without.
+The cache may be lost or damaged at any time: it is then made anew, or done without. A file that is not a cache is left
+as it is.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -13,10 +15,23 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from transom.errors import quote
 from transom.repo_map.languages import LANGUAGES, versions
 from transom.repo_map.symbols import FileFacts
 
+APPLICATION = 0x7472736D
+"""Marks the file as ours: "trsm". A file without the mark is never changed, unless it is empty."""
+
 _FORMAT = "1"
+_SQLITE, _MARK_AT = b"SQLite format 3\0", 68  # sqlite.org/fileformat2.html, "The Database Header"
+_SCHEMA = (
+    "DROP TABLE IF EXISTS files",
+    "DROP TABLE IF EXISTS version",
+    "CREATE TABLE version (version TEXT)",
+    "CREATE TABLE files (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID",
+    f"PRAGMA application_id = {APPLICATION}",
+)
+_logger = logging.getLogger(__name__)
 
 
 class Known(Struct, frozen=True):
@@ -32,48 +47,83 @@ class FactsCache:
     """A file that holds facts by path. Other versions of the grammars or of their queries begin it anew."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file, self._has_warned = file, False
         queries = "".join(language.query for language in LANGUAGES)
         self._version = f"{_FORMAT} {versions()} {hash_of(queries.encode()).hex()}"
 
     def load(self) -> dict[str, Known]:
         """What is known of every file."""
-        with suppress(sqlite3.Error, msgspec.MsgspecError, OSError), closing(self._open()) as db:
+        with suppress(sqlite3.Error, msgspec.MsgspecError, OSError, _NotOursError), closing(self._open()) as db:
             decoder = msgspec.msgpack.Decoder(Known)
             return {path: decoder.decode(known) for path, known in db.execute("SELECT path, known FROM files")}
         return {}
 
     def store(self, changed: Mapping[str, Known], gone: set[str]) -> None:
-        """Keep these, and drop those that are gone."""
+        """Keep these, and drop those that are gone. If they cannot be kept, a warning is logged, once."""
         rows = [(path, msgspec.msgpack.encode(known)) for path, known in changed.items()]
         try:
-            self._write(rows, gone)
-        except sqlite3.DatabaseError:
-            with suppress(sqlite3.Error, OSError):
+            try:
+                self._write(rows, gone)
+            except sqlite3.OperationalError:  # locked, a full disk: another process may use it
+                raise
+            except sqlite3.DatabaseError:
+                if not self._has_our_mark():
+                    raise
                 self._file.unlink(missing_ok=True)
                 self._write(rows, gone)
+        except (sqlite3.Error, OSError, _NotOursError) as problem:
+            self._warn(problem)
+
+    def _warn(self, problem: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), problem)
 
     def _write(self, rows: list[tuple[str, bytes]], gone: set[str]) -> None:
         with closing(self._open()) as db, db:
+            db.execute("BEGIN IMMEDIATE")
             db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
             db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
 
+    def _has_our_mark(self) -> bool:
+        """Whether the file begins as a cache does, even if the rest of it is damaged."""
+        with self._file.open("rb") as file:
+            header = file.read(_MARK_AT + 4)
+        return header.startswith(_SQLITE) and header[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
+
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._file, timeout=1)
+        db = sqlite3.connect(self._file, timeout=1, isolation_level=None)
         try:
+            (mark,) = db.execute("PRAGMA application_id").fetchone()
+            if mark != APPLICATION:
+                _require_empty(db)
             db.execute("PRAGMA synchronous=OFF")  # it can be made anew
-            db.execute("CREATE TABLE IF NOT EXISTS version (version TEXT)")
-            found = db.execute("SELECT version FROM version").fetchone()
-            if found != (self._version,):
-                with db:
-                    db.execute("DROP TABLE IF EXISTS files")
-                    db.execute("DELETE FROM version")
-                    db.execute("INSERT INTO version VALUES (?)", (self._version,))
-                    db.execute("CREATE TABLE files (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID")
+            if mark != APPLICATION or db.execute("SELECT version FROM version").fetchone() != (self._version,):
+                self._begin_anew(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _begin_anew(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+            _require_empty(db)  # nobody else has made it theirs meanwhile
+        for statement in _SCHEMA:
+            db.execute(statement)
+        db.execute("INSERT INTO version VALUES (?)", (self._version,))
+        db.execute("COMMIT")
+
+
+def _require_empty(db: sqlite3.Connection) -> None:
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (mark,) = db.execute("PRAGMA application_id").fetchone()
+    if tables or mark:
+        raise _NotOursError("it is a database of something else")
+
+
+class _NotOursError(Exception):
+    """The file belongs to somebody else: it is left as it is."""
 
 
 def hash_of(data: bytes) -> bytes:
