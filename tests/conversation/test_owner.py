@@ -3,7 +3,10 @@
 import pytest
 
 import transom
+from transom import Conversation
 from transom.core.log import Owner, owner_of
+from transom.errors import InvalidSetting
+from transom.memory import Memory
 from transom.providers.scripted import Scripted, call
 from transom.stores import open_store
 
@@ -80,3 +83,28 @@ def test_a_sub_agent_works_for_the_same_user():
 def test_an_owner_is_a_text(given):
     with pytest.raises(transom.InvalidSetting, match="must be a text of at least one character"):
         opened("memory:", "trip", **given)
+
+
+def test_memory_of_another_user_is_refused():
+    store = open_store("memory:")
+    ana = Memory.open(store, user_id="ana")
+    ana.add_block("human", text="the code of the safe is 4711")
+    shared = Memory.open(store)
+    shared.add_block("team", text="we deploy on Mondays")
+    given = {"state": ana.state(), "head_parts": {"memory": ana.head_part()}}
+    for what, value in given.items():
+        key = next(iter(value))
+        for user, of in (("bob", "user 'bob'"), (None, "no user")):
+            with pytest.raises(InvalidSetting) as caught:
+                Conversation.open(store, f"{what} {user}", budget=32_000, user_id=user, **{what: value})
+            assert str(caught.value) == f"{what}: '{key}' belongs to user 'ana', this conversation to {of}"
+    with Conversation.open(store, "of bob", budget=32_000, user_id="bob", state=shared.state()) as bob:
+        bob.user("hello")
+        for refused in (lambda: setattr(bob, "state", ana.state()), lambda: bob.request(state=ana.state())):
+            with pytest.raises(InvalidSetting, match="'memory human' belongs to user 'ana'"):
+                refused()
+        text = str(bob.request())
+        assert ("we deploy on Mondays" in text, "4711" in text) == (True, False)
+    with Conversation.open(store, "of ana", budget=32_000, user_id="ana", **given) as own:
+        own.user("hello")
+        assert str(own.request()).count("4711") == 2

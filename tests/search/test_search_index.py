@@ -321,3 +321,11 @@ def test_long_logs_are_indexed_in_batches(monkeypatch, store):
 def test_a_limit_is_a_number(limit):
     with pytest.raises(InvalidSetting, match="limit: must be a whole number from 1 to 1,000"):
         search_index(open_store("memory:")).search("x", limit=limit)
+
+
+@pytest.mark.parametrize("file", ["***", " ", "./"])
+def test_a_filter_by_file_without_a_word_is_refused(file):
+    index = search_index(open_store("memory:"))
+    with pytest.raises(InvalidSetting) as caught:
+        index.search("hello", filters=SearchFilters(file=file, conversations=("none",)))
+    assert str(caught.value) == f"file: needs a letter or a digit, not {file!r}"

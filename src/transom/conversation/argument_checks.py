@@ -259,6 +259,15 @@ def state(given: object) -> dict[str, State]:
     return {str.__str__(key): value for key, value in cast("Mapping[str, State]", given).items()}
 
 
+def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:
+    """Refuse functions that read what belongs to another user, as those of `Memory` do. Raises InvalidSetting."""
+    for key, value in given.items():
+        whose = getattr(value, "user_id", "")
+        if whose and whose != user_id:
+            of = f"user {quote(user_id)}" if user_id else "no user"
+            raise InvalidSetting(f"{what}: {quote(key)} belongs to user {quote(whose)}, this conversation to {of}")
+
+
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
     """The texts that are true now, by key, without empty ones. Raises InvalidSetting."""
     texts: dict[str, str] = {}

@@ -98,6 +98,9 @@ class RequestPlanner:
         self.bus = EventBus()
         self.learner: FitLearner | None = None  # set if there is a store
         self.writer = LogWriter(log, dialect.format_counter(counter), clock, self._appended, owner)
+        user_id = self.writer.owner.user_id
+        check.must_be_of_user("state", state, user_id)
+        check.must_be_of_user("head_parts", self.head_parts, user_id)
         head = self._first_head(system)
         self.frame = Frame(head=head, redact=redact, required_user_turn=dialect.required_user_turn)
         self._counter, self._ref = counter, ref
@@ -372,6 +375,7 @@ class RequestPlanner:
         if messages != head.messages or wanted != head.tools:
             head = Head(messages=messages, tools=wanted)
         announced = {**self.state, **check.state(state)}
+        check.must_be_of_user("state", announced, self.writer.owner.user_id)
         return replace(self.frame, head=head, state={**of_mode, **check.current_texts(announced)})
 
     def _sent_system(self) -> tuple[Instruction, ...]:

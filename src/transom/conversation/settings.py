@@ -89,7 +89,9 @@ class ConversationSettings:
 
     @state.setter
     def state(self, state: Mapping[str, State] | None) -> None:
-        self._planner.state = check.state(state)
+        announced = check.state(state)
+        check.must_be_of_user("state", announced, self.user_id)
+        self._planner.state = announced
 
     @property
     def summary(self) -> Summary | None:

@@ -189,7 +189,7 @@ class Memory:
     def head_part(self) -> Callable[[View], str]:
         """The blocks as a part of the head: `Conversation.open(…, head_parts={"memory": memory.head_part()})`. It is
         renewed when the cached prefix breaks anyway, so the model may read an older version until then."""
-        return lambda _view: "\n\n".join(f"[memory {block.label}] {self.text_of(block)}" for block in self.blocks())
+        return _HeadPart(self)
 
     def tools(self) -> list[Callable[..., Any]]:
         """The tools by which a model edits the blocks and uses the archive: `conv.run(…, tools=[*memory.tools()])`."""
@@ -263,9 +263,22 @@ class _Reader:
 
     def __init__(self, memory: Memory, label: str) -> None:
         self._memory, self._label = memory, label
+        self.user_id = memory.user_id  # a conversation of another user refuses it
 
     def __call__(self) -> str:
         try:
             return self._memory.text_of(self._memory.block(self._label))
         except InvalidSetting:
             return texts.memory_forgotten(self._label)
+
+
+class _HeadPart:
+    """All blocks as a part of the head."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.user_id = memory.user_id  # a conversation of another user refuses it
+
+    def __call__(self, view: View) -> str:  # noqa: ARG002 - blocks do not depend on it
+        memory = self._memory
+        return "\n\n".join(f"[memory {block.label}] {memory.text_of(block)}" for block in memory.blocks())

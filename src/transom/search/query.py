@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.search.base import SearchFilters
-from transom.search.words import has_words, phrase, terms_of
+from transom.search.words import phrase, terms_of
 
 MOST_ROWS = 10_000
 """Rows that one query ranks, about."""
@@ -56,7 +56,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         [scope_word("log", str(log)) for log in logs or ()] if high == HIGHEST else [],
     ]
     parts = [f"scope : ({' OR '.join(group)})" for group in groups if group]
-    if has_words(filters.file):
+    if filters.file:
         parts.append(f"{{about text}} : {phrase(filters.file)}")
     conditions = [("at >= ?", filters.since), ("at <= ?", filters.until)]
     given = [(text, value) for text, value in conditions if value is not None]

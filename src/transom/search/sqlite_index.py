@@ -29,7 +29,7 @@ from transom.search.query import SEQ_BITS, rankings, scope_of, scope_word
 from transom.search.snippets import snippet
 from transom.search.source import LogSource, LogStamp, StoreSource, log_stamps, store_stamp, stored_name, true_name
 from transom.search.vectors import nearest, update_vectors
-from transom.search.words import indexable, restored, terms_of, words_of
+from transom.search.words import has_words, indexable, restored, terms_of, words_of
 
 BATCH = 500
 """Entries of one transaction. Another process that indexes waits as long as this takes."""
@@ -167,6 +167,8 @@ class SqliteIndex:
         """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
         if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
             raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
+        if filters.file and not has_words(filters.file):
+            raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
         with self._file.reading() as db:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
