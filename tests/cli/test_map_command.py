@@ -51,5 +51,10 @@ def test_what_was_parsed_is_kept_until_clean(run, repo, folder, monkeypatch):
 
 def test_a_folder_without_source_and_no_folder(run, folder):
     (folder / "empty").mkdir()
-    assert run("map", "empty") == (1, "", "transom: no source file in empty, or no room for one in 1,000 tokens\n")
+    languages = "python, javascript, typescript, tsx, go, rust, java, c, cpp, csharp, ruby, php, bash"
+    assert run("map", "empty") == (1, "", f"transom: no source file in empty; there are maps of {languages}\n")
     assert run("map", "nothing") == (2, "", "transom: folder: 'nothing' is no folder\n")
+
+
+def test_a_budget_without_room_for_a_file(run, repo):
+    assert run("map", "repo", "--tokens", 1) == (1, "", "transom: no room for a file in 1 tokens: give more --tokens\n")

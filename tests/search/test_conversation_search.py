@@ -53,7 +53,14 @@ def test_a_conversation_of_nobody_has_no_user_to_search(store):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [({"scope": "all"}, "scope: must be one of"), ({"query": 3}, "query: must be")]
+    ("given", "why"),
+    [
+        ({"scope": "all"}, "scope: must be one of"),
+        ({"query": 3}, "query: must be"),
+        ({"roles": ["usr"]}, "search: there is no role 'usr'; there are: user, assistant, tool, note"),
+        ({"roles": "user"}, "search: roles must be a list of roles, not 'user'"),
+        ({"since": "2020"}, "search: since must be seconds since 1970, not '2020'"),
+    ],
 )
 def test_wrong_arguments(store, given, why):
     with pytest.raises(InvalidSetting, match=why):
@@ -130,4 +137,16 @@ def test_the_command(store, tmp_path, capsys):
     ]
     assert main(["search", "harbour", "--store", url, "--since", "2100-01-01"]) == 1
     assert main(["search", "zebra", "--store", url, "--user", "eve"]) == 1
-    assert capsys.readouterr().out == ""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "transom: nothing found in 2 conversations",
+        "transom: nothing found in 2 conversations: none of them has the user 'eve'",
+    ]
+    assert main(["search", "harbour", "--store", url, "--role", "usr"]) == 2
+    assert "there is no role 'usr'; there are: user, assistant" in capsys.readouterr().err
+
+
+def test_a_model_that_names_no_role_is_told():
+    answer = begin("memory:", "trip", "one").readback("transom_search", {"query": "one", "role": "usr"})
+    assert "there is no role" in answer

@@ -146,12 +146,15 @@ AnyStore = Annotated[
     str | None,
     Option(
         metavar="URL",
-        help="The store of the log: a URL or a path. Default: the store of the last replay in this folder.",
+        help="The store of the log: a URL or a path. Default: the store of the last replay or import in this folder.",
     ),
 ]
 StoreArgument = Annotated[
     str | None,
-    Argument(metavar="STORE", help="The store: a URL or a path. Default: the store of the last replay in this folder."),
+    Argument(
+        metavar="STORE",
+        help="The store: a URL or a path. Default: the store of the last replay or import in this folder.",
+    ),
 ]
 SameStore = Annotated[str | None, Option("--store", metavar="URL", help="The store, as the other commands have it.")]
 Policies = Annotated[

@@ -13,6 +13,7 @@ from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json
 from transom.repo_map import RepoMap
 from transom.repo_map.facts_cache import hash_of
+from transom.repo_map.languages import LANGUAGES
 from transom.repo_map.map_text import shown_path
 from transom.tokenizer import o200k
 
@@ -31,8 +32,14 @@ def run(options: Map) -> int:
     elif text:
         sys.stdout.write(text + "\n")
     if not text:
-        print_notice(f"no source file in {options.folder}, or no room for one in {options.tokens:,} tokens")
+        print_notice(_why_empty(options, has_files=bool(repo_map.ranked())))
     return 0 if text else 1
+
+
+def _why_empty(options: Map, *, has_files: bool) -> str:
+    if has_files:
+        return f"no room for a file in {options.tokens:,} tokens: give more --tokens"
+    return f"no source file in {options.folder}; there are maps of {', '.join(each.name for each in LANGUAGES)}"
 
 
 def _cache(folder: Path) -> Path | None:

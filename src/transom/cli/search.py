@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from transom.cli.commands import Search
-from transom.cli.locate import existing_store, find_name, store_url
+from transom.cli.locate import existing_store, find_name, is_conversation, store_url
 from transom.cli.progress import ProgressBar
-from transom.cli.streams import one_line
+from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
+from transom.core.log import owner_of
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
+from transom.search.base import require_roles
 from transom.stores import Store
 
 CHUNK = 2_000
@@ -18,6 +20,7 @@ CHUNK = 2_000
 
 def run(options: Search) -> int:
     """Print the hits. Exit code 1 if there are none."""
+    require_roles(options.role or ())
     url = store_url(options.store)
     with existing_store(url) as store:
         name = None if options.conversation is None else find_name(store.names(), options.conversation, url)
@@ -36,12 +39,24 @@ def run(options: Search) -> int:
         index = search_index(store)
         _catch_up(index, store, name)
         hits = index.search(options.query, filters=filters, limit=options.limit)
+        if not hits:
+            print_notice(_why_nothing(store, name, options.user))
     if options.json:
         print_json({"store": url, "query": options.query, "hits": hits})
     else:
         for hit in hits:
             _print(hit)
     return 0 if hits else 1
+
+
+def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
+    """One line: in how many conversations nothing was found, and whether the user has any."""
+    names = [name] if name is not None else [each for each in store.names() if is_conversation(each)]
+    said = f"nothing found in {counted(len(names), 'conversation')}"
+    if user is None:
+        return said
+    is_there = any(owner_of(log).user_id == user for log in map(store.open, names) if len(log))
+    return said if is_there else f"{said}: none of them has the user {user!r}"
 
 
 def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from transom.errors import InvalidSetting, quote
 from transom.search import Embedder, SearchFilters, SearchHit, SearchIndex, search_index
+from transom.search.base import require_roles
 from transom.stores import Store, StoredLog
 
 SearchScope = Literal["conversation", "user", "store"]
@@ -44,10 +45,18 @@ class ConversationSearch:
 
 
 def _filters(given: dict[str, object]) -> SearchFilters:
+    for name in ("roles", "tools"):
+        if isinstance(given[name], str):
+            raise InvalidSetting(f"search: {name} must be a list of {name}, not {quote(given[name])}")
+    for name in ("since", "until"):
+        if isinstance(given[name], str):
+            raise InvalidSetting(f"search: {name} must be seconds since 1970, not {quote(given[name])}")
     try:
-        return convert(given, SearchFilters)
+        filters = convert(given, SearchFilters)
     except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:
         raise InvalidSetting(f"search: {str(problem)[:400]}") from None
+    require_roles(filters.roles)
+    return filters
 
 
 def _embedder(given: object) -> Embedder | None:

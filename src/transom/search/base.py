@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from transom.errors import InvalidSetting, quote
+
 
 class SearchFilters(Struct, frozen=True, kw_only=True):
     """What a result must be. Each filter that is given must hold.
@@ -38,6 +40,16 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
 
 
 ANYTHING = SearchFilters()
+
+ROLES = ("user", "assistant", "tool", "note", "failure", "handoff", "system", "developer")
+"""The roles that entries may have."""
+
+
+def require_roles(roles: Iterable[str]) -> None:
+    """Raises InvalidSetting for a role that no entry can have."""
+    for role in roles:
+        if role not in ROLES:
+            raise InvalidSetting(f"search: there is no role {quote(role)}; there are: {', '.join(ROLES)}")
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
