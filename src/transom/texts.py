@@ -258,6 +258,12 @@ def is_record(text: str) -> bool:
     return _RECORD.search(text) is not None
 
 
+def record_in(text: str) -> str:
+    """The record with which the text of a fold ends; empty if there is none."""
+    found = _RECORD.search(text)
+    return "" if found is None else text[found.start() :]
+
+
 def summary_and_record(summary: str, record: str) -> str:
     """The text of the newest fold: the rolling summary, and the record of its own turns."""
     return f"{summary}\n{record}"

@@ -415,3 +415,75 @@ def test_a_window_that_is_too_large_after_a_compaction_says_so() -> None:
         with pytest.raises(transom.BudgetImpossible) as head:
             conv.request()
         assert type(head.value) is transom.BudgetImpossible
+
+
+def test_a_named_policy_asks_a_model_with_its_own_prompts() -> None:
+    provider = Scripted(*["## Task and constraints\n- the crane\n## Progress and decisions\n- it lifts"] * 20)
+    with conversation(turns=12, policy="codex", summarizer=provider):
+        asked = str(provider.requests[0])
+    assert "Your summary is a hand-over" in asked
+    assert "## What is needed to go on" in asked
+
+
+def test_names_of_tools_and_their_arguments_are_no_exact_values() -> None:
+    maker = Counting()
+    arguments = '{"file_path": "src/harbour_crane.py", "changes": [{"old_string": "lift_a", "new_string": "lift_b"}]}'
+    with conversation(turns=0, summarizer=settings(maker)) as conv:
+        conv.user("Please repair the crane.")
+        for number in range(12):
+            used = {"name": "TodoWrite", "arguments": arguments}
+            conv.request()
+            conv.observe(
+                {
+                    "role": "assistant",
+                    "content": WORDS.format(number, 1) * 8,
+                    "tool_calls": [{"id": f"c{number}", "type": "function", "function": used}],
+                }
+            )
+            conv.tool_result(f"c{number}", "done: " + WORDS.format(number, 2) * 8)
+    exact = {value for want in maker.wants for value in want.exact}
+    assert "src/harbour_crane.py" in exact
+    assert not exact & {"TodoWrite", "file_path", "changes", "old_string", "new_string"}
+
+
+class Echoing:
+    """A summarizer that shows the sections of the summary before, the exact values and the notes that it is given."""
+
+    def steps(self, want: Summarise, counter: object, model: Model | None) -> Iterator[Ask]:
+        before = [] if want.prior is None else want.prior.state["items"]
+        items = [*dict.fromkeys([*before, *want.exact])][-10:]
+        notes = (*(() if want.prior is None else want.prior.notes), *want.notes)
+        text = "\n".join(["[summary]", *notes, *items])
+        return Summary(last=want.last, text=text, state={"items": items}, notes=notes)
+        yield
+
+
+def test_ten_compactions_keep_pins_and_notes_to_the_letter() -> None:
+    with conversation(turns=0, budget=6_000, summarizer=settings(Echoing())) as conv:
+        note, pinned = "Never unload MV-7 by night: order #4471.", "The crane's key is `kr-99-12/b`."
+        conv.user("Plan the harbour.")
+        conv.observe({"role": "assistant", "content": "Well."})
+        conv.pin(conv.user(pinned))
+        conv.observe({"role": "assistant", "content": "Noted."})
+        for number in range(10):
+            for part in range(4):
+                turn(conv, 10 * number + part, words=6)
+            conv.compact(notes=[note] if number == 0 else [])
+            folds = [slot for slot in conv.view.slots if getattr(slot, "why", "") == WHY]
+            assert len(folds) == 1
+            shown = str(transom.render(conv.window()))
+            assert pinned in shown
+            assert note in shown
+        assert len(bodies(conv, Summary)) >= 10
+        assert all(value in shown for value in conv.summary.state["items"])
+
+
+def test_fifty_rounds_of_summaries_do_not_grow() -> None:
+    with conversation(turns=0, summarizer="extractive") as conv:
+        for number in range(150):
+            turn(conv, number, words=4)
+        sizes = [WordCounter().count(one.text) for one in bodies(conv, Summary)]
+        assert len(sizes) >= 20
+        assert max(sizes) <= 0.06 * 3_000
+        assert conv.window().tokens <= 3_000
+        assert len(shown_summaries(conv)) == 1

@@ -75,7 +75,7 @@ class ConversationCompaction(ConversationSettings):
             if want is None:
                 done = self._planner.compact()
                 return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
-            wanted = self._summaries.settle(self._with_what_is_known(want))
+            wanted = self._summaries.settle(self._with_what_is_known(want), self.policy)
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
@@ -93,10 +93,10 @@ class ConversationCompaction(ConversationSettings):
             planned = self._planner.request(tools, state, asked=asked)
             if planned.window is not None:
                 if planned.want is not None:
-                    self._summaries.start(self._with_what_is_known(planned.want))
+                    self._summaries.start(self._with_what_is_known(planned.want), self.policy)
                 return finish(planned.window)
             assert planned.want is not None
-            wanted = self._summaries.settle(self._with_what_is_known(planned.want))
+            wanted = self._summaries.settle(self._with_what_is_known(planned.want), self.policy)
         outcome = yield wanted
         with self._lock:
             self._must_be_open()

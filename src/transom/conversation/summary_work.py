@@ -131,16 +131,17 @@ class SummaryWork:
         """Whether a compaction may have a summary, if a strategy wants one."""
         return self.settings is not None or policy.soft_trigger is not None
 
-    def job(self, want: Summarise) -> SummaryJob:
-        """The want, with who settles it."""
+    def job(self, want: Summarise, policy: Policy) -> SummaryJob:
+        """The want, with who settles it. A model is asked with the prompts of the policy, if it has its own."""
         from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
 
         settings, provider = self._settings, self._provider()
         summarizer = settings.summarizer
         if summarizer is None and provider is not None:
             from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a model
+            from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - only where there is a model
 
-            summarizer = LlmSummarizer()
+            summarizer = LlmSummarizer(prompts=prompts_named(policy.name))
         return SummaryJob(
             want,
             summarizer or Extractive(),
@@ -157,13 +158,13 @@ class SummaryWork:
         provider = self._provider()
         return provider is not None and self._is_live(provider)
 
-    def settle(self, want: Summarise) -> Settle:
+    def settle(self, want: Summarise, policy: Policy) -> Settle:
         """The want for a pump, which waits for it."""
-        return Settle(job=self.job(want), deadline=self._settings.deadline, pool=self._settings.pool)
+        return Settle(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
 
-    def start(self, want: Summarise) -> None:
+    def start(self, want: Summarise, policy: Policy) -> None:
         """Begin to make a summary in the background. One that only our own code makes is made at once."""
-        job = self.job(want)
+        job = self.job(want, policy)
         if job.needs_no_model:
             ticket = Ticket(lambda: drive(job))
             ticket.run()

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from transom import texts
 from transom.core.budget import Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
@@ -34,10 +32,15 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
-from transom.strategies.summary_wants import WHY as WITH_SUMMARY
+from transom.strategies.summary_folds import (
+    RECORD_ONLY,
+    short_end,
+    shows_summary,
+    tokens_of_summaries,
+    with_summary,
+    without_summary,
+)
 from transom.strategies.summary_wants import shown_summary, summary_want
-
-WHY = "digest"
 
 MAX_SHARE = 0.85
 """The largest digest, as a share of what it replaces."""
@@ -47,9 +50,6 @@ MIN_LAYER = 3 * HEADER
 
 MAX_RECENT = 0.95
 """The most of the room that whole turns grow to, together with what stays free."""
-
-SPARE = 1.2
-"""The fold with the summary covers turns of so many times the summary's tokens, beside what their record takes."""
 
 TALK_RATIO = 3
 """A digest of talk can stand for about this many times its own size."""
@@ -63,7 +63,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     layer that all of them become when a new one would be smaller than `least`.
 
     `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. It stands at
-    the beginning of the newest record, which covers only a few turns and is made again at each compaction.
+    the beginning of the newest record, and leaves it when there is a newer one.
 
     `tools`: the table by which the lines of calls are written; put entries of your own in front.
 
@@ -103,24 +103,26 @@ class Digest(Struct, frozen=True, kw_only=True):
         if not hides_a_unit(view, target, old):
             return
         shown = shown_summary(view, old[-1].last + 1, self.summary * free, target) if self.summary else None
-        summary, of_summary = shown or (None, 0)
+        of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
         cap = min(self.cap + 0.35 * cut.talk, 1 - cut.recent - cut.quiet) * free - of_summary
-        layers = _layers(old, summary)
+        layers = 1 + max((at for at, slot in enumerate(old) if is_summary(slot)), default=-1)
         in_layers = sum(slot.size.tokens for slot in old[:layers] if slot.first not in target.required)
+        in_layers -= 0 if shown is None else tokens_of_summaries(old[:layers], target.counter)
         beside_layers = _staying_tokens(view, target, old[layers:])
-        again = _record_to_make_again(old[layers:], of_summary) if summary is not None else 0
-        new_layer = self.layer * (min(cap, room - beside_layers) - in_layers - again)
+        new_layer = self.layer * (min(cap, room - beside_layers) - in_layers)
+        frozen: Sequence[Slot] = []
         if layers and new_layer >= max(self.least * free, MIN_LAYER):
-            old, size = old[layers:], new_layer + again
+            frozen, old, size = old[:layers], old[layers:], new_layer
         else:
             merge = self.merge + 0.5 * cut.talk
-            size = min(merge * free, cap, room - _staying_tokens(view, target, old))
-        runs = _in_order(view, target, old)
-        if summary is not None and runs:
-            runs = _with_short_end(runs, of_summary, size)
-        yield from self._folds(view, target, runs, size, cut.talk, summary)
+            size = min(merge * free - of_summary, cap, room - _staying_tokens(view, target, old))
+        records = _Records(view, target, _in_order(view, target, old), size, cut.talk)
+        if shown is None:
+            yield from records.folds()
+        else:
+            yield from records.folds_with(*shown, frozen)
 
     def _cut(self, view: View, target: Target) -> _Cut:
         """What of the window is old, and how the room is shared."""
@@ -136,31 +138,61 @@ class Digest(Struct, frozen=True, kw_only=True):
         stop -= how_many_fit(reversed(view.slots[start:stop]), in_recent, notes=True)
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
-    def _folds(
-        self,
-        view: View,
-        target: Target,
-        found: Sequence[Sequence[Slot]],
-        size: float,
-        talk: float,
-        summary: Summary | None = None,
-    ) -> Iterator[Fold]:
-        """A digest of each run of slots, all of them together in about `size` tokens. The last one begins with the
-        summary, if the fold is smaller than its turns all the same. It comes first, since what comes after may not be
-        needed any more."""
-        folded, names = [slot for run in found for slot in run], 1 - 0.8 * talk
-        whole = sum(slot.size.tokens for slot in folded)
-        for run in found if summary is None else reversed(found):
-            if hides_a_unit(view, target, run) or any(map(is_summary, run)):
-                tokens = sum(slot.size.tokens for slot in run)
-                share = min(size * tokens / whole, MAX_SHARE * tokens)
-                digest = digest_text(view, target, run, folded, share, names, talk)
-                plain = Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=WHY)
-                if summary is not None and run is found[-1]:
-                    text = texts.summary_and_record(summary.text, digest.text)
-                    with_summary = replace(plain, text=text, why=WITH_SUMMARY)
-                    plain = plain if view.refusal(with_summary) is not None else with_summary
-                yield plain
+
+class _Records:
+    """The folds of one compaction: a digest of each run of slots, all of them together in about `size` tokens."""
+
+    def __init__(self, view: View, target: Target, runs: Sequence[Sequence[Slot]], size: float, talk: float) -> None:
+        self.view, self.target, self.talk = view, target, talk
+        self.folded = [slot for run in runs for slot in run]
+        whole = sum(slot.size.tokens for slot in self.folded)
+        shares = [(run, size * sum(slot.size.tokens for slot in run) / whole) for run in runs]
+        self.shares = [
+            (run, share) for run, share in shares if hides_a_unit(view, target, run) or any(map(is_summary, run))
+        ]
+
+    def folds(self) -> Iterator[Fold]:
+        """A fold of each run."""
+        return (self._fold(run, share) for run, share in self.shares)
+
+    def folds_with(self, summary: Summary, of_summary: int, layers: Sequence[Slot]) -> Iterator[Fold]:
+        """The same, with the summary in front of the newest record that has turns enough for it. That fold comes
+        first, since what comes after it may not be needed any more. `layers`: older records, which stay; another
+        summary leaves them."""
+        if any(shows_summary(slot, summary) for slot in layers):
+            yield from self.folds()
+            return
+        if not layers:
+            self._split(of_summary)
+        others = [fold for slot in layers if (fold := without_summary(self.view, slot)) is not None]
+        made: dict[int, Fold] = {}
+        shown = None
+        for at, (run, share) in reversed([*enumerate(self.shares)]):
+            made[at] = self._fold(run, share)
+            shown = with_summary(made[at], summary)
+            if self.view.refusal(shown) is None:
+                made[at] = shown
+                break
+        else:
+            if others and self.view.refusal(shown := with_summary(others[-1], summary)) is None:
+                others[-1] = shown
+        yield from others
+        yield from (made[at] for at in sorted(made))
+        yield from (self._fold(run, share) for at, (run, share) in enumerate(self.shares) if at not in made)
+
+    def _split(self, of_summary: int) -> None:
+        """Cut off the end of the newest run: it is made again soon, and what is before it stays as it is."""
+        if not self.shares:
+            return
+        run, size = self.shares.pop()
+        at, part = short_end(run, of_summary, size / sum(slot.untrimmed_size.tokens for slot in run), MIN_LAYER)
+        ends = [(run[:at], (1 - part) * size)] if at else []
+        self.shares += [*ends, (run[at:], part * size)]
+
+    def _fold(self, run: Sequence[Slot], share: float) -> Fold:
+        size = min(share, MAX_SHARE * sum(slot.size.tokens for slot in run))
+        digest = digest_text(self.view, self.target, run, self.folded, size, 1 - 0.8 * self.talk, self.talk)
+        return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
 
 
 class _Cut(NamedTuple):
@@ -173,38 +205,6 @@ class _Cut(NamedTuple):
     recent: float
     quiet: float
     talk: float
-
-
-def _layers(old: Sequence[Slot], summary: Summary | None) -> int:
-    """How many of these slots are layers. The fold with the last summary is none if another one takes its place."""
-    folds = [at for at, slot in enumerate(old) if is_summary(slot)]
-    last = old[folds[-1]] if folds else None
-    if summary is not None and isinstance(last, Folded) and last.why == WITH_SUMMARY:
-        folds.pop()
-    return 1 + folds[-1] if folds else 0
-
-
-def _record_to_make_again(slots: Sequence[Slot], of_summary: int) -> int:
-    """Tokens of the record in the fold with the last summary: its turns keep as much in the new layer."""
-    first = slots[0] if slots else None
-    if not isinstance(first, Folded) or first.why != WITH_SUMMARY:
-        return 0
-    return max(0, first.tokens - of_summary)
-
-
-def _with_short_end(runs: Sequence[Sequence[Slot]], of_summary: int, size: float) -> Sequence[Sequence[Slot]]:
-    """The runs, the last one in two, so that the fold with the summary covers only a few turns: as many as it needs to
-    be smaller than they are. The record before it is a layer, and stays."""
-    whole = sum(slot.size.tokens for run in runs for slot in run)
-    share = min(MAX_SHARE, size / max(1, whole))
-    left = SPARE * of_summary / (1 - share) + MIN_LAYER
-    last, at = runs[-1], len(runs[-1])
-    while at > 0 and left > 0:
-        at -= 1
-        left -= last[at].size.tokens
-    if sum(slot.size.tokens for slot in last[:at]) < MIN_LAYER:
-        return runs
-    return [*runs[:-1], last[:at], last[at:]]
 
 
 def _in_order(view: View, target: Target, slots: Sequence[Slot]) -> Sequence[Sequence[Slot]]:

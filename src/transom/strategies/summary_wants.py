@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
-from transom.core.message import Note, Recalled, User
+import msgspec
+
+from transom.core.message import Assistant, Note, Recalled, User
 from transom.core.policy import Target
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.unit import Slot, Unit, units_in
@@ -71,7 +74,7 @@ def _source(view: View, unit: Unit) -> SourceTurn:
 
 def _exact_values(view: View, target: Target, units: Sequence[Unit], tokens: float) -> tuple[str, ...]:
     """The names of these turns that matter most, in so many tokens: the user's first, then by weight, the newest
-    first."""
+    first. Names of tools and of their arguments are none: every request has them in its tools."""
     index = Index.of(view, target.budget.usable, target.derived)
     users, others = dict[str, None](), dict[str, None]()
     for unit in reversed(units):
@@ -79,11 +82,38 @@ def _exact_values(view: View, target: Target, units: Sequence[Unit], tokens: flo
         for seq in unit.seqs:
             for passage in index.at(view, seq).passages:
                 (users if by_user else others).update(dict.fromkeys(passage.names))
+    of_tools = _names_of_tools(view, units)
     ranked = [*sorted(users, key=index.weight, reverse=True), *sorted(others, key=index.weight, reverse=True)]
     chosen: list[str] = []
-    for name in dict.fromkeys(ranked):
+    for name in (one for one in dict.fromkeys(ranked) if one not in of_tools):
         tokens -= target.counter.count(name) + 2
         if tokens < 0:
             break
         chosen.append(name)
     return tuple(chosen)
+
+
+def _names_of_tools(view: View, units: Sequence[Unit]) -> set[str]:
+    """The names of the tools that these turns call, and the keys of the arguments, at every depth."""
+    heads = (view.fetch(unit.seqs[0]).body for unit in units)
+    calls = [call for head in heads if isinstance(head, Assistant) for call in head.calls]
+    return {call.name for call in calls} | {key for call in calls for key in _keys(_decoded(call.args))}
+
+
+def _decoded(args: str) -> object:
+    """The arguments of a call, as the model wrote them; None if that is no JSON."""
+    try:
+        return msgspec.json.decode(args)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _keys(value: object) -> Iterator[str]:
+    """The keys of a JSON value and of those in it."""
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            yield key
+            yield from _keys(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _keys(inner)
