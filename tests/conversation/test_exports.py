@@ -13,6 +13,7 @@ import transom
 
 DOCUMENTED = ("transom", "transom.stores", "transom.strategies", "transom.policies", "transom.readback")
 DOCUMENTED += ("transom.providers", "transom.conversation.events", "transom.summaries", "transom.search")
+DOCUMENTED += ("transom.redaction",)
 PUBLIC = {
     getattr(importlib.import_module(name), each)
     for name in DOCUMENTED
