@@ -140,3 +140,16 @@ def test_errors(run, folder, imported):
     assert (
         "conversation 'one' is in the store already, and its message 0 is not what" in run("import", "chats.jsonl")[2]
     )
+
+
+def test_fields_that_another_format_does_not_take_are_counted(run, folder):
+    messages = [
+        {"role": "user", "name": "ana", "content": "Count.", "mood": "glad"},
+        {"role": "assistant", "content": "Two."},
+    ]
+    write_jsonl(folder / "chats.jsonl", {"id": "one", "messages": messages})
+    assert run("import", "chats.jsonl")[0] == 0
+    assert run("export", "one")[2] == ""
+    code, out, err = run("export", "one", "--format", "claude_code")
+    assert (code, "ana" in out) == (0, False)
+    assert err == "transom: fields of messages left out that only their own provider takes: 2\n"

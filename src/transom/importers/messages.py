@@ -128,6 +128,9 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
         left_out.add("results written by Transom, for calls that had none")
     if fact.dialect == dialect:
         return
+    for key in fact.extra or ():
+        if key != "refusal" and not (key == "name" and isinstance(fact, ToolResult)):
+            left_out.add("fields of messages left out that only their own provider takes")
     for part in fact.parts:
         if isinstance(part, Other):
             left_out.add("parts of another provider that became placeholders")
