@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from transom import InvalidSetting
+from transom import Conversation, InvalidSetting
 from transom.memory import Memory
 from transom.search import SearchFilters, search_index
+from transom.search.source import is_own_log
 from transom.stores import open_store
 from transom.testing import FakeClock
+from transom.token_fit import LOG
 
 
 @pytest.fixture(params=["memory:", "sqlite:///{}/m.db", "jsonl:///{}/logs"])
@@ -39,13 +41,30 @@ def test_an_archive_is_found_by_its_user_only(store):
     search, tool = ({tool.__name__: tool for tool in one.tools()}["archive_search"] for one in (ana, bob))
     assert "4711" in search("code of the safe")
     assert tool("code of the safe") == "[nothing found]"
-    index = search_index(store)
-    index.update()
-    assert index.search("safe", filters=SearchFilters(user_id="bob")) == []
-    assert index.search("safe", filters=SearchFilters(conversations=("chat",))) == []
     ana.archive.forget()
     assert ana.archive.search("safe") == []
-    assert index.search("safe", filters=SearchFilters(user_id="ana")) == []
+
+
+def test_memory_is_not_found_among_conversations(store):
+    memory = Memory.open(store, user_id="ana")
+    memory.archive.store("the code of the safe is 4711")
+    memory.add_block("human", text="owns a safe")
+    memory.rethink("human", "sold it")
+    with Conversation.open(store, "chat", budget=8_000, user_id="ana") as conversation:
+        conversation.user("where is my safe?")
+    index = search_index(store)
+    assert [one.number for one in memory.archive.search("safe")] == [0]
+    index.update()
+    for filters in (SearchFilters(), SearchFilters(user_id="ana")):
+        assert [hit.conversation for hit in index.search("safe", filters=filters)] == ["chat"]
+    assert [one.number for one in memory.archive.search("safe")] == [0]
+    assert all(map(is_own_log, (name for name in store.names() if name != "chat")))
+    assert is_own_log(LOG)
+
+
+def test_a_file_that_no_text_can_name_is_refused(store):
+    with pytest.raises(InvalidSetting, match="file: needs a letter or a digit"):
+        search_index(store).search("x", filters=SearchFilters(file="***"))
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001])

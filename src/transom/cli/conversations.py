@@ -8,12 +8,13 @@ from datetime import datetime
 from msgspec import Struct
 
 from transom.cli.commands import Conversations
-from transom.cli.locate import existing_store, is_conversation, store_url
+from transom.cli.locate import existing_store, store_url
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
 from transom.errors import InvalidSetting, StoreDamaged
+from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog
 from transom.stores.postgres_url import without_password
 
@@ -58,7 +59,7 @@ def run(options: Conversations) -> int:
 def conversations_in(store: Store) -> Iterator[StoredConversation]:
     """Every conversation, in the order in which they were created."""
     for name in store.names():
-        if not is_conversation(name):
+        if is_own_log(name):
             continue
         try:
             yield _described(store.open(name))

@@ -16,6 +16,7 @@ from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
 from transom.cli.streams import counted
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
+from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.postgres_url import without_password
 from transom.stores.urls import parse_location
@@ -51,10 +52,6 @@ def remember_store(url: str) -> None:
     if url != "memory:":
         make_folder()
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
-
-
-OWN_LOGS = (".token-fits", ".memory/", ".memory-archive/")
-"""How the names of logs begin that are no conversations (`transom.token_fit`, `transom.memory`)."""
 
 
 @contextmanager
@@ -101,17 +98,12 @@ def _check_exists(url: str) -> None:
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 
-def is_conversation(name: str) -> bool:
-    """Whether the log with this name is a conversation."""
-    return not name.startswith(OWN_LOGS)
-
-
 def find_name(names: list[str], part: str, url: str) -> str:
     """The stored name that is `part`, or contains it and is the only one that does. Raises UnknownLog.
 
     In the store of this folder's replays, `part` is looked up run by run, the newest first: see `transom.cli.runs`.
     """
-    names = [name for name in names if is_conversation(name)]
+    names = [name for name in names if not is_own_log(name)]
     if Path(store_path(url)) != STORE:
         return _find(names, part, without_password(url))
     runs: dict[int, list[str]] = {}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from transom.cli.commands import Search
-from transom.cli.locate import existing_store, find_name, is_conversation, store_url
+from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
 from transom.search.base import require_roles
+from transom.search.source import is_own_log
 from transom.stores import Store
 
 CHUNK = 2_000
@@ -51,7 +52,7 @@ def run(options: Search) -> int:
 
 def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
     """One line: in how many conversations nothing was found, and whether the user has any."""
-    names = [name] if name is not None else [each for each in store.names() if is_conversation(each)]
+    names = [name] if name is not None else [each for each in store.names() if not is_own_log(each)]
     said = f"nothing found in {counted(len(names), 'conversation')}"
     if user is None:
         return said

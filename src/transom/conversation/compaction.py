@@ -16,7 +16,7 @@ from transom.conversation.summary_job import Settled
 from transom.conversation.summary_work import settled
 from transom.conversation.wants import Settle
 from transom.core.message import Failure, Raw
-from transom.core.summary import NO_SUMMARY, Asked, Summarise, Summary
+from transom.core.summary import NO_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.window import Window
 from transom.errors import InvalidSetting
@@ -55,14 +55,14 @@ class ConversationCompaction(ConversationSettings):
         self, *, focus: str = "", notes: str | Sequence[str] = ()
     ) -> Generator[Settle, Settled, Compacted]:
         """The steps of `compact`."""
-        asked = Asked(hard=True, focus=check.focus(focus), notes=check.notes(notes))
+        asked = SummaryOptions(waits=True, focus=check.focus(focus), notes=check.notes(notes))
         with self._lock:
             self._must_be_open()
             if self._is_running:
                 raise InvalidSetting("compact: a run of this conversation is at work")
         return (yield from self._compacted(asked))
 
-    def _compacted(self, asked: Asked) -> Generator[Settle, Settled, Compacted]:
+    def _compacted(self, asked: SummaryOptions) -> Generator[Settle, Settled, Compacted]:
         with self._lock:
             self._take_finished()
             may_have = self._summaries.shows_summaries(self.policy)

@@ -16,7 +16,7 @@ from transom import texts
 from transom.conversation.events import Compacted
 from transom.conversation.summary_job import Settled
 from transom.conversation.wants import Settle, ToolOutcome
-from transom.core.summary import Asked
+from transom.core.summary import SummaryOptions
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, TransomError, quote
 
@@ -58,7 +58,7 @@ def context_outcome(
     notes = (asked.notes,) if asked.notes.strip() else ()
     compact = conv._compacted  # pyright: ignore[reportPrivateUsage] - within a run, which `compact` refuses
     try:
-        done = yield from compact(Asked(hard=True, focus=asked.focus, notes=notes))
+        done = yield from compact(SummaryOptions(waits=True, focus=asked.focus, notes=notes))
     except InvalidSetting:
         return ToolOutcome(content=texts.tool_failed(texts.NO_NOTES), failed=True), None
     except TransomError as error:

@@ -10,7 +10,7 @@ from transom.core.entry import Meta
 from transom.core.frame import Frame
 from transom.core.plan import Plan, Ref, plan
 from transom.core.policy import Policy
-from transom.core.summary import Asked, Summary
+from transom.core.summary import Summary, SummaryOptions
 from transom.core.view import View
 from transom.errors import BudgetImpossible
 from transom.wire.dialect import Dialect
@@ -28,7 +28,7 @@ def plan_rendered(
     ref: Ref,
     derived: Derived,
     meta: Meta | None = None,
-    asked: Asked | None = None,
+    asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> Plan:
     """As `plan`, within `max_messages` also after rendering.

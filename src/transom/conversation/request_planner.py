@@ -43,7 +43,7 @@ from transom.core.log import Owner
 from transom.core.message import Head, Instruction, Raw
 from transom.core.plan import Plan, Ref, compaction, needs_nothing
 from transom.core.policy import Policy
-from transom.core.summary import Asked, Summarise, Summary
+from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
 from transom.core.view import View
@@ -206,7 +206,7 @@ class RequestPlanner:
         tools: Sequence[Raw | Tool] | None,
         state: Mapping[str, State] | None,
         *,
-        asked: Asked | None = None,
+        asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> Planned:
         """Plan and log the next request; or log nothing, if a want must be waited for."""
@@ -218,7 +218,7 @@ class RequestPlanner:
         while True:
             frame, done = self._plan_next(frame, tools, state, asked, summary)
             want = done.wants[0] if done.wants else None
-            if want is not None and want.hard:
+            if want is not None and want.waits:
                 return Planned(None, want)
             if self.writer.append_plan(done):
                 break
@@ -247,7 +247,7 @@ class RequestPlanner:
         """The plan of the next request, with the head and the state of the last one."""
         return self._plan(self.view, self.frame)
 
-    def compaction_want(self, asked: Asked) -> Summarise | None:
+    def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
         """What a compaction now would want first."""
         wants = self._compaction(self.view, self.clock(), asked=asked)[1]
         return wants[0] if wants else None
@@ -265,7 +265,7 @@ class RequestPlanner:
         return Compacted.of(before, self.view, entries)
 
     def _compaction(
-        self, view: View, at: float, *, asked: Asked | None = None, summary: Summary | None = None
+        self, view: View, at: float, *, asked: SummaryOptions | None = None, summary: Summary | None = None
     ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
         return compaction(
             view,
@@ -306,7 +306,7 @@ class RequestPlanner:
         frame: Frame,
         tools: Sequence[Raw | Tool] | None,
         state: Mapping[str, State] | None,
-        asked: Asked | None = None,
+        asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> tuple[Frame, Plan]:
         """The next request in this frame; or with the newest head, if the prefix breaks anyway."""
@@ -331,7 +331,9 @@ class RequestPlanner:
     def _learned_limit(self) -> int | None:
         return self.view.learned_limits.get(self._model) if self._trusts_learned else None
 
-    def _plan(self, view: View, frame: Frame, asked: Asked | None = None, summary: Summary | None = None) -> Plan:
+    def _plan(
+        self, view: View, frame: Frame, asked: SummaryOptions | None = None, summary: Summary | None = None
+    ) -> Plan:
         return plan_rendered(
             view,
             frame,

@@ -17,7 +17,7 @@ from transom.conversation.wants import Settle
 from transom.conversation.worker_pool import SHARED, Pool, Ticket
 from transom.core.brakes import Brakes
 from transom.core.policy import Policy
-from transom.core.summary import Asked, Summarise
+from transom.core.summary import Summarise, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
@@ -118,14 +118,14 @@ class SummaryWork:
         """Whether a summary is being made in the background."""
         return self._pending is not None
 
-    def asked(self, view: View, policy: Policy, usable: int) -> Asked | None:
+    def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
         """Whether the next plan is to ask for a summary. Without settings only a policy that makes summaries in the
         background asks for any."""
         if self.settings is None and policy.soft_trigger is None:
             return None
         if self.is_at_work or self._settings.brakes.reason(view, usable):
             return None
-        return Asked(hard=policy.soft_trigger is None)
+        return SummaryOptions(waits=policy.soft_trigger is None)
 
     def shows_summaries(self, policy: Policy) -> bool:
         """Whether a compaction may have a summary, if a strategy wants one."""

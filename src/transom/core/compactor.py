@@ -26,7 +26,7 @@ from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, n
 from transom.core.prices import Prices
 from transom.core.redact import redacted_fold, redacted_want
 from transom.core.state_notes import due_size
-from transom.core.summary import Asked, Summarise
+from transom.core.summary import Summarise, SummaryOptions
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -77,7 +77,7 @@ class Compactor:
         policy: Policy,
         ref: Ref,
         derived: Derived,
-        asked: Asked | None = None,
+        asked: SummaryOptions | None = None,
     ) -> None:
         self.draft, self.state, self.budget, self.policy, self.ref = draft, frame.state, budget, policy, ref
         self.redact, self.derived = frame.redact, derived
@@ -104,7 +104,7 @@ class Compactor:
         if self._is_surely_quiet():
             return
         self._compact()
-        if self.asked is not None and not self.asked.hard:
+        if self.asked is not None and not self.asked.waits:
             self._ask_in_advance()
 
     def _compact(self) -> None:
@@ -145,7 +145,7 @@ class Compactor:
             target = self._target(hard=hard)
             if target.is_met(self.draft.view) or not self.draft.view.slots:
                 return
-            if self.asked is not None and self.asked.hard and not hard and not self.wants:
+            if self.asked is not None and self.asked.waits and not hard and not self.wants:
                 self._ask(strategy, self.asked, target)
             self._take_edits((strategy,), target, only_as_needed=True)
 
@@ -161,9 +161,9 @@ class Compactor:
         for strategy in self.policy.pressure:
             self._ask(strategy, self.asked, self._target(hard=False))
 
-    def _ask(self, strategy: Strategy, asked: Asked, target: Target) -> None:
-        for want in wants_of(strategy, self.draft.view, replace(target, hard_wants=asked.hard), self.policy):
-            whole = replace(want, focus=asked.focus, notes=asked.notes, hard=asked.hard)
+    def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
+        for want in wants_of(strategy, self.draft.view, replace(target, waits_for_wants=asked.waits), self.policy):
+            whole = replace(want, focus=asked.focus, notes=asked.notes, waits=asked.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 
     # ---- measures

@@ -21,7 +21,7 @@ from transom.core.message import Assistant, Call, Failure, Head, Note, Text, Too
 from transom.core.pairing import call_labels
 from transom.core.policy import Policy
 from transom.core.state_notes import due_notes
-from transom.core.summary import Asked, Summarise, Summary
+from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.core.window import Window, assemble
@@ -60,7 +60,7 @@ def plan(
     ref: Ref = entry_ref,
     derived: Derived | None = None,
     meta: Meta | None = None,
-    asked: Asked | None = None,
+    asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> Plan:
     """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits.
@@ -97,7 +97,7 @@ def compaction(
     at: float,
     ref: Ref = entry_ref,
     derived: Derived | None = None,
-    asked: Asked | None = None,
+    asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
     """The edits that compact a window now, as if it were full, and the strategies' wants; no edits if the policy finds

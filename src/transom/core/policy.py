@@ -36,7 +36,7 @@ class Target(Struct, frozen=True):
     task, newest user message). `protected`: these, and the units that keepers name. `newest_unit`: its key. `hard`:
     the window does not fit the limit; also places that the user restored may be changed. `due_notes`: the notes that
     will be added before the request; `goal` leaves room for them. `derived`: data from the log, such as indexes.
-    `hard_wants`: what a strategy wants is waited for, however little there is to gain.
+    `waits_for_wants`: what a strategy wants is waited for, however little there is to gain.
     """
 
     goal: Size
@@ -52,7 +52,7 @@ class Target(Struct, frozen=True):
     hard: bool = False
     due_notes: Size = ZERO
     derived: Derived = field(default_factory=Derived)
-    hard_wants: bool = False
+    waits_for_wants: bool = False
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be, due notes included, after `saved` is gone."""

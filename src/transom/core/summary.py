@@ -71,11 +71,11 @@ def tokens_spent(usage: Usage | None) -> int:
     return 0 if usage is None else max(0, usage.prompt - usage.cached) + usage.output
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """Says that whoever plans can have summaries made: in the background, or (`hard`) before the request leaves.
+class SummaryOptions(Struct, frozen=True, kw_only=True):
+    """Says that whoever plans can have summaries made: in the background, or (`waits`) before the request leaves.
     `focus` and `notes`: what the caller says of the summary."""
 
-    hard: bool = False
+    waits: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()
 
@@ -95,7 +95,7 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
 
     `turns`: the units that `prior` does not cover, and no others, in order. `exact`: values (paths, ids, numbers,
     quoted errors) that the summary must hold to the letter. `notes`: new ones, verbatim. `focus`: what the caller wants
-    kept above all. `max_tokens`: the most of the summary's text. `hard`: the request waits for it. `request`: the live
+    kept above all. `max_tokens`: the most of the summary's text. `waits`: the request waits for it. `request`: the live
     request, so that a fork of it can be sent, whose prefix is cached; None if there is none. `request_tokens`: its
     tokens as the provider counts them; 0 if they are not known, and then there is no fork.
     """
@@ -108,6 +108,6 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     notes: tuple[str, ...] = ()
     focus: str = ""
     max_tokens: int = 2_000
-    hard: bool = False
+    waits: bool = False
     request: Raw | None = None
     request_tokens: int = 0

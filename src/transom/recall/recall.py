@@ -16,8 +16,9 @@ from transom.core.tool import is_offered
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.recall.index import Passage, RecallIndex, terms_of
-from transom.recall.vectors import PassageVectors, fused
+from transom.recall.vectors import PassageVectors, newest_best
 from transom.search.base import Embedder
+from transom.search.fusion import fused
 from transom.strategies.digest.passages import quoted_spans, readable
 from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
@@ -149,7 +150,8 @@ class _Found:
         (asking,) = embedder.embed([self.asking])
         similarities = vectors.similarities(asking, self.index.alive)
         self.alike = frozenset(at for at, cosine in similarities.items() if cosine >= least)
-        self.ranked = fused(self.scores, similarities)
+        best = fused((newest_best(self.scores), newest_best(similarities)))
+        self.ranked = [at for at, _ in sorted(best, key=lambda one: (-one[1], -one[0]))]
 
     def _with_phrases(self, asking: str) -> dict[int, float]:
         """The scores; those of the best passages with more for each two adjacent words that they share with the

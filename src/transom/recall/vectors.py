@@ -15,9 +15,6 @@ from transom.search.base import Embedder
 BATCH = 256
 """Texts that are embedded together."""
 
-RANK = 60
-"""The constant of reciprocal rank fusion (Cormack, Clarke, Büttcher 2009)."""
-
 FUSED = 200
 """So many of the best of each ranking are fused."""
 
@@ -51,11 +48,6 @@ def unit_vector(vector: Any) -> array[float]:
     return array("f", (value / length for value in values)) if length else values
 
 
-def fused(*rankings: dict[int, float]) -> list[int]:
-    """The best of these rankings, fused by reciprocal rank, best first. Ties go to the newer one."""
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        best = sorted(ranking, key=lambda at: (-ranking[at], -at))[:FUSED]
-        for rank, at in enumerate(best, start=1):
-            scores[at] = scores.get(at, 0.0) + 1 / (RANK + rank)
-    return sorted(scores, key=lambda at: (-scores[at], -at))
+def newest_best(ranking: dict[int, float]) -> list[int]:
+    """The best of a ranking, in the order in which they are fused; of equals the newer one first."""
+    return sorted(ranking, key=lambda at: (-ranking[at], -at))[:FUSED]

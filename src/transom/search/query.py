@@ -16,9 +16,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.errors import InvalidSetting, quote
 from transom.search.base import SearchFilters
-from transom.search.words import phrase, terms_of
+from transom.search.words import has_words, phrase, terms_of
 
+MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
 """Rows that one query ranks, about."""
 MOST_LIKE = 50
@@ -42,6 +44,14 @@ class Scope(Struct, frozen=True, kw_only=True):
     high: int = HIGHEST
     also: str = ""
     values: tuple[Any, ...] = ()
+
+
+def check_search(filters: SearchFilters, limit: int) -> None:
+    """Raises InvalidSetting for a limit that is none, and for a file that no text can name."""
+    if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
+    if filters.file and not has_words(filters.file):
+        raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:

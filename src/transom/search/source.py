@@ -7,8 +7,19 @@ from typing import NamedTuple, Protocol, cast
 
 from transom.core.entry import Entry
 
-NO_CONVERSATIONS = frozenset({".token-fits"})
-"""Logs in which nobody says anything."""
+ARCHIVE = ".memory-archive/"
+OWN_LOGS = (".token-fits", ".memory/", ARCHIVE)
+"""How the names of logs begin that are no conversations (`transom.token_fit`, `transom.memory`)."""
+
+
+def is_own_log(name: str) -> bool:
+    """Whether a log is no conversation but Transom's own. Only a search that names it looks into it."""
+    return name.startswith(OWN_LOGS)
+
+
+def is_indexed(name: str, names: Iterable[str] | None) -> bool:
+    """Whether an update of these logs (None: of all) indexes this one. Of our own logs only a named archive."""
+    return not is_own_log(name) or (names is not None and name.startswith(ARCHIVE))
 
 
 class LogSource(Protocol):
@@ -59,7 +70,7 @@ def store_stamp(store: StoreSource) -> object:
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
     """The stamps of conversations. Of a store without stamps each conversation is opened for its length."""
-    return [stamp for stamp in _all_stamps(store, names) if stamp.name not in NO_CONVERSATIONS]
+    return [stamp for stamp in _all_stamps(store, names) if is_indexed(stamp.name, names)]
 
 
 def _all_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:

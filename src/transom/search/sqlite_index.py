@@ -20,20 +20,28 @@ from threading import RLock
 
 from transom.core.entry import Entry
 from transom.core.log import owner_of
-from transom.errors import InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog, quote
+from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.query import SEQ_BITS, rankings, scope_of, scope_word
+from transom.search.query import SEQ_BITS, check_search, rankings, scope_of, scope_word
 from transom.search.snippets import snippet
-from transom.search.source import LogSource, LogStamp, StoreSource, log_stamps, store_stamp, stored_name, true_name
+from transom.search.source import (
+    LogSource,
+    LogStamp,
+    StoreSource,
+    is_own_log,
+    log_stamps,
+    store_stamp,
+    stored_name,
+    true_name,
+)
 from transom.search.vectors import nearest, update_vectors
-from transom.search.words import has_words, indexable, restored, terms_of, words_of
+from transom.search.words import indexable, restored, terms_of, words_of
 
 BATCH = 500
 """Entries of one transaction. Another process that indexes waits as long as this takes."""
-MAX_LIMIT = 1_000
 _HANDLES = 64
 _LONGEST_WORD = 64
 
@@ -81,7 +89,9 @@ class SqliteIndex:
         with self._file.reading() as db:
             rows = db.execute("SELECT name, identity, stamp FROM logs").fetchall()
         found = (LogStamp(true_name(name), identity, stamp) for name, identity, stamp in rows)
-        known = {each.name: each for each in found if names is None or each.name in names}
+        known = {
+            each.name: each for each in found if (not is_own_log(each.name) if names is None else each.name in names)
+        }
         current = {each.name: each for each in log_stamps(self._store, names)}
         if gone := [name for name in known if name not in current or current[name].identity != known[name].identity]:
             self.forget(gone)
@@ -108,7 +118,7 @@ class SqliteIndex:
                     number, length = self._log_row(db, stamp, log)
                     entries = list(log.read(length, length + BATCH))
                     if entries:
-                        self._add(db, number, log, entries)
+                        self._add(db, number, stamp.name, log, entries)
                     complete = length + len(entries) == len(log)
                     db.execute(
                         "UPDATE logs SET length = ?, stamp = ? WHERE id = ?",
@@ -132,14 +142,15 @@ class SqliteIndex:
         assert number is not None
         return number, 0
 
-    def _add(self, db: sqlite3.Connection, number: int, log: LogSource, entries: Sequence[Entry]) -> None:
+    def _add(self, db: sqlite3.Connection, number: int, name: str, log: LogSource, entries: Sequence[Entry]) -> None:
         texts, first = SearchTexts(), entries[0].seq
         for entry in log.read(max(0, first - LOOK_BACK), first):
             texts.skip(entry)
         owner = owner_of(log)
         shared = [scope_word("log", str(number))]
-        shared += [scope_word("user", owner.user_id)] if owner.user_id else []
-        shared += [scope_word("session", owner.session_id)] if owner.session_id else []
+        if not is_own_log(name):  # those are found by their name only
+            shared += [scope_word("user", owner.user_id)] if owner.user_id else []
+            shared += [scope_word("session", owner.session_id)] if owner.session_id else []
         words = Counter[str]()
         rows = [_row(number, found, shared, words) for entry in entries if (found := texts.of(entry)) is not None]
         db.executemany(_ROW, rows)
@@ -164,11 +175,8 @@ class SqliteIndex:
     def search(
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
-        """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
-        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
-        if filters.file and not has_words(filters.file):
-            raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
+        """See `SearchIndex.search`."""
+        check_search(filters, limit)
         with self._file.reading() as db:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
@@ -190,9 +198,11 @@ class SqliteIndex:
     def _hit(
         self, db: sqlite3.Connection, row: int, score: float, filters: SearchFilters, query: str, terms: Sequence[str]
     ) -> SearchHit | None:
-        """The entry of a row; None if, against the index, it is not the user's."""
+        """The entry of a row. None if, against the index, it is not the user's, or an own log's that nobody named."""
         owner = "SELECT name, user_id, session_id FROM logs WHERE id = ?"
         name, *ids = db.execute(owner, (row >> SEQ_BITS,)).fetchone()
+        if filters.conversations is None and is_own_log(true_name(name)):
+            return None
         for wanted, has in zip((filters.user_id, filters.session_id), ids, strict=True):
             if wanted is not None and stored_name(wanted) != has:
                 return None

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, LiteralString, NamedTuple
 
 from transom.core.entry import Entry
 from transom.core.log import owner_of
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote
+from transom.errors import StoreDamaged, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
+from transom.search.query import check_search
 from transom.search.snippets import snippet
-from transom.search.source import NO_CONVERSATIONS
-from transom.search.sqlite_index import MAX_LIMIT
+from transom.search.source import is_indexed, is_own_log
 from transom.search.words import terms_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_search_query import nearest, owner_key, plain, plain_words, rankings, scope_of, text_value
@@ -109,9 +109,8 @@ class PostgresIndex:
     def search(
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
-        """See `SearchIndex.search`. Raises InvalidSetting for a limit that is none."""
-        if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
-            raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
+        """See `SearchIndex.search`."""
+        check_search(filters, limit)
         logs = self._ids(filters.conversations)
         if logs == []:
             return []
@@ -119,12 +118,14 @@ class PostgresIndex:
         found = rankings(self._database, query, scope, 3 * limit)
         if embedder is not None:
             found.append(nearest(self._database, embedder, query, scope, 3 * limit))
-        best = fused(found)[:limit]
+        best = fused(found)
         rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
-        hits = {(log, seq): rest for log, seq, *rest in rows}
-        return [
+        hits = {(log, seq): (_name(name), *rest) for log, seq, name, *rest in rows}
+        if filters.conversations is None:
+            hits = {place: hit for place, hit in hits.items() if not is_own_log(hit[0])}
+        shown = [
             SearchHit(
-                conversation=name.decode("utf-8", "surrogatepass"),
+                conversation=name,
                 entry=place[1],
                 role=role,
                 tool=tool,
@@ -136,6 +137,7 @@ class PostgresIndex:
             if place in hits  # else it was forgotten meanwhile
             for name, role, tool, at, text in [hits[place]]
         ]
+        return shown[:limit]
 
     def forget(self, conversations: Iterable[str]) -> None:
         """See `SearchIndex.forget`. The store's own `forget` does the same within its transaction."""
@@ -161,8 +163,8 @@ class PostgresIndex:
             rows = self._database.fetch(_CHANGED + " ORDER BY log.id")
         else:
             rows = self._database.fetch(_CHANGED + " AND sha256(log.name) = ANY(%b::bytea[])", _keys(names))
-        changed = [_Changed(name.decode("utf-8", "surrogatepass"), log, length) for name, log, length in rows]
-        return [each for each in changed if each.name not in NO_CONVERSATIONS]
+        changed = [_Changed(_name(name), log, length) for name, log, length in rows]
+        return [each for each in changed if is_indexed(each.name, names)]
 
     def _index(self, changed: _Changed, most: int | None) -> int:
         """Index what was appended to a conversation, in batches; stop where another process is faster."""
@@ -183,7 +185,8 @@ class PostgresIndex:
             texts.skip(entry)
         found = [text for entry in entries if (text := texts.of(entry)) is not None]
         rows = [row for text in found for row in _rows(log.id, text, counts)]
-        owners = [owner_key(each) if each else None for each in (owner.user_id, owner.session_id)]
+        named_only = is_own_log(log.name)
+        owners = [owner_key(each) if each and not named_only else None for each in (owner.user_id, owner.session_id)]
         words = sorted(counts.items())  # in one order for all processes
 
         def work(db: Db) -> bool:
@@ -228,6 +231,10 @@ def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tupl
 
 def _keys(names: Iterable[str]) -> list[bytes]:
     return [sha256(_raw(name)).digest() for name in set(names)]
+
+
+def _name(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass")
 
 
 def _raw(text: str) -> bytes:

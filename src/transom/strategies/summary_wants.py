@@ -40,7 +40,7 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
     after = -1 if prior is None else prior.last
     units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
     units = [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
-    if not units or (not target.hard_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
+    if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
         return
     most = int(min(MOST_TOKENS, most))
     yield Summarise(
