@@ -200,7 +200,7 @@ def test_compact_waits_for_a_summary_with_focus_and_notes() -> None:
         before = transom.render(conv.window())
         done = conv.compact(focus="the crane", notes="The crane is CR-7.")
         (want,) = maker.wants
-        assert (want.hard, want.focus, want.notes) == (True, "the crane", ("The crane is CR-7.",))
+        assert (want.waits, want.focus, want.notes) == (True, "the crane", ("The crane is CR-7.",))
         assert isinstance(conv.log[done.summary].body, Summary)
         assert done.tokens_after < done.tokens_before
         (text,) = shown_summaries(conv)
@@ -219,7 +219,7 @@ def test_a_named_policy_waits_for_its_summary() -> None:
     maker = Counting()
     with conversation(turns=12, policy="codex", summarizer=settings(maker)) as conv:
         assert maker.wants
-        assert all(want.hard for want in maker.wants)
+        assert all(want.waits for want in maker.wants)
         (text,) = shown_summaries(conv)
         assert text.startswith("[summary of ")
         assert "are summarised above" in text
