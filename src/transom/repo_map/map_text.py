@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
 
 from msgspec import Struct
 
@@ -39,10 +41,11 @@ class _Line(Struct, frozen=True):
 
 def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) -> str:
     """The text of these files, the best first, within `budget` tokens; empty if there is no room for one."""
-    lines = _lines(files)
-    text, low, high = "", 0, min(len(lines), budget // LEAST_TOKENS)
+    source, lines = _lines(files), list[_Line]()
+    text, low, high = "", 0, min(sum(1 + len(file.symbols) for file in files), budget // LEAST_TOKENS)
     guess = min(high, max(1, budget // 12))
     while low < high:
+        lines.extend(islice(source, max(0, guess - len(lines))))
         candidate = _rendered(files, lines[:guess])
         tokens = counter.count(candidate)
         if tokens <= budget:
@@ -56,17 +59,24 @@ def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) ->
     return text
 
 
-def _lines(files: Sequence[MappedFile]) -> list[_Line]:
-    """The lines that a map could have, the best first. A file is worth its rank, each of its symbols a part of that."""
-    scored = list[tuple[float, int, int, _Line]]()
-    for at, file in enumerate(files):
-        worth = file.rank
-        scored.append((-worth, at, 0, _Line(at, None)))
-        best = sorted(range(len(file.symbols)), key=lambda symbol: (-file.symbol_ranks[symbol], symbol))
-        for place, symbol in enumerate(best, 1):
-            worth *= FOLLOWING
-            scored.append((-worth, at, place, _Line(at, symbol)))
-    return [line for *_, line in sorted(scored, key=lambda each: each[:3])]
+def _lines(files: Sequence[MappedFile]) -> Iterator[_Line]:
+    """The lines that a map could have, the best first. A file is worth its rank, each of its symbols a part of that.
+
+    A map has room for few of them, so the symbols of a file are sorted when its own line is taken.
+    """
+    symbols: list[list[int]] = [[] for _ in files]
+    ahead = [(-file.rank, at, 0) for at, file in enumerate(files)]
+    heapify(ahead)
+    while ahead:
+        worth, at, place = ahead[0]
+        if not place:
+            ranks = files[at].symbol_ranks
+            symbols[at] = sorted(range(len(ranks)), key=lambda symbol: (-ranks[symbol], symbol))
+        yield _Line(at, symbols[at][place - 1] if place else None)
+        if place < len(symbols[at]):
+            heapreplace(ahead, (worth * FOLLOWING, at, place + 1))
+        else:
+            heappop(ahead)
 
 
 def _rendered(files: Sequence[MappedFile], lines: Sequence[_Line]) -> str:
