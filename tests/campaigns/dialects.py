@@ -9,7 +9,6 @@ promised (`cached.py`). Judged by the dialect's rules, by a count of its own, an
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -34,6 +33,7 @@ sys.path.extend(
 import cached
 import test_anthropic_counting
 import test_gemini_counting
+from campaign_options import campaign_parser, recorded_files, with_budgets
 from responses_kit import tokens_of
 from sweep import calls_in, conversations, smallest, words
 
@@ -145,17 +145,10 @@ def judge(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser = with_budgets(campaign_parser(__doc__))
     parser.add_argument("--dialect", action="append")
-    parser.add_argument("--budget", type=int, action="append")
-    parser.add_argument("--policy", default="default")
-    parser.add_argument("--family", action="append")
-    parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at work")
     options = parser.parse_args()
-    files = sorted((options.data / "conversations").glob("*.jsonl.gz"), key=lambda file: -file.stat().st_size)
-    files = [file for file in files if not options.family or file.name.split(".")[0] in options.family]
+    files = recorded_files(parser, options)
     bad = 0
     with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [

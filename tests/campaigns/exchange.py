@@ -7,7 +7,6 @@ A line for each family; exits 1 if other bytes come out, or if a window is inval
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import io
 import sys
@@ -23,6 +22,9 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
+
+sys.path.append(str(Path(__file__).parent))
+from campaign_options import campaign_parser, recorded_files
 
 
 def exchanged(path: Path, budget: int, every: int) -> Counter[str]:
@@ -67,16 +69,11 @@ def replayed(recorded: Recorded, budget: int) -> Counter[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
+    parser = campaign_parser(__doc__)
     parser.add_argument("--budget", type=int, default=16_000)
-    parser.add_argument("--every", type=int, default=1, help="replay every Kth conversation")
-    parser.add_argument("--family", action="append")
     options = parser.parse_args()
     wrong = 0
-    for path in sorted((options.data / "conversations").glob("*.jsonl.gz")):
-        if options.family and path.name.split(".")[0] not in options.family:
-            continue
+    for path in recorded_files(parser, options):
         seen = exchanged(path, options.budget, options.every)
         print(
             f"{path.name:24} {seen['conversations']:4} conversations {seen['bytes'] / 1e6:6.2f} MB "

@@ -8,7 +8,6 @@ Prints a line per family and budget; exits 1 if anything is wrong, or if a whole
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import sys
@@ -32,6 +31,7 @@ from transom.wire.rendering import render_messages
 
 sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent)])
 import cached
+from campaign_options import campaign_parser, recorded_files, with_budgets
 
 from counting import request_tokens
 
@@ -168,16 +168,9 @@ def judge(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--budget", type=int, action="append")
-    parser.add_argument("--family", action="append")
-    parser.add_argument("--policy", default="default")
-    parser.add_argument("--every", type=int, default=1, help="judge every Kth conversation")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at work")
+    parser = with_budgets(campaign_parser(__doc__))
     options = parser.parse_args()
-    files = sorted((options.data / "conversations").glob("*.jsonl.gz"), key=lambda file: -file.stat().st_size)
-    files = [file for file in files if not options.family or file.name.split(".")[0] in options.family]
+    files = recorded_files(parser, options)
     bad = 0
     with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [
