@@ -1,8 +1,8 @@
-"""Where the budget is enforced: a draft is brought within its limits, as gently as possible.
+"""Brings the draft of a plan within the budget, by adding the edits that the policy's strategies propose.
 
-On arrival, strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is above
-the trigger, one compaction runs the policy's strategies until enough room is free for a long quiet time. If the window
-would still not fit, the hard strategies run.
+First, `arrival` strategies trim entries that were not sent yet, which breaks no cached prefix. If the fullest limit is
+above the trigger, one compaction runs the `pressure` strategies down to the target, so that many requests follow
+without another. If the window would still not fit, the `hard` strategies run.
 """
 
 from __future__ import annotations
@@ -33,27 +33,32 @@ from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
 
 Ref = Callable[[int], str]
-"""How a text names an entry."""
+"""Gives the words by which a text names the entry with a seq."""
 
 PASSES = 16
-"""A bound for the passes of one plan. A fold may hide a note that is then due again and needs room, so there may be a
-second pass; each one shrinks what shows. The plan is done when a pass proposes nothing: then planning again has
-nothing to do (law 8)."""
+"""The most passes of one plan. A fold may hide a state note, which is then due again and needs room: so there may be a
+second pass. Passes end when one proposes nothing. So a second plan has nothing to do (law 8)."""
 
 FUTILE = 1_000
-"""So many edits that make nothing smaller may a strategy propose in a row, beside one for each entry and each byte."""
+"""A strategy may propose this number of edits in a row that make nothing smaller, and one more for each entry and each
+byte of the window."""
 
 MIN_FULLNESS = 0.2
-"""Below this, a limit of messages or bytes does not matter, also for a policy that acts at every call."""
+"""Below this fullness, a limit of messages or bytes does not lower the token limit, also for a policy that compacts at
+every call."""
 
 REQUIRED = "required"
-"""Why the first task and the newest user message are pinned out of folds."""
+"""The `why` of the pins that keep the first task and the newest user message out of folds."""
 
 _NO_UNITS: Mapping[int | None, str] = {}
 
 
 def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
-    """The limits below which the policy keeps a window: the budget's, or its own where they are lower."""
+    """The limits against which the trigger is measured: each the lower one of the budget's and the policy's
+    `own_limits`.
+
+    `calibration`: the provider's tokens for one of ours. The result is a raw size.
+    """
     limit = budget.limits(calibration)
     if policy.own_limits is NO_LIMITS:
         return limit
@@ -61,13 +66,19 @@ def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
 
 
 def is_due(view: View, budget: Budget, policy: Policy) -> bool:
-    """Whether the next plan compacts this view. Prices, new state and rendering may make it compact earlier."""
+    """Whether the next plan will compact this view: its fullest limit is at the trigger, or it is over the budget.
+
+    False is no promise: prices, new state and recalled text may still make the next plan compact.
+    """
     full = pressure(view.total, _fixed_size(view), soft_limit(budget, policy, view.calibration))
     return full >= policy.trigger or not fits(view.total, budget.limits(view.calibration))
 
 
 class Compactor:
-    """Brings a draft within its limits."""
+    """Adds edits to the draft of a plan, until its window is within the budget. Used for one plan.
+
+    `ref`: how texts name an entry. `asked`: if given, the summaries that strategies want are collected in `wants`.
+    """
 
     def __init__(
         self,
@@ -90,7 +101,11 @@ class Compactor:
         """What keepers name, by key."""
 
     def run(self, *, now: bool = False) -> None:
-        """`now`: the window counts as full. Raises BudgetImpossible, with the bill, if nothing makes it fit."""
+        """Trim what is new, then compact if the window is full. `now`: compact as if it were full.
+
+        Raises BudgetImpossible, with the size of each part, if nothing makes the window fit; ContextStillTooLarge, its
+        subclass, if the policy had strategies to try.
+        """
         if not fits(self._head_size(), self.limit):
             raise self._impossible(self._head_size())  # first, since all else depends on the length of the log
         self._pin_required()
@@ -108,7 +123,7 @@ class Compactor:
             self._ask_in_advance()
 
     def _compact(self) -> None:
-        """Passes until one proposes nothing. Raises BudgetImpossible."""
+        """Run passes until one proposes nothing. Raises as `run` does."""
         for _ in range(PASSES):
             before = len(self.draft.entries)
             self.one_pass()
@@ -121,8 +136,12 @@ class Compactor:
             raise self._impossible(self._used(), listed, kind)
 
     def recall(self) -> None:
-        """Add what the policy recalls for the newest turn, if there is room below the trigger. (Then planning again
-        finds nothing to do, law 8.)"""
+        """Add the fact that the policy's recall steps give for the newest turn, if the window stays below the trigger
+        with it.
+
+        There is none if something was recalled for this turn already. A compaction has made room for it before, so that
+        a second plan has nothing to do (law 8).
+        """
         recalled = self.due_recall.of(self.draft.view, self._no_pressure)
         # not against the limit that prices have lowered for this one request
         limit = soft_limit(self.budget, self.policy, self.draft.view.calibration)
@@ -130,7 +149,10 @@ class Compactor:
             self.draft.add(recalled)
 
     def one_pass(self) -> None:
-        """Gently if there is pressure, hard if the window would not fit."""
+        """Run the `pressure` strategies if the window is at the trigger, then the `hard` ones if it would not fit.
+
+        If the prefix is broken by then, superseded notes are folded too.
+        """
         if not self._has_room_below_trigger(self._wanted()):
             self.run_strategies(self.policy.pressure, hard=False)
         if not fits(self._used(), self.limit):
@@ -139,7 +161,8 @@ class Compactor:
             self._fold_superseded_notes()
 
     def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
-        """One strategy after the other, until there is room."""
+        """Run strategies in order until the target is met. Not hard: the keepers are asked first, and each strategy for
+        its wants."""
         self._kept_units = {} if hard or not self.draft.view.slots else self._ask_keepers()
         for strategy in strategies:
             target = self._target(hard=hard)
@@ -152,7 +175,7 @@ class Compactor:
     # ---- wants
 
     def _ask_in_advance(self) -> None:
-        """Ask for what the next compaction will want, while the window is nearly full."""
+        """Collect the summaries that the next compaction will want, once the window has reached `soft_trigger`."""
         soft = self.policy.soft_trigger
         assert self.asked is not None
         if soft is None or pressure(self._used(), self._fixed_size(), self.soft_limit) < soft * self.policy.trigger:
@@ -162,6 +185,7 @@ class Compactor:
             self._ask(strategy, self.asked, self._target(hard=False))
 
     def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
+        """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
         for want in wants_of(strategy, self.draft.view, replace(target, waits_for_wants=asked.waits), self.policy):
             whole = replace(want, focus=asked.focus, notes=asked.notes, waits=asked.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
@@ -169,31 +193,38 @@ class Compactor:
     # ---- measures
 
     def _lower_limit_where_it_pays(self, prices: Prices) -> None:
-        """Where a compaction pays, the window counts as full at its size now; once for each request (law 8)."""
+        """Lower the soft limit to the window's size now if the prices say that a compaction pays. At most once for a
+        request: only while there are slots that were not sent (law 8)."""
         view, used = self.draft.view, self._used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
         if has_new_slots and used < self.soft_limit.tokens and view.since_break.pays(prices, used):
             self.soft_limit = replace(self.soft_limit, tokens=used)
 
     def _used(self) -> Size:
-        """What the request will take, due notes included."""
+        """The size that the request will have, due notes included."""
         view = self.draft.view
         return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
 
     def _wanted(self) -> Size:
-        """As `_used`, with what is to be recalled. Nothing is taken away at the limit for that, only at the trigger."""
+        """As `_used`, with the text that is to be recalled. It counts at the trigger only: at the limit nothing is
+        removed for it."""
         return self._used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
 
     def _has_room_below_trigger(self, size: Size) -> bool:
+        """Whether a window of this size would be below the trigger."""
         return pressure(size, self._fixed_size(), self.soft_limit) < self.policy.trigger
 
     def _is_surely_quiet(self) -> bool:
-        """Below the trigger even if nothing were fixed. (What is fixed can only lower a pressure that is below 1.)"""
+        """Whether the window is below the trigger (or the soft trigger) even if no part of it were fixed.
+
+        A cheap test: a fixed size only lowers a pressure that is below 1.
+        """
         soft = self.policy.soft_trigger if self.asked is not None else None
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
 
     def _required(self) -> tuple[int, ...]:
+        """The keys of the first task and the newest user message."""
         return _required(self.draft.view)
 
     def _head_size(self) -> Size:
@@ -203,7 +234,8 @@ class Compactor:
         return _fixed_size(self.draft.view)
 
     def _no_pressure(self) -> Target:
-        """Arrival strategies run without pressure: they trim an entry because of its own size."""
+        """The target of arrival strategies and recall steps: the limits themselves, nothing required. Arrival
+        strategies trim an entry because of its own size."""
         return Target(
             goal=self.limit,
             deep_goal=self.limit,
@@ -217,6 +249,7 @@ class Compactor:
         )
 
     def _target(self, *, hard: bool) -> Target:
+        """What `pressure` strategies, or `hard` ones, must reach now."""
         notes, fixed, share = due_size(self.draft.view, self.state), self._fixed_size(), self.policy.target
         if not hard:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._no_pressure))
@@ -239,10 +272,10 @@ class Compactor:
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:
-        """The limits. If messages or bytes fill up first, the token limit is lowered to match.
+        """The limits; if messages or bytes fill up first, with a lower token limit that is as full as they are.
 
-        Strategies share out tokens: so much for the newest turns, so much for a digest, so much stays free. Where
-        another limit is reached first, those shares would be of room that cannot be used, and each later window would
+        Strategies divide tokens: a part for the newest turns, a part for a digest, a part that stays free. Where
+        another limit is reached first, these shares would be of room that cannot be used, and each later window would
         need another compaction.
         """
         if self.budget.max_messages is None and self.budget.max_bytes is None:
@@ -257,13 +290,13 @@ class Compactor:
     # ---- steps
 
     def _pin_required(self) -> None:
-        """A required unit that somebody's fold hides is pinned out of it."""
+        """Pin the first task and the newest user message where a fold of somebody else hides them."""
         for key in (self.draft.view.first_task, self.draft.view.newest_user):
             if key is not None and not self.draft.view.is_present(key):
                 self.draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
 
     def _ask_keepers(self) -> dict[int, KeptUnit]:
-        """The units that keepers name, each by the first that names it."""
+        """The units that keepers name, by key. Where several keepers name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
         target = self._target(hard=False)
         for keeper in self.policy.keepers:
@@ -273,7 +306,10 @@ class Compactor:
         return kept
 
     def _take_edits(self, strategies: Iterable[Strategy], target: Target, *, only_as_needed: bool) -> None:
-        """Take the proposed edits that apply; `only_as_needed`: until the target is met."""
+        """Add the proposed edits that apply. `only_as_needed`: stop as soon as the target is met.
+
+        A fold is redacted first, and what must stay in the window is pinned out of it.
+        """
         for strategy in strategies:
             for edit in self._proposals(strategy, target):
                 taken = edit
@@ -287,10 +323,11 @@ class Compactor:
                     return
 
     def _proposals(self, strategy: Strategy, target: Target) -> Iterator[Edit]:
-        """What a strategy proposes. Raises InvalidEdit for what is no edit, and for a strategy that never ends.
+        """The edits that a strategy proposes.
 
-        A strategy may propose edits that do not apply, for example one for each part of the window. One that proposes
-        more of them than the window has bytes, without making the window smaller, repeats itself.
+        Raises InvalidEdit for a value that is not an edit, and for a strategy that never ends. A strategy may propose
+        edits that do not apply, for example one for each part of the window. One that proposes more of them than the
+        window has bytes, without making the window smaller, repeats itself.
         """
         least = self.draft.view.total.bytes
         most, without = FUTILE + self.draft.view.length + least, 0
@@ -308,7 +345,11 @@ class Compactor:
                     )
 
     def pin_before_fold(self, fold: Fold) -> None:
-        """Pin what is to stay before a fold hides it; take back stale pins of earlier plans, in the same break."""
+        """Prepare for a fold: pin the required and kept units that it would hide, and take back the pins of earlier
+        plans on other units in its range.
+
+        Kept units beside the fold that are sent again because of it are shortened in the same break.
+        """
         view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept_units))
         for key in staying:
             if fold.first <= key <= fold.last and key not in fold.carries:
@@ -320,8 +361,8 @@ class Compactor:
                 self._unpin(unit)
 
     def _pin(self, unit: Unit, kept: KeptUnit) -> None:
-        """A pin that says why, also in place of an older plan's that says `required`. A pin set by the user is left
-        as it is."""
+        """Pin a kept unit with its reason, and shorten it. A plan's older pin that says only `required` is replaced by
+        one with the keeper's reason. A pin that the user set is left as it is, and so is its unit."""
         pins = [pin for seq in unit.pins if isinstance(pin := self.draft.view.fetch(seq).body, Pin)]
         if not all(pin.implied for pin in pins):
             return
@@ -331,12 +372,13 @@ class Compactor:
         self._shorten(unit, kept)
 
     def _shorten(self, unit: Unit, kept: KeptUnit) -> None:
+        """Propose the trim of a kept unit, unless the user has restored the unit."""
         if kept.trim is not None and not self.draft.view.user_restored(unit):
             self.draft.propose(kept.trim)
 
     def _is_rewritten(self, key: int, fold: Fold, staying: Container[int]) -> bool:
-        """Whether a unit beside a fold is sent again because of it, or nothing but other units that stay would be sent
-        again if it were."""
+        """Whether shortening this unit costs nothing more in the cache: it stands behind the fold's beginning, or only
+        units that stay stand between the two."""
         view = self.draft.view
         start = min(view.slot_index(fold.first), max(0, view.shared_slots))
         while start > 0 and view.slots[start - 1].first in staying:
@@ -344,14 +386,15 @@ class Compactor:
         return view.slot_index(key) >= start
 
     def _unpin(self, unit: Unit) -> None:
-        """Take back the pins that plans have placed."""
+        """Take back the pins on a unit that plans have placed; those of the user stay."""
         for seq in unit.pins:
             pin = self.draft.view.fetch(seq).body
             if isinstance(pin, Pin) and pin.implied:
                 self.draft.propose(Undo(edit=seq, why="compaction"))
 
     def _fold_superseded_notes(self) -> None:
-        """Notes with a newer note of the same key go where the prefix is broken anyway."""
+        """Fold each note that has a newer one of its key, from the first broken slot on: there it costs nothing more in
+        the cache."""
         view = self.draft.view
         for slot in view.slots[max(0, view.shared_slots) :]:
             note = slot.head if isinstance(slot, Unit) else None
@@ -367,7 +410,11 @@ class Compactor:
     def _impossible(
         self, used: Size, listed: Mapping[int | None, str] = _NO_UNITS, kind: type[BudgetImpossible] = BudgetImpossible
     ) -> BudgetImpossible:
-        """The bill, in the limit that is exceeded. `listed`: the units that get a line of their own."""
+        """The error that lists what takes the room, in the unit of the first limit that is exceeded.
+
+        `listed`: keys of the units that get a line of their own, with the names of these lines. `kind`: the class of
+        the error.
+        """
         view = self.draft.view
         which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(self.limit, name))
         scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
@@ -387,20 +434,23 @@ class Compactor:
 
 
 def _between(low: Size, high: Size, share: float) -> Size:
-    """`share` of the way from what is fixed to the limit."""
+    """The size at `share` of the way from `low` to `high`, for each of its numbers; `high` where that is not above
+    `low`."""
     return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
 
 
 def _required(view: View) -> tuple[int, ...]:
+    """The keys of the first task and the newest user message, each once."""
     return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
 
 
 def _head_size(view: View) -> Size:
+    """The size of the head and of the request beside its messages."""
     return view.head_size.plus(Size(view.counter.request))
 
 
 def _fixed_size(view: View) -> Size:
-    """What no compaction can take away: head and required units."""
+    """The size that no compaction can take away: the head, and the required units that are visible."""
     size = _head_size(view)
     for key in _required(view):
         if view.is_visible(key):

@@ -1,9 +1,10 @@
-"""Where a plan is made: the entries that must be appended before the next request may leave. Pure; one atomic append.
+"""Plans a request: computes the entries that must be appended before it may leave. Pure: the caller appends them, all
+at once.
 
 The order of the steps, because each may need room that a later one makes: close an abandoned request; close open calls;
 give late results; renew the head; add the user turn that some APIs require at the end; bring the window within its
-limits (`compactor`); recall what the newest turn refers to; announce changed state; and last the `Sent`. Planning again
-after a plan gives only `Sent`, and before it a `Failure` for a request that is still in flight.
+limits (`compactor`); recall what the newest turn refers to; announce changed state; and last the `Sent`. A plan made
+right after another one has only a `Failure` for the request in flight and a new `Sent`.
 """
 
 from __future__ import annotations
@@ -29,19 +30,22 @@ from transom.core.window import Window, assemble
 __all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
 
 LATE_CHARACTERS = 20_000
-"""At most so many characters of a late result are given; in a small window fewer, about a quarter of it. The log has
-all of them."""
+"""The most characters of a late result that its note quotes; in a small window fewer, about a quarter of it. The log
+has all of them."""
 
 
 def entry_ref(seq: int) -> str:
-    """How a marker names an entry of a log."""
+    """The words by which texts name an entry of a log: "entry 412"."""
     return f"entry {seq}"
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """`entries` to append in one go, the window they make, and the view `before` the last of them, its `Sent`.
+    """What a plan gives: the entries to append, and the window that they make.
 
-    `wants`: what its strategies want of somebody who may do I/O; the plan holds without it.
+    - `entries`: to be appended in one go. The last one is the `Sent`.
+    - `window`: what the request will show.
+    - `before`: the view after all entries but the `Sent`.
+    - `wants`: the summaries that its strategies want. The plan is complete without them.
     """
 
     entries: tuple[Entry, ...]
@@ -63,10 +67,13 @@ def plan(
     asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> Plan:
-    """What to append so that the next request may leave. Raises BudgetImpossible, with the bill, if nothing fits.
+    """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
 
-    `meta`: of the facts that the plan adds. `asked`: the plan has the strategies' wants. `summary`: one that was waited
-    for; it becomes a part of this plan.
+    `at`: the time of the new entries, in seconds since 1970. `ref`: how texts name an entry. `meta`: goes with the
+    facts that the plan adds. `asked`: if given, summaries are wanted too (`Plan.wants`). `summary`: a finished one that
+    the request waited for; it becomes the first entry of the plan.
+
+    Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit.
     """
     draft = Draft(view, at, meta)
     if summary is not None:
@@ -100,11 +107,11 @@ def compaction(
     asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
-    """The edits that compact a window now, as if it were full, and the strategies' wants; no edits if the policy finds
-    nothing to take away.
+    """Compute the edits that compact the window now, as if it were full, and the summaries that its strategies want.
 
-    The edits have one plan, so that they are taken back together. Nothing is sent. `asked` and `summary` are as in
-    `plan`. Raises BudgetImpossible.
+    There are no edits if the policy finds nothing to take away. All edits belong to one plan, so that they are undone
+    together. No request is planned. The arguments are as in `plan`. Raises BudgetImpossible, with the size of each
+    part, if the window cannot be made to fit.
     """
     draft = Draft(view, at)
     if summary is not None:
@@ -115,7 +122,8 @@ def compaction(
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
-    """Whether a window of this view could leave as it is: nothing to announce or renew, and within the limits."""
+    """Whether the window could be sent as it is: within the limits, with this head and state, and no user turn to
+    add."""
     if _required_user_turn(view, frame):
         return False
     if view.head != frame.head or due_notes(view, frame.state):
@@ -124,6 +132,7 @@ def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
 
 
 def _finish(draft: Draft, budget: Budget, wants: tuple[Summarise, ...]) -> Plan:
+    """The plan with its last entry, the `Sent`, and with the window that this describes."""
     window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
@@ -140,7 +149,8 @@ def _finish(draft: Draft, budget: Budget, wants: tuple[Summarise, ...]) -> Plan:
 
 
 def _close_calls(draft: Draft) -> None:
-    """No call is sent without a result. The tool may have run; nothing claims that it did not."""
+    """Add a synthetic result for every call that has none: no API takes a call without one. Its text says that the tool
+    may have run."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
         turn = unit.head
@@ -150,6 +160,8 @@ def _close_calls(draft: Draft) -> None:
 
 
 def _synthetic_result(call: Call, label: str, place: tuple[int, int]) -> ToolResult:
+    """The result that we write for a call whose own did not come. `place`: the key of the turn, and the index of the
+    call."""
     return ToolResult(
         call=label,
         place=place,
@@ -161,7 +173,10 @@ def _synthetic_result(call: Call, label: str, place: tuple[int, int]) -> ToolRes
 
 
 def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
-    """A real result that came after a synthetic one is given in a note, so that the model learns what it was."""
+    """Add a note for each real result that came after a synthetic one, so that the model learns what it was.
+
+    A text that is longer than `LATE_CHARACTERS` allows is cut in its middle.
+    """
     most = budget.share(LATE_CHARACTERS, 1.0)
     for seq, (key, index) in draft.view.late_results:
         result = draft.view.fetch(seq).body
@@ -175,6 +190,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
 
 
 def _renew_head(draft: Draft, head: Head) -> None:
+    """Add the head as an entry if it differs from the log's newest one."""
     now = draft.view.head_entry
     if now is None and not head.messages and not head.tools:
         return
@@ -183,7 +199,11 @@ def _renew_head(draft: Draft, head: Head) -> None:
 
 
 def _required_user_turn(view: View, frame: Frame) -> str:
-    """The text of a user turn at the end, where the window would end with a turn that the API does not go on from."""
+    """The text of the user turn that must be added at the end of the window; empty if none is needed.
+
+    Some providers refuse a window that ends with a turn of the model (a shown failure counts as one). Turns with calls
+    end with their results, so they need none.
+    """
     if frame.required_user_turn is None or not view.slots:
         return ""
     last = view.slots[-1]

@@ -1,7 +1,7 @@
-"""How a window is kept small: strategies, in the order in which a policy runs them.
+"""How a window is kept small: a policy, and the strategies that it runs in order.
 
-A strategy is a callable with frozen settings that proposes edits; it never sees a provider and keeps no state. The
-planner takes the edits that apply, and stops as soon as there is room.
+A strategy is a callable with frozen settings that proposes edits. It never sees a provider and keeps no state. The
+planner appends the proposed edits that apply, and stops as soon as there is room.
 """
 
 from __future__ import annotations
@@ -24,19 +24,26 @@ from transom.errors import InvalidSetting, quote
 DEFAULT_TARGET = 0.6
 
 NO_LIMITS = Budget(context=UNLIMITED)
-"""No limits."""
+"""The `own_limits` of a policy that has none: a budget that no window exceeds."""
 
 
 class Target(Struct, frozen=True):
-    """What a strategy must reach: `view.total` within `goal` (raw size, everything included). And what it may use.
+    """What a strategy must reach, and what it may use for it. All sizes are raw (not calibrated).
 
-    `deep_goal`: the goal for shortening required units; deeper, so that the next call need not repeat it. `limit`: of
-    the budget and the policy; if messages or bytes fill up first, its tokens are lowered to match. `fixed_size`: head
-    and required units. `reference` names an entry. `required`: keys of the units that must stay in the window (first
-    task, newest user message). `protected`: these, and the units that keepers name. `newest_unit`: its key. `hard`:
-    the window does not fit the limit; also places that the user restored may be changed. `due_notes`: the notes that
-    will be added before the request; `goal` leaves room for them. `derived`: data from the log, such as indexes.
-    `waits_for_wants`: what a strategy wants is waited for, however little there is to gain.
+    - `goal`: what `view.total` must come down to, the head included.
+    - `deep_goal`: a lower goal, for a strategy that shortens required units: the next call need not shorten them again.
+    - `limit`: the lower ones of the budget's and the policy's limits. If messages or bytes fill up first, its tokens
+      are lowered to match.
+    - `fixed_size`: the size of the head and the required units.
+    - `budget`, `counter`: the limits as the caller set them, and the token counter of the view.
+    - `reference`: gives the words by which a text names the entry with a seq ("entry 412").
+    - `required`: keys of the units that must stay in the window: the first task and the newest user message.
+    - `protected`: these keys, and those of the units that keepers name.
+    - `newest_unit`: the key of the newest unit; -1 if there is none.
+    - `hard`: true if the window does not fit the limit. Only then may a strategy also change what the user restored.
+    - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
+    - `derived`: data computed from the log, such as indexes.
+    - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
     """
 
     goal: Size
@@ -55,19 +62,24 @@ class Target(Struct, frozen=True):
     waits_for_wants: bool = False
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
-        """How full the fullest limit would be, due notes included, after `saved` is gone."""
+        """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""
         return pressure(view.total.plus(self.due_notes).minus(saved), self.fixed_size, self.limit)
 
     def is_met(self, view: View) -> bool:
-        """Whether nothing is left to do."""
+        """Whether every size of the view (tokens, bytes, images, messages) is within `goal`."""
         return fits(view.total, self.goal)
 
 
 Strategy = Callable[[View, Target], Iterator[Edit]]
+"""Proposes edits for a view, one at a time; it may stop when `target.is_met`. Edits that do not apply are left out."""
 
 
 class KeptUnit(NamedTuple):
-    """The key of a unit that a compaction pins out of its folds, why, and the trim that makes it small enough."""
+    """A unit that a keeper protects: a compaction pins it, so that a fold over it does not hide it.
+
+    `key`: of the unit. `why`: the reason that the pin names. `trim`: an edit that makes the unit small enough to stay,
+    or None.
+    """
 
     key: int
     why: str
@@ -75,27 +87,33 @@ class KeptUnit(NamedTuple):
 
 
 Keeper = Callable[[View, Target], Iterator[KeptUnit]]
+"""Names the units that a compaction protects."""
 
 RecallStep = Callable[[View, Target], Iterator[Recalled]]
-"""Brings old entries back for the newest turn. It gives at most one fact: nothing where nothing is worth its tokens."""
+"""Gives a text of old entries that the newest turn refers to. Only its first fact is used; nothing is recalled if it
+gives none."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """When strategies run, and which. `name` is for reports and errors.
+    """Which strategies keep a window small, and when they run. `name` is for reports and errors.
 
     `arrival` strategies run on entries that no request has carried yet, so their edits break no cached prefix.
     `pressure` strategies run when the fullest limit is at `trigger`, one after the other until it is down to `target`.
     `hard` strategies run when the window is over a limit, until it fits.
 
-    `trigger` and `target` are shares of the room that a limit leaves beside the head and the required messages; a
-    trigger of infinity means never. `keepers` name units that the `pressure` strategies do not fold away; the `hard`
-    ones may. From `soft_trigger` on, a share of the trigger, what the `pressure` strategies want (summaries) is made in
-    the background; without one, they want it when they run, and the request waits. `own_limits` start the `pressure`
-    strategies where they are lower than the budget's limits; no request is refused because of them.
+    - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
+      required messages. A trigger of infinity means never; at 0 every request is compacted.
+    - `keepers`: name units that the `pressure` strategies do not fold away; the `hard` ones may.
+    - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
+      in the background. None: they are made when those strategies run, and the request waits.
+    - `own_limits`: limits at which the `pressure` strategies start where they are lower than the budget's. No request
+      is refused because of them.
+    - `recall`: steps that bring back old entries for the newest turn. The first fact that one of them gives is added at
+      the end of the window, once for each turn. A compaction makes room for it if it must; if there is no room, nothing
+      is recalled.
 
-    `recall` steps bring back old entries that the newest turn refers to: the first fact that one of them gives is
-    added at the end of the window, once for each turn. A compaction makes room for it if it must; where there is no
-    room, nothing is recalled. Raises InvalidSetting.
+    Raises InvalidSetting if a list of steps is not a tuple of callables or holds a class instead of an instance, if a
+    share is not a number from 0 to 1, if `target` is above a trigger that is not 0, or if `own_limits` is not a Budget.
     """
 
     name: str
@@ -128,7 +146,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """Warm the strategies' indexes before the next plan. Optional: it changes latency, never a window.
 
-        Calls `prepare(view, budget, derived)` of every strategy that has such a method.
+        Calls `prepare(view, budget, derived)` of every strategy and recall step that has such a method.
         """
         for strategy in (*self.arrival, *self.pressure, *self.hard, *self.recall):
             if (prepare := getattr(strategy, "prepare", None)) is not None:
@@ -137,7 +155,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> list[Summarise]:
-    """What a strategy wants before it runs: the wants of its method `wants(view, target)`, if it has one."""
+    """The summaries that a strategy wants before it runs: those of its method `wants(view, target)`, none without that
+    method."""
     wants = getattr(strategy, "wants", None)
     if wants is None:
         return []
@@ -146,14 +165,15 @@ def wants_of(strategy: Strategy, view: View, target: Target, policy: Policy) -> 
 
 
 def name_of(step: Strategy | Keeper | RecallStep) -> str:
-    """How an error names a strategy, a keeper or a recall step: by its function or its class."""
+    """The name of a strategy, keeper or recall step in errors: the module and name of its function or class."""
     owner = step if hasattr(step, "__qualname__") else type(step)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"
 
 
 @contextmanager
 def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[None]:
-    """An error that a step of a policy raises gets a note with its name. The error itself stays what it is."""
+    """Run the body; an exception that it raises gets a note with the names of the step and its policy, and is raised
+    unchanged."""
     try:
         yield
     except Exception as error:
@@ -162,6 +182,8 @@ def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[No
 
 
 def _must_be_steps(name: str, steps: object) -> None:
+    """Raises InvalidSetting unless `steps` is a tuple of callables without a class among them (its instance is
+    needed)."""
     if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
         kind = "callables" if name in {"keepers", "recall"} else "strategies"
         raise InvalidSetting(f"policy: {name} must be a tuple of {kind}, not {quote(cast('object', steps))}")

@@ -1,4 +1,9 @@
-"""What tokens cost with prompt caching, in units of one fresh input token; and when a compaction pays for itself."""
+"""What tokens cost with prompt caching, and when a compaction pays for itself.
+
+A provider bills input tokens at different prices: those that it reads from its prompt cache, and those that it must
+process. A compaction breaks the cached prefix, so the next request pays the higher price once; the later requests are
+smaller.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +15,20 @@ from msgspec import Struct, field
 from transom.errors import InvalidSetting, quote
 
 RequestTokens = tuple[int, int]
-"""Tokens sent, and how many of them are a common prefix with the request before."""
+"""Of one request: all its tokens, and how many of these begin it exactly as they began the request before."""
 
 
 class Prices(Struct, frozen=True, kw_only=True):
-    """The prices of a token that is read from the cache, of one that is written to it, and of one in a request that is
-    too short to be cached (`fresh`).
+    """The prices of one input token, in any one unit: only their ratios matter.
 
-    The cache holds whole blocks of `cache_block` tokens, and at least `cache_minimum`; shorter requests are not cached.
-    Raises InvalidSetting for what is no price, or if reading costs more than writing.
+    - `read`: of a token that is read from the cache, because the request before began with it too.
+    - `write`: of every other token of a request that is long enough to be cached.
+    - `fresh`: of every token of a request with fewer than `cache_minimum` tokens; such a request is not cached.
+    - `cache_block`: the cache holds whole blocks of this number of tokens.
+    - `cache_minimum`: the least tokens that are cached.
+
+    Raises InvalidSetting if a price is not a finite number of at least 0, if `read` is above `write`, if `cache_block`
+    is not a whole number of at least 1, or `cache_minimum` not one of at least 0.
     """
 
     fresh: float = 1.0
@@ -41,7 +51,10 @@ class Prices(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def named(name: str | None) -> Prices | None:
-        """A provider's prices; None without a name. Raises InvalidSetting, with the names there are."""
+        """The prices of a provider, "anthropic" or "openai"; None if `name` is None.
+
+        Raises InvalidSetting for any other name; the message lists the names.
+        """
         if name is None:
             return None
         if not isinstance(cast("object", name), str) or name not in PRICES:
@@ -49,9 +62,10 @@ class Prices(Struct, frozen=True, kw_only=True):
         return PRICES[name]
 
     def of(self, request: RequestTokens) -> float:
-        """What one request costs: `read` for the shared tokens, in whole blocks, and `write` for every other one.
+        """What one request costs: `read` for the shared tokens that fill whole blocks, `write` for all its other
+        tokens.
 
-        In a request that is too short to be cached, `fresh` for every token.
+        In a request with fewer than `cache_minimum` tokens, `fresh` for every token.
         """
         sent, shared = request
         if sent < self.cache_minimum:
@@ -66,10 +80,11 @@ PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 
 class SinceBreak(Struct, frozen=True, gc=False):
-    """The requests since the last one that broke the prefix.
+    """Token sums of the requests since the cached prefix last broke. `pays` decides from them whether to compact.
 
-    `first_tokens`: of that request. `new_tokens`: how many of these were not in the cache; 0 before any break.
-    `excess_tokens`: the tokens of the later requests beyond the first, added up.
+    - `first_tokens`: the tokens of the request that broke the prefix, or of the first request of all.
+    - `new_tokens`: how many of these were not in the cache; 0 if no request has broken a prefix.
+    - `excess_tokens`: for each later request, how many more tokens than `first_tokens` it had; all added up.
     """
 
     first_tokens: int = 0
@@ -77,16 +92,21 @@ class SinceBreak(Struct, frozen=True, gc=False):
     excess_tokens: int = field(default=0, name="carried")
 
     def next_request(self, tokens: int, shared: int, *, broke: bool) -> SinceBreak:
-        """After one more request, which shares `shared` tokens with the one before."""
+        """The sums after one more request of `tokens` tokens, the first `shared` of which are as in the request before.
+
+        A request that broke the prefix (`broke`) starts the sums again.
+        """
         if broke or not self.first_tokens:
             return SinceBreak(tokens, tokens - shared if broke else 0)
         return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
 
     def pays(self, prices: Prices, tokens: int) -> bool:
-        """True once re-reading the tokens that a compaction would have removed has cost as much as one compaction: the
-        last one, or before the first a rewrite of a window of `tokens`.
+        """Whether a compaction is now cheaper than going on with the long window.
 
-        Under steady growth g this is the cheapest gap between compactions, √(2 · cost / (g · read)) calls; it needs no
-        forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
+        True once re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost as much as one
+        compaction: the last one, or before the first a rewrite of a window of `tokens` tokens.
+
+        Under steady growth of g tokens a call this is the cheapest gap between compactions, √(2 · cost / (g · read))
+        calls; it needs no forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
         """
         return prices.read * self.excess_tokens >= (prices.write - prices.read) * (self.new_tokens or tokens)
