@@ -287,6 +287,18 @@ def test_whatever_the_deltas_the_text_holds_its_values_and_keeps_its_cap(deltas,
         assert [line for line in headings if line in allowed] == [line for line in allowed if line in headings]
 
 
+@pytest.mark.parametrize(("most", "least"), [(160, 4), (140, 4), (120, 3), (100, 2)])
+def test_no_more_leaves_than_must(most, least):
+    sections = SECTIONS[:3]
+    items = [
+        Item(f"s{number}", section.key, f"{section.key} {number} " + "the agent looked into another place " * 6)
+        for number, section in enumerate(section for section in sections for _ in range(4))
+    ]
+    fitted = fit(Outline(items=tuple(items)), sections, (), COUNTER, most, by_model=False)
+    assert fitted.tokens <= most
+    assert len(fitted.outline.items) >= least
+
+
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=5))
 def test_a_boundary_occurs_in_none_of_the_data(texts):
     boundary = boundary_of(texts)

@@ -213,7 +213,7 @@ def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
         return (message for message in map(langchain.message, messages) if message is not None)
     if kind == "pydantic_ai":
         return pydantic_ai.to_chat(messages)
-    return (unified.to_chat(as_dict(message)) for message in messages)
+    return (unified.to_chat(as_dict(message)) if as_dict(message) else message for message in messages)
 
 
 def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:

@@ -49,10 +49,14 @@ def records_in(index: object, where: str) -> Iterator[Raw]:
 
 
 def to_chat(message: Raw) -> Raw:
-    """The OpenAI Chat message in a stored one; the content of an old one may be missing."""
+    """A stored message as OpenAI Chat has it, without the fields of the program that stored it.
+
+    Content that is missing becomes an empty text, or None beside tool calls. What is no message stays as it is, and is
+    refused by who reads it.
+    """
     out: Raw = {key: message[key] for key in _CHAT if message.get(key) is not None}
     out.setdefault("content", None if "tool_calls" in out else "")
-    if out["role"] == "tool" and "tool_call_id" not in out:
+    if out.get("role") == "tool" and "tool_call_id" not in out:
         out["tool_call_id"] = ""
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -44,26 +45,29 @@ def fit(
     by_model: bool,
     carried: Collection[str] = (),
 ) -> Fitted:
-    """The text of a summary in at most `most` tokens. What has no room leaves the outline too, so that summaries do not
-    grow: done items first, the oldest first; of each section the newest stays, and of the first one the oldest too.
+    """The text of a summary in at most `most` tokens, and what of the outline and the notes is in it.
 
-    `carried`: the exact values of earlier rounds. Raises SummaryFailed if not even that fits.
+    As few items leave as can. Done items leave first, then the oldest of the fullest section. The newest item of each
+    section and the oldest of the first section stay: if they are too long, all items are shortened, and at the worst
+    only one item is left. Exact values leave before items do, those of `carried` (values of earlier rounds) first.
+    `by_model`: whether the title says that a model made it. Raises SummaryFailed if nothing of this fits.
     """
     frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
-    notes, exact, literal = _literal(
-        notes, outline.exact, counter, int(LITERAL * most) - frame, carried, int(CARRIED * most)
-    )
-    room = most - frame - literal
-    items, tokens = list(outline.items), most
-    for length in (0, *SHORTER):
-        shown = [_shortened(item, length) for item in items] if length else items
-        items = _with_room(shown, sections, counter, room, at_worst=length == SHORTER[-1])
+    notes, exact = _literal(notes, outline.exact, counter, int(LITERAL * most) - frame, carried, int(CARRIED * most))
+
+    def made(items: Sequence[Item]) -> Fitted:
         kept = replace(outline, items=tuple(items), exact=tuple(exact))
         text = rendered(kept, sections, notes, by_model=by_model)
-        tokens = counter.count(text)
-        if tokens <= most:
-            return Fitted(text, tokens, kept, tuple(notes))
-        room -= tokens - most
+        return Fitted(text, counter.count(text), kept, tuple(notes))
+
+    tokens = most
+    for length in (0, *SHORTER):
+        items = [_shortened(item, length) for item in outline.items] if length else list(outline.items)
+        choices = list(_shrinking(items, sections, at_worst=length == SHORTER[-1]))
+        best = bisect_left(choices, x=True, key=lambda items: made(items).tokens <= most)
+        if best < len(choices):
+            return made(choices[best])
+        tokens = made(choices[-1]).tokens
     raise SummaryFailed(f"the summary needs {tokens:,} tokens and may have {most:,}: allow it more")
 
 
@@ -110,9 +114,8 @@ def _literal(
     room: int,
     carried: Collection[str],
     room_of_carried: int,
-) -> tuple[list[str], list[str], int]:
-    """The notes and values that fit in `room`, each in its order, and their tokens: the newest notes, then the first
-    values."""
+) -> tuple[list[str], list[str]]:
+    """The notes and values that fit in `room` tokens, each in its order: the newest notes, then the first values."""
     cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
     used, kept_notes, kept_exact = 0, list[str](), list[str]()
     for note in reversed(notes):
@@ -126,23 +129,16 @@ def _literal(
         if used + tokens + cost <= (min(room, room_of_carried) if value in carried else room):
             kept_exact.append(value)
             used += tokens
-    return kept_notes[::-1], kept_exact, used + (cost if kept_notes or kept_exact else 0)
+    return kept_notes[::-1], kept_exact
 
 
-def _with_room(
-    items: Sequence[Item], sections: Sequence[Section], counter: TokenCounter, room: int, *, at_worst: bool
-) -> list[Item]:
-    """The items without those that have no room. `at_worst`: all but the first may leave."""
-    costs = {item.id: counter.count(texts.summary_item(item.text, item.status)) + 1 for item in items}
-    total = sum(costs.values())
-    total += sum(counter.count(f"## {section.heading}") + 1 for section in sections)
-    gone: set[str] = set()
+def _shrinking(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[list[Item]]:
+    """All the items, then always one fewer."""
+    left = list(items)
+    yield left
     for item in _leaving(items, sections, at_worst=at_worst):
-        if total <= room:
-            break
-        gone.add(item.id)
-        total -= costs[item.id]
-    return [item for item in items if item.id not in gone]
+        left = [one for one in left if one.id != item.id]
+        yield left
 
 
 def _leaving(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[Item]:
