@@ -1,9 +1,10 @@
-"""Recorded conversations: `read(path)` yields them one at a time, `import_file` stores them, `export` writes them.
+"""Recorded conversations in files: `read(path)` yields them one at a time, `import_file` stores them, `export` writes
+them.
 
-OpenAI Chat, OpenAI Responses, Anthropic and Gemini request bodies and lists of messages, session files of Claude Code,
-Codex and pi, message histories of LangChain, pydantic-ai and the OpenAI Agents SDK, and the unified context layout; as
-one JSON document, one conversation or one message a line, packed with gzip or not, in a folder or from a stream. The
-content decides which format it is.
+The formats: request bodies and lists of messages of OpenAI Chat, OpenAI Responses, Anthropic and Gemini; session files
+of Claude Code, Codex and pi; message histories of LangChain, pydantic-ai and the OpenAI Agents SDK; and the unified
+context layout. A file is one JSON document, or has one conversation or one message a line; it may be packed with gzip,
+in a folder, or a stream. The content decides which format it is.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Request bodies and lists of messages of the four APIs, and Transom's own form of a conversation.
+"""Recognises request bodies and lists of messages of the four APIs, and Transom's own form of a conversation.
 
     {"model": …, "messages": […], "tools": […]}        a body of OpenAI Chat or Anthropic
     {"model": …, "input": […], "instructions": …}      a body of OpenAI Responses
     {"contents": […], "systemInstruction": …}          a body of Gemini
-    {"id": …, "messages": […], "system": …}            Transom's own: `messages` in the words of any of them
+    {"id": …, "messages": […], "system": …}            Transom's own: `messages` in the form of any of these APIs
     […]                                                just the messages
 
-Which API a list of messages is for is decided by what only one of them has. Where nothing decides, since OpenAI Chat
-and Anthropic write plain texts alike, it is OpenAI Chat.
+Features that only one API has decide which API a list of messages is for. Where nothing decides, since OpenAI Chat and
+Anthropic write plain texts alike, it is OpenAI Chat.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from transom.importers.values import objects_in
 from transom.wire.violations import as_dict, text
 
 MESSAGES = {"messages": "", "contents": "gemini", "input": "responses"}
-"""Where a body has its messages, and the API that has them there."""
+"""The key under which a body has its messages, and the format that this key decides; empty: it decides none."""
 
 SYSTEM = {"gemini": ("systemInstruction", "system_instruction", "system"), "responses": ("instructions", "system")}
-"""Where a body has what stands beside its messages. The others have it under `system`, OpenAI Chat only in our form."""
+"""For each format, the keys under which a body may have the system instruction.
+
+A format that is not here has it under `system` (OpenAI Chat only in Transom's own form).
+"""
 
 _CHAT_KEYS = ("tool_calls", "function_call", "tool_call_id", "reasoning_content", "refusal")
 _CHAT_ROLES = frozenset({"tool", "function", "developer"})
@@ -52,7 +55,7 @@ _ANTHROPIC_KEYS = ("anthropic_version", "anthropic_beta", "stop_sequences", "thi
 
 
 def key_of(body: Raw) -> str:
-    """The key of a body's messages; empty if it has none."""
+    """Return the key under which a body has its messages; empty if it has none."""
     listed = (key for key in MESSAGES if isinstance(body.get(key), list))
     found = next(listed, "input" if isinstance(body.get("input"), str) else "")
     embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
@@ -60,7 +63,7 @@ def key_of(body: Raw) -> str:
 
 
 def is_message(value: object) -> bool:
-    """Whether a value looks like a message of one of the APIs."""
+    """True if a value looks like a message of one of the APIs."""
     fields = as_dict(value)
     if key_of(fields):
         return False
@@ -68,9 +71,9 @@ def is_message(value: object) -> bool:
 
 
 def format_of(body: Raw, messages: list[object]) -> str:
-    """The name of the format of a body with these messages; a list of messages is a body without other keys.
+    """Decide the name of the format of a body with these messages; pass `{}` as body for a list of messages alone.
 
-    Empty if the messages are those of no API that is known here.
+    Empty if the messages have parts of no API that is known here.
     """
     if named := MESSAGES[key_of(body) or "messages"]:
         return named
@@ -83,19 +86,21 @@ def format_of(body: Raw, messages: list[object]) -> str:
 
 
 def system_of(body: Raw, format_name: str) -> Any:
-    """The instruction beside the messages, or None."""
+    """Return the system instruction that a body has outside its messages, or None."""
     keys = SYSTEM.get(format_name, ("system",))
     return next((body[key] for key in keys if body.get(key) not in (None, "", [])), None)
 
 
 def tools_of(body: Raw) -> tuple[Raw, ...]:
-    """The tool schemas of a body; the functions of the old Chat API as tools."""
+    """Return the tool schemas of a body; the `functions` of the old Chat API are returned in the form of tools."""
     functions = [{"type": "function", "function": one} for one in objects_in(body.get("functions"))]
     return tuple(objects_in(body.get("tools")) or functions)
 
 
 def _signs(messages: list[object]) -> Iterator[str]:
-    """The format that a message speaks for, for every message that speaks for one."""
+    """Yield, for each message that only one format has, the name of that format; "unknown" for a part without a
+    type.
+    """
     for message in messages:
         fields = as_dict(message)
         if langchain.is_message(message):
@@ -128,7 +133,9 @@ def _signs_of_parts(parts: Iterable[Raw]) -> Iterator[str]:
 
 
 def _format_of_beside(body: Raw, messages: list[object]) -> str:
-    """What the keys beside the messages speak for, where these are nothing but texts."""
+    """Decide between "openai" and "anthropic" by the other keys of the body, where the messages are nothing but
+    texts.
+    """
     tools = objects_in(body.get("tools"))
     claude = text(body, "model").startswith(("claude", "anthropic."))
     if any("function" in tool for tool in tools) or ("model" in body and "max_tokens" not in body and not claude):
@@ -146,7 +153,7 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
 
 
 def is_item(value: object) -> bool:
-    """Whether a value, if it has no role, is an item of the Responses API."""
+    """True if a value's `type` is that of an item of the Responses API. Ask only for values without a `role`."""
     kind = text(as_dict(value), "type")
     items = ("message", "reasoning", "function_call", "custom_tool_call", "additional_tools")
     return kind in items or kind.endswith(("_call", "_call_output"))

@@ -1,4 +1,4 @@
-"""A conversation of any dialect as OpenAI Chat messages, for what compares conversations with one another."""
+"""Translates a recorded conversation of any dialect to OpenAI Chat, so that conversations can be compared."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from transom.wire.translate import translate_fact
 
 
 def as_openai_chat(recorded: Recorded) -> Recorded:
-    """The same conversation in OpenAI Chat's words; itself if it is in these. Raises InvalidMessage.
+    """Return a recorded conversation with its messages translated to OpenAI Chat; itself if that is its dialect
+    already.
 
-    Content is translated as for a request in another dialect: reasoning is left out, and so is what has no form there.
+    Content is translated as for a request in another dialect: reasoning, and whatever OpenAI Chat has no form for, is
+    left out. The positions in its questions are moved accordingly. Raises InvalidMessage if its messages are not of its
+    dialect.
     """
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded

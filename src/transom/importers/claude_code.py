@@ -1,16 +1,16 @@
-"""Claude Code session files: `~/.claude/projects/<project>/<session>.jsonl`, one event a line.
+"""Reads Claude Code session files: `~/.claude/projects/<project>/<session>.jsonl`, one event a line.
 
-A line of type `user` or `assistant` holds a message in Anthropic's words. One message of the model takes several lines
+A line of type `user` or `assistant` holds a message in Anthropic's form. One message of the model takes several lines
 with the same `message.id`, one for each block; they become one message, at the place of the first. Lines of subagents
 (`isSidechain`) are conversations of their own.
 
-The order of the file is the order of the conversation. The lines also form a tree by `parentUuid`, but its forks say
-little: answers to parallel calls, hooks and retries make some, and parents are named that were never written. Only one
-kind means that something was taken back: two prompts of the user behind the same message, the first of them answered.
-Everything from the first up to the second was taken back.
+The order of the file is the order of the conversation. The lines also form a tree by `parentUuid`, but most of its
+forks have no meaning: answers to parallel calls, hooks and retries make some, and parents are named that were never
+written. Only one kind means that something was taken back: two prompts of the user with the same parent message, the
+first of them answered. Everything from the first prompt up to the second was taken back.
 
-After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. It is kept like any
-other message; so is everything before it.
+After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. The summary is kept
+like any other message; so is everything before it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid",
 """At least one of these keys is in every line."""
 
 _REMEMBERED = 200_000
-"""Twice as many of the last lines are known by their uuid. A rewind never goes further back."""
+"""A reader knows at least this many of the last lines by their uuid, and at most twice as many.
+
+A rewind never goes further back.
+"""
 
 _MOST_HELD = 5_000
-"""A turn of more lines is handed out in pieces."""
+"""A turn of more lines than this is handed out in pieces."""
 
 
 def is_line(value: object) -> bool:
-    """Whether a value is a line of a session file."""
+    """True if a value is a line of a Claude Code session file."""
     fields = as_dict(value)
     return bool(text(fields, "type")) and not _MARKS.isdisjoint(fields) and "payload" not in fields
 
 
 class ClaudeCodeReader:
-    """Reads the lines of a session: see `SessionReader`."""
+    """Reads the lines of a Claude Code session: see `SessionReader`."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -88,7 +91,9 @@ class ClaudeCodeReader:
         return events
 
     def _add(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """Take a message. It ends the turn before if it begins another one, or if it takes something back."""
+        """Take a message; return the messages of the turn before, if this one begins a new turn or takes something
+        back.
+        """
         plain = {"role": message["role"], "content": message["content"]}
         said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line))
         if message["role"] == "assistant":
@@ -104,7 +109,12 @@ class ClaudeCodeReader:
         return events
 
     def _take_back(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """A prompt takes back an earlier one behind the same message that was answered, and what followed it."""
+        """Take a message of the user; if it replaces an earlier prompt, record what was taken back and return the held
+        turn.
+
+        It replaces a prompt with the same parent message that the model had answered. Tool results, compaction
+        summaries and messages that Claude Code adds replace nothing.
+        """
         if _answers(message) or parent < 0 or line.get("isMeta") or line.get("isCompactSummary"):
             return []
         place = branch, parent, self._compactions
@@ -118,7 +128,7 @@ class ClaudeCodeReader:
         return list(_merged(self._held.pop(branch, [])))
 
     def _branch(self, line: Raw, parent: str) -> str:
-        """The name of the conversation that a line belongs to."""
+        """Return the name of the branch that a line belongs to: a subagent's id, or empty for the session itself."""
         agent = text(line, "parent_tool_use_id")
         if not line.get("isSidechain") and not agent:
             return ""
@@ -132,7 +142,10 @@ class ClaudeCodeReader:
 
 
 class _Lines:
-    """The last lines by their uuid: the last message up to each, and its branch. Older ones are forgotten."""
+    """The last lines by their uuid: for each, the number of the last message up to it, and its branch.
+
+    Older lines are dropped.
+    """
 
     def __init__(self) -> None:
         self._new: dict[int, tuple[int, str]] = {}
@@ -149,7 +162,10 @@ class _Lines:
 
 
 def _message(line: Raw) -> Raw | None:
-    """The message that a line holds. Errors of the API are Claude Code's words, not the model's."""
+    """Return the message that a line holds, or None.
+
+    Errors of the API count as none: they are Claude Code's words, not the model's.
+    """
     kind, message = text(line, "type"), as_dict(line.get("message"))
     if kind in {"user", "assistant"} and not line.get("isApiErrorMessage"):
         said = isinstance(message.get("content"), (str, list)) and message["content"]
@@ -162,8 +178,9 @@ def _message(line: Raw) -> Raw | None:
 
 
 def _merged(held: list[Said]) -> list[Said]:
-    """One message for the blocks of a turn, which all have one message id, and one for results that follow one
-    another."""
+    """Merge the blocks of one turn of the model into one message, and tool results that follow one another into one
+    message.
+    """
     out: list[Said] = []
     turn = -1
     for said in held:

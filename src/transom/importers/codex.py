@@ -1,8 +1,8 @@
-"""Codex rollout files: `~/.codex/sessions/**/rollout-*.jsonl`, one event a line.
+"""Reads Codex rollout files: `~/.codex/sessions/**/rollout-*.jsonl`, one event a line.
 
-A line is `{"timestamp", "type", "payload"}`. Those of type `response_item` hold the conversation, as items of the
+A line is `{"timestamp", "type", "payload"}`. Lines of type `response_item` hold the conversation, as items of the
 Responses API; `event_msg` repeats it for the terminal, `turn_context` holds settings. Files of 2025 have the items
-without an envelope, after a line with the session's `id`; older ones are one JSON object with `session` and `items`.
+without an envelope, after a line with the session's `id`; older files are one JSON object with `session` and `items`.
 
 After a compaction by Codex itself (`compacted`) the summary is kept as a message of the user, and everything before it
 stays.
@@ -24,20 +24,23 @@ from transom.wire.violations import as_dict, text
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
 _NEVER_SENT = frozenset({"", "ghost_snapshot", "compaction", "compaction_summary", "other"})
-"""Items that Codex keeps for itself, or that stand for a history which is here in full."""
+"""Types of items that Codex keeps for itself, or that replace a history which the file has in full."""
 
 _MOST_TURNS = 100_000
-"""More turns of the user are never rolled back."""
+"""A rollback reaches at most this many turns of the user back."""
 
 _MOST_HELD = 5_000
-"""A turn of more items is handed out in pieces."""
+"""A turn of more items than this is handed out in pieces."""
 
 _ADDED = ("<environment_context", "<user_instructions", "<turn_aborted", "<INSTRUCTIONS", "# AGENTS.md instructions")
-"""How messages begin that Codex adds in the user's name. They begin no turn."""
+"""How messages begin that Codex adds in the user's name. Such a message begins no turn."""
 
 
 def is_line(value: object) -> bool:
-    """Whether a value is a line that only rollout files have. A bare item is none: it may be anybody's."""
+    """True if a value is a line that only rollout files have.
+
+    False for an item without its envelope: other files have such items too.
+    """
     fields = as_dict(value)
     if text(fields, "type") in _ENVELOPES:
         return isinstance(fields.get("payload"), dict)
@@ -46,19 +49,19 @@ def is_line(value: object) -> bool:
 
 
 def is_document(value: object) -> bool:
-    """Whether a value is a whole rollout of the oldest kind."""
+    """True if a value is a whole rollout of the oldest kind: one object with `session` and `items`."""
     fields = as_dict(value)
     return isinstance(fields.get("session"), dict) and isinstance(fields.get("items"), list)
 
 
 def lines_of(document: Raw) -> Iterator[object]:
-    """The lines that a rollout of the oldest kind would be written as today."""
+    """Yield the lines that a newer Codex would have written for a rollout of the oldest kind."""
     yield document["session"]
     yield from cast("list[object]", document["items"])
 
 
 class CodexReader:
-    """Reads the lines of a rollout: see `SessionReader`. What is held back is the newest turn of the model."""
+    """Reads the lines of a rollout: see `SessionReader`. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -94,7 +97,7 @@ class CodexReader:
         return [*held]
 
     def _add(self, item: Raw, at: float | None) -> list[SessionEvent]:
-        """Take an item. One of the model after another's begins a turn, which ends the one before."""
+        """Take an item; return the turn before, if this is the first item of the model after somebody else's."""
         number, self._count = self._count, self._count + 1
         if _begins_turn(item):
             self._turns.append(number)
@@ -106,7 +109,7 @@ class CodexReader:
         return events
 
     def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:
-        """What other lines mean for the conversation."""
+        """Take a line that is no item. A compaction adds its summary as a message; a rollback takes turns back."""
         summary, turns = text(payload, "message"), payload.get("num_turns")
         if kind == "compacted" and summary:
             content = [{"type": "input_text", "text": summary}]
@@ -119,13 +122,16 @@ class CodexReader:
 
 
 def _instructions(meta: Raw) -> str | None:
-    """The system prompt, if the session's first line has it: as an object since 2026, as a text before."""
+    """Return the system prompt of a session's first line, or None.
+
+    It is an object since 2026, and was a text before.
+    """
     found = meta.get("base_instructions") or meta.get("instructions")
     return text(as_dict(found), "text") or (found if isinstance(found, str) else None) or None
 
 
 def _item(payload: Raw) -> Raw | None:
-    """An item as the API takes it; None for one that is never sent."""
+    """Return an item without the keys that are null, as the API takes it; None for one that is never sent."""
     if text(payload, "type") in _NEVER_SENT:
         return None
     item = {key: value for key, value in payload.items() if value is not None}  # Codex writes what it leaves out

@@ -1,4 +1,6 @@
-"""The conversations that one JSON value holds: a body, a list of messages or of conversations, a whole session."""
+"""Finds the conversations that one JSON value holds: a body, a list of messages or of conversations, a whole
+session.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,14 @@ from transom.wire.fields import kind_of
 from transom.wire.violations import as_dict
 
 OnSkip = Callable[[str], None]
-"""Takes one line that says what was left out, and where."""
+"""A function that takes one line of text: what was left out, and where."""
 
 
 class SessionFormat(Struct, frozen=True):
-    """A format in which a value is an event of a session: the test for such a value, and the reader."""
+    """A format of session files.
+
+    `is_line`: true for a value that is an event of such a session; `reader`: makes its reader.
+    """
 
     is_line: Callable[[object], bool]
     reader: Callable[[], SessionReader]
@@ -35,14 +40,14 @@ SESSIONS = {
     "codex": SessionFormat(codex.is_line, codex.CodexReader),
     "pi": SessionFormat(pi.is_line, pi.PiReader),
 }
-"""The formats of sessions by name."""
+"""The formats of session files, by name."""
 
 UNDECIDED = 100
-"""How many values may pass before one can be recognised."""
+"""How many values are looked at to recognise the format of a file."""
 
 
 class UnrecognisedError(InvalidMessage):
-    """Nothing here is a conversation in a format that is known. `seen` says what there is instead."""
+    """Raised where no conversation in a known format was found. `seen`: what was found instead, in a few words."""
 
     def __init__(self, where: str, seen: str, why: str = "") -> None:
         self.seen = seen
@@ -51,8 +56,11 @@ class UnrecognisedError(InvalidMessage):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """How values are read: in which format (None: the content decides), whether with their labelled questions, and
-    whether with the text that they were read from."""
+    """How values are read.
+
+    `format`: the name of the format, or None to let the content decide; `questions`: read labelled questions too;
+    `on_skip`: is told what is left out; `text`: give each conversation the text that it was read from.
+    """
 
     format: str | None
     questions: bool
@@ -61,34 +69,34 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def session(self) -> str:
-        """The format that was asked for, if it is one of sessions."""
+        """The format that was asked for, if it is one of session files; otherwise empty."""
         return self.format if self.format is not None and self.format in SESSIONS else ""
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is one message of an API, of LangChain or of pydantic-ai."""
+    """True if a value is one message of an API, of LangChain or of pydantic-ai."""
     return langchain.is_message(value) or pydantic_ai.is_message(value) or bodies.is_message(value)
 
 
 def is_conversation(value: object) -> bool:
-    """Whether a value is an object that holds messages."""
+    """True if a value is an object that holds messages."""
     fields = as_dict(value)
     return "messages" in fields or bool(bodies.key_of(fields)) or langchain.messages_in(fields) is not None
 
 
 def session_format(value: object) -> str:
-    """The format whose event a value is; empty if it is none."""
+    """Return the name of the session format whose event this value is; empty if it is no event of a session."""
     return next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
 
 
 def is_window(value: object) -> bool:
-    """Whether a value is a line of `transom replay --out`: one request of a conversation, not the conversation."""
+    """True if a value is a line of `transom replay --out`: one request of a conversation, not the conversation."""
     fields = as_dict(value)
     return {"conversation", "at"} <= fields.keys() and ("refused" in fields or {"tokens", "breaks"} <= fields.keys())
 
 
 def seen(value: object) -> str:
-    """What a value is, in a few words."""
+    """Describe a value in a few words, for an error that says what was found instead of a conversation."""
     if is_window(value):
         return "windows that `transom replay --out` wrote"
     if not isinstance(value, dict):
@@ -99,7 +107,11 @@ def seen(value: object) -> str:
 
 
 def conversations(value: object, where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """The conversations of a value; `name` is the id of one that has none itself. Raises InvalidMessage."""
+    """Yield the conversations that a value holds.
+
+    `where`: how errors name the value; `name`: the id of a conversation without one. Raises InvalidMessage if the value
+    is neither an object nor a list, or if its messages are in no known format.
+    """
     if codex.is_document(value) and settings.format in {None, "codex"}:
         yield from session("codex", codex.lines_of(cast("Raw", value)), where, name, settings)
     elif isinstance(value, list):
@@ -113,7 +125,11 @@ def conversations(value: object, where: str, name: str, settings: Settings) -> I
 
 
 def session(kind: str, events: Iterable[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """The conversations of a session of Claude Code or Codex."""
+    """Yield the conversations of one session file: the session itself, and one for each subagent, named
+    `name#subagent`.
+
+    Messages that were taken back are left out, and reported to `settings.on_skip`.
+    """
     found = read_session(SESSIONS[kind].reader(), events_of(kind, events, where, settings))
     branches = found.branches or [Branch(name="", messages=[], dropped=0)]
     for each in branches:
@@ -132,7 +148,7 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
 
 
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
-    """The error for a value that is not in the format that was asked for."""
+    """Make the error for a value that is not in the format `wanted`, which the caller asked for."""
     kind = session_format(value)
     found = f"events of a {FORMATS[kind].title}" if kind else seen(value)
     why = f"this is no {FORMATS[wanted].title}, but {found}: name another --format than {wanted}, or none"
@@ -140,9 +156,10 @@ def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
 
 
 def events_of(kind: str, values: Iterable[object], where: str, settings: Settings) -> Iterator[object]:
-    """The events of a session. If its format was asked for, raises UnrecognisedError unless the first values have one.
+    """Yield the events of a session unchanged.
 
-    A bare item of Codex may be anybody's: it counts if it was asked for.
+    If its format was asked for, raises UnrecognisedError unless one of the first UNDECIDED values is an event of that
+    format. For Codex an item without its envelope counts then, too.
     """
     if not settings.session or kind != settings.session:
         yield from values
@@ -161,13 +178,17 @@ def events_of(kind: str, values: Iterable[object], where: str, settings: Setting
 
 
 def require_no_session(value: object, where: str, settings: Settings) -> None:
-    """Raises UnrecognisedError for an event of a session where another format was asked for."""
+    """Raise UnrecognisedError if the value is an event of a session although another format was asked for."""
     if settings.format is not None and not settings.session and session_format(value):
         raise wrong_format(where, settings.format, value)
 
 
 def conversation(body: Raw, where: str, name: str, settings: Settings) -> Recorded:
-    """One conversation of an API, of LangChain or in Transom's own form. Raises InvalidMessage."""
+    """Read one conversation from an object: a body of an API, a dump of LangChain, or Transom's own form.
+
+    Raises InvalidMessage if its messages are no list, are in no known format or not in the one asked for, or if its
+    `id` is not a text.
+    """
     if is_window(body):
         raise UnrecognisedError(where, seen(body))
     if (dumped := langchain.messages_in(body)) is not None:
@@ -204,11 +225,11 @@ _FOREIGN: dict[str, Callable[[object], bool]] = {
     "pydantic_ai": pydantic_ai.is_message,
     "unified": unified.is_message,
 }
-"""The formats whose messages are none of an API, each with the test for a message."""
+"""The formats that no API has, each with the test for one of its messages."""
 
 
 def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
-    """Messages of such a format as OpenAI Chat messages."""
+    """Translate messages of a format of `_FOREIGN` to OpenAI Chat messages."""
     if kind == "langchain":
         return (message for message in map(langchain.message, messages) if message is not None)
     if kind == "pydantic_ai":
@@ -217,7 +238,9 @@ def _chat_messages(kind: str, messages: list[object]) -> Iterator[object]:
 
 
 def _listed(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """The conversations of a list: of bodies, of lists of messages, or of the messages of one."""
+    """Yield the conversations of a list, whose items are bodies, lists of messages, messages, or events of a
+    session.
+    """
     if settings.session or not items or not all(is_conversation(item) or isinstance(item, list) for item in items):
         yield from _one_list(items, where, name, settings)
         return
@@ -233,7 +256,7 @@ def _listed(items: list[object], where: str, name: str, settings: Settings) -> I
 
 
 def _one_list(items: list[object], where: str, name: str, settings: Settings) -> Iterator[Recorded]:
-    """The conversations of a list of events, or the one of a list of messages."""
+    """Yield the conversations of a list of events of a session, or the one conversation of a list of messages."""
     kinds = (session_format(item) for item in items[:UNDECIDED])
     kind = settings.session or next((kind for kind in kinds if kind), "")
     if kind:
@@ -256,6 +279,6 @@ def _messages(body: Raw, where: str) -> list[object]:
 
 
 def _found(fields: Raw, key: str) -> str:
-    """What is under a key instead of what is needed."""
+    """Say what is under a key instead of the right value: "but is missing", "not a number", …."""
     value = fields.get(key)
     return "but is missing" if key not in fields else f"not {'an empty string' if value == '' else kind_of(value)}"

@@ -1,4 +1,6 @@
-"""Export a conversation of a store: in the format it was imported from with the same bytes, or in any other."""
+"""Exports a conversation of a store: in the format it was imported from, with the same bytes, or in any other
+format.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ KEEP_REASONING = frozenset({"pi", "langchain", "pydantic_ai"})
 
 
 class Exported(Struct, kw_only=True):
-    """What an export gave so far; complete when the iteration has ended.
+    """What an export has written so far; final when the iteration has ended.
 
-    `imported`: messages whose text came from the imported file, byte for byte. `messages`: those that were written
-    anew. `notes`: what the format cannot hold, a line for each.
+    `conversation`: its name; `format`: the name of the format. `imported`: messages whose text is that of the imported
+    file, byte for byte; `messages`: messages that were written anew. `notes`: what the format cannot hold, one line for
+    each kind.
     """
 
     conversation: str
@@ -36,9 +39,10 @@ class Exported(Struct, kw_only=True):
 
 
 class Export(Iterator[bytes]):
-    """The bytes of an exported conversation, some at a time.
+    """The bytes of an exported conversation, as an iterator of pieces.
 
-    `report` says what became of it; it is complete at the end. `progress`: how much was read, from 0 to 1.
+    `report`: what was written; final when the iteration has ended. `progress`: the share of the log that was read, 0 to
+    1. The log is read while you iterate.
     """
 
     def __init__(self, log: StoredLog, format_name: str | None) -> None:
@@ -59,7 +63,7 @@ class Export(Iterator[bytes]):
         return next(self._pieces).encode("utf-8", "surrogateescape")
 
     def _same(self) -> Iterator[str]:
-        """The imported text, and what happened since."""
+        """Yield the text in the format that it was imported from, with what happened since."""
         last = last_source(self._log)
         assert last is not None
         seq, source = last
@@ -103,7 +107,7 @@ class Export(Iterator[bytes]):
         self._finish(left_out)
 
     def _added(self, entries: list[Entry], writer: Writer, left_out: LeftOut) -> Iterator[str]:
-        """What happened here between two imports, or since the last one, as lines of the same format."""
+        """Yield, as lines of a session, what happened in Transom between two imports or since the last one."""
         messages = self._messages(entries, left_out)
         yield from writer.added(self._counted(messages))
 
@@ -123,7 +127,7 @@ class Export(Iterator[bytes]):
             yield entry
 
     def _messages(self, entries: Iterable[Entry], left_out: LeftOut) -> Iterator[Shown]:
-        """These entries as messages of the format's dialect."""
+        """Yield these entries as messages of the format's dialect."""
         name = self.report.format
         return shown_messages(entries, FORMATS[name].dialect, left_out, reasoning=name in KEEP_REASONING)
 
@@ -140,20 +144,21 @@ class Export(Iterator[bytes]):
 
 
 def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 - the word that users know
-    """A stored conversation as bytes, some at a time: `b"".join(export(store.open("trip"), "openai"))`.
+    """Export a stored conversation as pieces of bytes: `b"".join(export(store.open("trip"), "openai"))`.
 
-    In the format it was imported from (None), the bytes are those of the file; what happened since is added at its
-    place. In another format, every message is translated, and `Export.report` lists what the format cannot hold. What
-    is exported is what happened, not what a window shows: edits are left out.
+    In the format it was imported from (`format` None) the bytes are those of the imported file; messages that were
+    added since stand where they happened. If messages were added to a single JSON document, it is written anew: the
+    same JSON, other bytes. In another format every message is translated, and `Export.report` lists what that format
+    cannot hold. The export has what happened, not what a window shows: edits are left out.
 
-    Raises InvalidSetting for an unknown format, and if none is named for a conversation that was not imported. The
-    iteration raises InvalidMessage if a text that the export needs is not in the log any more.
+    Raises InvalidSetting for an unknown format, and if `format` is None for a conversation that was not imported. The
+    iteration raises InvalidMessage if an entry has lost a text of the imported file.
     """
     return Export(log, format)
 
 
 def origin_of(log: StoredLog) -> str | None:
-    """The format that a conversation was imported from; None if it was not."""
+    """Return the name of the format that a conversation was imported from; None if it was not imported."""
     for entry in log.read():
         if (source := source_of(entry)) is not None:
             return source.format
@@ -161,7 +166,7 @@ def origin_of(log: StoredLog) -> str | None:
 
 
 def last_source(log: StoredLog) -> tuple[int, SourceText] | None:
-    """The newest source text of a log, with its number."""
+    """Return the newest source text of a log, with the seq of its entry; None if there is none."""
     last = None
     for entry in log.read():
         if (source := source_of(entry)) is not None:
@@ -170,10 +175,11 @@ def last_source(log: StoredLog) -> tuple[int, SourceText] | None:
 
 
 def export_unified(log: StoredLog, folder: Path) -> Exported:
-    """Write a conversation into the layout of the unified context: `index.json`, and `<id>/messages.json` beside it.
+    """Write a conversation into the layout of the unified context: to `<folder>/<id>/messages.json` and
+    `<folder>/index.json`.
 
-    `folder` is that of the index; what it has of other conversations stays. Raises OSError, InvalidSetting for an id
-    that cannot be the name of a folder.
+    Other conversations of the folder stay; an older one with the same id is replaced. Raises OSError if a file cannot
+    be written, InvalidSetting for an id that cannot be the name of a folder.
     """
     found = export(log, "unified")
     last = last_source(log)

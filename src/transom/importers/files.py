@@ -1,4 +1,4 @@
-"""Files, folders, streams and gzip as lines of bytes, and JSON with errors that name the place."""
+"""Reads files, folders, streams and gzip as lines of bytes, and parses JSON with errors that name the place."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from transom.errors import InvalidMessage, InvalidSetting
 
 GZIP = b"\x1f\x8b"
 SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""The files of a folder that are read, packed with gzip or not."""
+"""Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
 
 
 class Line(Struct, frozen=True):
-    """A line that is not empty: its number in the file, how errors name it, its bytes without blanks around them, and
-    with these."""
+    """One line of a file.
+
+    `number`: from 1; `where`: how errors name the line; `text`: its bytes without white space at both ends; `raw`: all
+    its bytes.
+    """
 
     number: int
     where: str
@@ -32,7 +35,11 @@ class Line(Struct, frozen=True):
 
 
 class OpenFile(Struct, frozen=True, kw_only=True):
-    """An open file. `label` names it in messages; `raw` is its file on the disk, None for a stream."""
+    """An open file.
+
+    `label`: its name in messages; `content`: its bytes, unpacked; `raw`: the file on the disk, None for a stream;
+    `size`: bytes of `raw`, 0 if not known.
+    """
 
     label: str
     content: IO[bytes]
@@ -41,27 +48,27 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def stem(self) -> str:
-        """The file's name without `.gz` and the suffix of its kind."""
+        """The file's name without folder, `.gz` and suffix."""
         name = Path(self.label).name.removesuffix(".gz")
         suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
         return name.removesuffix(suffix) or name
 
     @property
     def is_document(self) -> bool:
-        """Whether its name says that it holds one JSON value."""
+        """True if the file's name ends with `.json`: it holds one JSON value."""
         return self.label.removesuffix(".gz").endswith(".json")
 
     @property
     def share(self) -> float:
-        """How much of the file was read, from 0 to 1; 1 where nobody knows."""
+        """The share of the file that was read, from 0 to 1; 1 for a stream, whose size nobody knows."""
         return min(1.0, self.raw.tell() / self.size) if self.raw is not None and self.size else 1.0
 
     def lines(self) -> Iterator[Line]:
-        """The lines that are not empty. Raises InvalidMessage where the file cannot be read."""
+        """Yield the lines that are not blank. Raises InvalidMessage where the file cannot be read or unpacked."""
         return (line for line in self.all_lines() if line.text)
 
     def all_lines(self) -> Iterator[Line]:
-        """Every line. Raises InvalidMessage where the file cannot be read."""
+        """Yield every line. Raises InvalidMessage where the file cannot be read or unpacked."""
         number = 0
         while True:
             number += 1
@@ -72,12 +79,15 @@ class OpenFile(Struct, frozen=True, kw_only=True):
             yield Line(number, where, raw.strip(), raw)
 
     def rest(self) -> bytes:
-        """Everything that was not read yet. Raises InvalidMessage."""
+        """Read everything that was not read yet. Raises InvalidMessage if the file cannot be read or unpacked."""
         return _read(self.content.read, self.label)
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The JSON files of a folder and the folders in it, sorted; hidden ones are left out. Raises InvalidSetting."""
+    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out.
+
+    Raises InvalidSetting if there is none.
+    """
     found: list[Path] = []
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -90,7 +100,10 @@ def files_in(folder: Path) -> list[Path]:
 
 @contextmanager
 def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
-    """A path or an open file, unpacked if it begins as gzip does. A file that was handed in stays open."""
+    """Open a path, or wrap an open file, during the block; gzip is unpacked.
+
+    A file that was passed in is not closed.
+    """
     if isinstance(source, Path):
         with source.open("rb") as raw:
             packed = source.suffix == ".gz" or raw.peek(len(GZIP))[: len(GZIP)] == GZIP
@@ -124,7 +137,10 @@ class _Joined(io.RawIOBase):
 
 
 def parsed(text: bytes, where: str) -> object:
-    """The value of a JSON text. Raises InvalidMessage that says where it is broken."""
+    """Parse a JSON text. `where`: how errors name it.
+
+    Raises InvalidMessage, with line and column, if it is not JSON.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:

@@ -1,4 +1,4 @@
-"""Import conversations from files into a store."""
+"""Imports conversations from files into a store."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
 
 OnProgress = Callable[[float, str], None]
-"""Takes the share of the work that is done, from 0 to 1, and what is being done."""
+"""A function that takes the share of the work that is done, from 0 to 1, and the name of the file at work."""
 
 _SEVERAL = "--id names one conversation, and there are several: leave it out"
 _SCAN = 0.2
-"""The share of the work that is the first reading of a session: it finds what was taken back."""
+"""The share of the work of a session that its first reading is, which finds what was taken back."""
 
 
 class Imported(Struct, frozen=True, kw_only=True):
     """What became of one conversation.
 
-    `messages`: facts that were appended. `earlier`: those that the log had already. `hidden`: of both, those that the
-    user had taken back: they are stored, and never sent. `remarks`: what no window shows, and what an export cannot
-    give back, a line for each. `skipped`: what was left out, or could be kept only as text.
+    `conversation`: its name in the store; `format`: the name of the file's format; `source`: the file. `messages`:
+    facts that were appended; `earlier`: facts of the file that the log had already; `hidden`: how many of both the user
+    had taken back, which are stored and never sent. `remarks`: what no window shows and what an export cannot give
+    back, one line each. `skipped`: what was left out or could be kept only as text, one line each.
     """
 
     conversation: str
@@ -70,17 +71,20 @@ def import_file(
 ) -> Iterator[Imported]:
     """Import every conversation of a file, a folder or an open file into a store, and yield what became of each.
 
-    Session files (`claude_code`, `codex`, `pi`) are read line by line, so a file of any size takes little memory. What
-    the store has already is compared with the file, and the import goes on behind it; so the same file again changes
-    nothing, and one that has grown is continued. Nothing is imported before the iteration asks for it.
+    Nothing is imported before you iterate. Session files (`claude_code`, `codex`, `pi`) are read line by line, so a
+    file of any size takes little memory. Where the store has the conversation already, the file is compared with it and
+    only what follows is appended: importing the same file again changes nothing, and a file that has grown is
+    continued.
 
-    `format`: a name out of `FORMATS`; None: the content decides. `id`: the name of the conversation, if the file has
-    one; otherwise it is the conversation's own id, or the name of the file. `on_skip` takes a line of text for
-    everything that is left out; None: these lines are only in `Imported.skipped`. `on_progress` takes the share of the
-    work that is done, and the name of the file.
+    `format`: a name out of `FORMATS`; None: the content decides. `id`: the name for the conversation; the file must
+    hold only one then. By default it is the conversation's own id, or the name of the file. `counter`: counts the
+    tokens that entries are stored with (default: o200k). `on_skip`: called with one line of text for everything that is
+    left out; by default such lines are only in `Imported.skipped`. `on_progress`: called with the share of the work
+    that is done, from 0 to 1, and the name of the file.
 
-    Raises InvalidSetting for a format that is unknown, and for a conversation that is in the store already and is not
-    the beginning of the file. Raises InvalidMessage for what cannot be read, OSError. What was imported before stays.
+    Raises InvalidSetting for an unknown format, for `id` where there are several conversations, and if the store has a
+    conversation of that name that is not the beginning of the file's. Raises InvalidMessage for a file that cannot be
+    read as conversations (in a folder it is left out instead), OSError. What was imported before stays.
     """
     name = None if format is None else format_named(format).name
     job = _Job(
@@ -96,7 +100,7 @@ def import_file(
 
 
 class _Both(Struct, frozen=True):
-    """Tells two listeners."""
+    """Passes a line of text on to two functions."""
 
     first: Callable[[str], object]
     second: OnSkip
@@ -107,7 +111,7 @@ class _Both(Struct, frozen=True):
 
 
 class _Job(Struct, kw_only=True):
-    """One call of `import_file`. `names`: the conversations so far."""
+    """One call of `import_file`. `names`: the conversations that it has imported so far."""
 
     store: Store
     format: str | None
@@ -139,7 +143,9 @@ class _Job(Struct, kw_only=True):
                 self.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
 
     def _import(self, path: Path, label: str, begin: float, share: float) -> Iterator[Imported]:
-        """Import one file: the work from `begin` on, `share` of all."""
+        """Import one file: it is the part of the whole work that starts at `begin` and is `share` long, both from 0 to
+        1.
+        """
         settings = Settings(format=self.format, questions=False, on_skip=self.on_skip, text=True)
         with opened(path) as file:
             kind = session_in(replace(file, label=label), settings)
@@ -152,7 +158,7 @@ class _Job(Struct, kw_only=True):
             yield self._document(record)
 
     def _unified(self, index: Path) -> Iterator[Imported]:
-        """Every conversation of an index."""
+        """Import every conversation of an index of the unified layout."""
         settings = Settings(format="unified", questions=False, on_skip=self.on_skip, text=True)
         for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
             for record in Reader(path, settings):
@@ -229,14 +235,20 @@ class _Job(Struct, kw_only=True):
     # ---- the store
 
     def _named(self, records: Iterator[Recorded]) -> Iterator[Recorded]:
-        """The conversations. Raises InvalidSetting before the first if --id would name two."""
+        """Return the conversations unchanged.
+
+        Raises InvalidSetting at once if there are two or more and --id was given.
+        """
         first = list(islice(records, 2)) if self.id is not None else []
         if len(first) == 2:
             raise InvalidSetting(_SEVERAL)
         return chain(first, records)
 
     def _name(self, wanted: str) -> str:
-        """The name of the next conversation. Raises InvalidSetting if --id would name two."""
+        """Take the name for the next conversation: `wanted`, with " (2)" and so on if it is taken in this import.
+
+        Raises InvalidSetting if --id was given for a second conversation.
+        """
         if self.id is not None and self.names:
             raise InvalidSetting(_SEVERAL)
         name, number = wanted, 1
@@ -252,7 +264,11 @@ class _Job(Struct, kw_only=True):
 
 
 class _Scanned(Struct, frozen=True, kw_only=True):
-    """What the first reading of a session finds: what was taken back, and which branch is the session itself."""
+    """What the first reading of a session finds.
+
+    `taken_back`: the lines of each branch that were taken back; `main`: the name of the branch that is the session
+    itself, which is a subagent's in a file of its own.
+    """
 
     taken_back: dict[str, Ranges]
     main: str
@@ -275,7 +291,7 @@ def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[flo
 
 
 def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[Line]:
-    """The lines of a file but a last one that is not written to its end."""
+    """Yield the lines of a file, except a last line that is incomplete (no line end, and not JSON)."""
     for line in file.all_lines():
         if line.text and not line.raw.endswith(b"\n"):
             try:
@@ -287,7 +303,7 @@ def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[Line]:
 
 
 def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
-    """What of a session is in no window, and what an export of another format would lack."""
+    """Yield what of a session no window shows, and what an export to another format would lack: one line each."""
     if counts.beside:
         yield f"{counts.beside:,} of {counts.lines:,} lines hold no message: kept as text, for an export"
     if counts.taken_back:
@@ -299,7 +315,10 @@ def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
 
 
 def _known(log: StoredLog, record: Recorded) -> list[Body] | None:
-    """The facts and heads that the log has; None if it was made from exactly this text. Raises InvalidSetting."""
+    """Return the facts and heads that the log has; None if it was imported from exactly this text before.
+
+    Raises InvalidSetting if the log was not imported, or was imported from another format.
+    """
     if not len(log):
         return []
     last = None
@@ -317,7 +336,10 @@ def _known(log: StoredLog, record: Recorded) -> list[Body] | None:
 
 
 def _unknown(facts: list[New], known: list[Body], name: str, source: str) -> list[New] | None:
-    """The facts behind those that the log has; None if the log has more. Raises InvalidSetting if it has others."""
+    """Return the facts of the file behind those that the log has; None if the log has more than the file.
+
+    Raises InvalidSetting if the log has other facts.
+    """
     stored = [body for body in known if isinstance(body, Fact)]
     for number, (new, body) in enumerate(zip(facts, stored, strict=False)):
         if new.body != body:
@@ -332,7 +354,10 @@ def _meta_of(record: Recorded, at: int) -> Meta | None:
 
 @contextmanager
 def _spooled(source: IO[Any]) -> Generator[tuple[Path, str]]:
-    """A stream as a file, since a session is read twice; and the stream's name."""
+    """Copy a stream to a temporary file for the block, since a session is read twice.
+
+    Yields its path and the stream's name.
+    """
     name = getattr(source, "name", None)
     label = name.strip("<>") if isinstance(name, str) else "stream"
     with tempfile.TemporaryDirectory(prefix="transom-") as folder:

@@ -1,6 +1,6 @@
-"""Import a session file, line by line: the memory does not grow with the file.
+"""Imports a session file line by line, so the memory does not grow with the file.
 
-What the log has already is compared with the file, and the import goes on behind it.
+What the log has already is compared with the file; what follows in the file is appended.
 """
 
 from __future__ import annotations
@@ -21,16 +21,22 @@ from transom.importers.session_events import Ranges, Said, SessionEvent, Session
 from transom.wire.dialect import Dialect
 
 BATCH = 64_000
-"""Characters of a file that become one source text, with the entries that were made from them."""
+"""Characters of a file that become one source text, together with the entries that were made from them."""
 
 MOST_HELD = 16_000_000
-"""A turn that is longer than this is taken in pieces."""
+"""A turn of more characters than this is taken in pieces."""
 
 HIDDEN = Meta(include_in_context=False)
+"""The metadata of a message that was taken back: it is never sent."""
 
 
 class Counts(Struct, kw_only=True):
-    """What was imported. `earlier`: messages that the log had already."""
+    """What an import of a session has done.
+
+    `messages`: facts that were appended; `earlier`: facts that the log had already; `taken_back`: messages that the
+    user took back; `unreadable`: messages that could be kept only as text; `lines`: lines of the file that are not
+    blank.
+    """
 
     messages: int = 0
     earlier: int = 0
@@ -40,11 +46,11 @@ class Counts(Struct, kw_only=True):
     beside: int = 0
     """Lines that hold no message."""
     shown_before: int = 0
-    """Messages that were taken back after they had been imported."""
+    """Messages that were taken back after they had been imported; they are still sent."""
 
 
 class _Line(Struct, frozen=True):
-    """A line of the file: the numbers of messages before it and behind it."""
+    """A line of the file. `before` and `behind`: how many messages the file has before the line and up to its end."""
 
     before: int
     behind: int
@@ -52,7 +58,10 @@ class _Line(Struct, frozen=True):
 
 
 class _Group(Struct, frozen=True):
-    """Facts of one branch that belong together, made from the lines `first` to `last`."""
+    """Facts of one branch that belong together.
+
+    `first` and `last`: the numbers of the message lines they were made from.
+    """
 
     branch: str
     first: int
@@ -63,8 +72,9 @@ class _Group(Struct, frozen=True):
 class SessionImport:
     """The import of one session: feed it every line, then call `finish`.
 
-    `main`: the branch whose log has the session's text; the others' logs have only facts. `open_log` gives a branch's
-    log, and the main one's for an empty name.
+    `main`: the branch whose log keeps the text of the session; the logs of other branches (subagents) have only facts.
+    `open_log`: opens the log of a branch; an empty name means the main one. `taken_back`: the ranges of lines that the
+    user took back, for each branch, from a first reading of the file.
     """
 
     def __init__(
@@ -91,7 +101,7 @@ class SessionImport:
         self._groups: list[_Group] = []
 
     def feed(self, line: bytes, where: str) -> None:
-        """Take the next line, with its end. A last line that is not written to its end must not be fed."""
+        """Take the next line, with its line end. The caller leaves out a last line that is incomplete."""
         before = self._reader.count
         if line.strip():
             self.counts.lines += 1
@@ -111,7 +121,7 @@ class SessionImport:
             self._commit(where)
 
     def finish(self, where: str) -> None:
-        """Append what is left."""
+        """Append what is left, after the last line. `where`: how errors name the end of the file."""
         self._take(self._reader.flush(), where)
         if self._due is not None:
             self._compare_rest(where)
@@ -120,7 +130,7 @@ class SessionImport:
             branch.log.flush()
 
     def _check_origin(self) -> None:
-        """Raises InvalidSetting for a conversation that is not from a file of this format."""
+        """Raise InvalidSetting if the log has entries that were not imported, or were imported from another format."""
         log, due = self._main.log, self._due
         name = quote(log.log.name)
         if due is None and len(log.log):
@@ -134,7 +144,10 @@ class SessionImport:
     # ---- messages to facts
 
     def _take(self, events: list[SessionEvent], where: str) -> None:
-        """Make facts of what the reader has completed: the messages of a branch that came together are one group."""
+        """Make facts of messages that the reader has completed.
+
+        The messages of one branch from one call become one group.
+        """
         said: dict[str, list[Said]] = {}
         for event in events:
             if isinstance(event, Said):
@@ -181,7 +194,9 @@ class SessionImport:
     # ---- what the log has already
 
     def _compare(self, where: str) -> None:
-        """Compare the lines with the source text that is due. When it is complete, its entries are known."""
+        """Compare the lines read so far with the next stored source text; once all of it was read, pass over its
+        entries.
+        """
         due = self._due
         assert due is not None
         if self._size < len(due.text):
@@ -199,7 +214,9 @@ class SessionImport:
         self._due = next(self._stored, None)
 
     def _compare_rest(self, where: str) -> None:
-        """The file ends before the log does."""
+        """Check, at the end of a file that is shorter than what was imported before, that it is the beginning of
+        that.
+        """
         assert self._due is not None
         text = "".join(line.text for line in self._lines)
         if not self._due.text.startswith(text):
@@ -209,7 +226,7 @@ class SessionImport:
         self._groups.clear()
 
     def _pass_over(self, due: Stored, where: str) -> None:
-        """The groups so far are in the logs already."""
+        """Drop the groups read so far: they are in the log already. Subagents get those that their logs lack."""
         main = [new for group in self._groups if group.branch == self._main_name for new in group.facts]
         if [type(new.body) for new in main] != [type(entry.body) for entry in due.entries]:
             raise self._differs(where, "its messages were read in another way by the version that imported it")
@@ -227,7 +244,10 @@ class SessionImport:
     # ---- appending
 
     def _commit(self, where: str) -> None:
-        """Append all lines that are settled: no message of theirs is held back."""
+        """Append all lines whose messages the reader has completed.
+
+        A turn of more than MOST_HELD characters is not waited for.
+        """
         cut = self._cut(self._reader.held_from)
         if self._size > MOST_HELD and (not self._lines or self._lines[0].behind > cut):
             self._take(self._reader.flush(), where)
@@ -235,13 +255,13 @@ class SessionImport:
         self._append(cut)
 
     def _cut(self, cut: int) -> int:
-        """The largest number up to `cut` that is in no group's middle."""
+        """Return the largest message number up to `cut` that is not inside a group."""
         while straddling := [group.first for group in self._groups if group.first < cut <= group.last]:
             cut = min(straddling)
         return cut
 
     def _append(self, cut: int) -> None:
-        """Append the lines before this number, with the facts that were made from them."""
+        """Append the lines before message number `cut`, with the facts that were made from them."""
         texts: list[str] = []
         while self._lines and self._lines[0].behind <= cut:
             texts.append(self._lines.popleft().text)
@@ -257,7 +277,11 @@ class SessionImport:
         self._main.log.add(facts, text)
 
     def _append_to_sides(self, groups: list[_Group]) -> None:
-        """Subagents' facts go into their own logs, before the session's lines: so a repetition finds them."""
+        """Append subagents' facts to their own logs.
+
+        This is done before the session's lines are stored: if the process dies between, a new import finds these facts
+        and does not add them twice.
+        """
         for group in groups:
             if group.branch != self._main_name:
                 branch = self.branches[group.branch]
@@ -279,7 +303,10 @@ class _Branch:
             self._known = (entry.body for entry in log.log.read(0, len(log.log)) if isinstance(entry.body, Fact))
 
     def unknown(self, facts: list[New]) -> list[New]:
-        """The facts behind those that the log has. Raises InvalidSetting if it has others."""
+        """Return the facts behind those that the log has; each call goes on where the last one ended.
+
+        Raises InvalidSetting if the log has another fact at the same place.
+        """
         for at, new in enumerate(facts):
             known = next(self._known, None)
             if known is None:

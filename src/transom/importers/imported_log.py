@@ -1,4 +1,6 @@
-"""The log of an imported conversation: its entries are made, counted and appended here, without a view of the whole."""
+"""Writes the log of an imported conversation: makes, counts and appends its entries, without a view of the whole
+log.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,17 @@ from transom.importers.source_text import SourceText, body_of, joined_text, sour
 from transom.stores import StoredLog
 
 APPEND_BYTES = 1_000_000
-"""Entries are appended together until their texts have so many characters: each append waits for the disk once."""
+"""Entries wait until their source texts have more characters than this, and are appended together: each append waits
+for the disk.
+"""
 
 
 class New(Struct, frozen=True, kw_only=True):
-    """Something to be appended: its body, when it happened (None: now), and where it belongs."""
+    """Something to append.
+
+    `body`: of the entry; `at`: when it happened, in seconds since the epoch (None: now); `meta`: where it belongs (its
+    run, agent, …) and whether it is sent.
+    """
 
     body: Body | Fact
     at: float | None = None
@@ -28,7 +36,11 @@ class New(Struct, frozen=True, kw_only=True):
 
 
 class Stored(Struct, frozen=True, kw_only=True):
-    """A source text of the log: the entry with it, the text, and the entries that were made from it."""
+    """A source text that a log has.
+
+    `entry`: the entry that holds it; `source`: its pieces; `text`: the pieces joined; `entries`: the entries that were
+    made from this text.
+    """
 
     entry: Entry
     source: SourceText
@@ -37,12 +49,15 @@ class Stored(Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> list[Entry]:
-        """The facts among its entries."""
+        """Those of `entries` that are facts."""
         return [entry for entry in self.entries if isinstance(entry.body, Fact)]
 
 
 class ImportedLog:
-    """Appends to the log of one conversation. Only one process may append to it meanwhile."""
+    """Appends entries and source texts to the log of one conversation.
+
+    No other process may append to that log meanwhile.
+    """
 
     def __init__(self, log: StoredLog, *, format_name: str, counter: FormatCounter, clock: Clock) -> None:
         self.log, self.format_name = log, format_name
@@ -54,7 +69,12 @@ class ImportedLog:
     def add(
         self, new: Sequence[New], text: str | None, *, whole: bool = False, beside: dict[str, Any] | None = None
     ) -> None:
-        """Append these entries and the text that they were made from, all or nothing."""
+        """Add entries and the source text that they were made from; they are appended together, later or at once: see
+        `flush`.
+
+        `text` None: without a source text. `whole`: the text is that of the whole conversation; `beside`: what the
+        file's index says of the conversation.
+        """
         first = self._next
         entries = [self._entry(one) for one in new]
         if text is not None:
@@ -68,7 +88,10 @@ class ImportedLog:
             self.flush()
 
     def flush(self) -> None:
-        """Append what is waiting. Raises InvalidSetting if somebody else appended meanwhile."""
+        """Append the entries that wait, in one append.
+
+        Raises InvalidSetting if somebody else appended to the log meanwhile.
+        """
         if not self._waiting:
             return
         waiting, self._waiting, self._size = self._waiting, [], 0
@@ -87,7 +110,10 @@ class ImportedLog:
 
 
 def stored_texts(log: StoredLog) -> Iterator[Stored]:
-    """The source texts of a log, in order. Raises InvalidMessage for one that cannot be read."""
+    """Yield the source texts of a log, in order, each with its entries.
+
+    Raises InvalidMessage for one that cannot be read.
+    """
     recent: dict[int, Entry] = {}
     for entry in log.read():
         source = source_of(entry)

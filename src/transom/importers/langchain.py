@@ -1,8 +1,8 @@
-"""LangChain messages as OpenAI Chat messages.
+"""Translates LangChain messages to OpenAI Chat messages and back.
 
-Read are `messages_to_dict` (`{"type": "ai", "data": {…}}`), `dumpd` and `dumps` (`{"lc": 1, "kwargs": {…}}`), and what
-`model_dump` or LangGraph's API give (`{"type": "ai", "content": …}`). Content may be in LangChain's own blocks or in
-those of the provider that made it.
+It reads what `messages_to_dict` writes (`{"type": "ai", "data": {…}}`), what `dumpd` and `dumps` write (`{"lc": 1,
+"kwargs": {…}}`), and what `model_dump` or LangGraph's API write (`{"type": "ai", "content": …}`). Content may be in
+LangChain's own blocks or in those of the provider that made it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ _ROLES = {
     "ChatMessageChunk": "",
     "remove": "",
 }
-"""The types of messages; that of a chat message is in its `role`."""
+"""The role of each type of message; the role of a chat message is in its `role` (empty here)."""
 
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "tool_call_chunk", "invalid_tool_call"})
 _REASONING_BLOCKS = {"reasoning": "reasoning", "thinking": "thinking", "reasoning_content": "reasoning_content"}
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a message of LangChain's."""
+    """True if a value is a LangChain message in one of the three forms."""
     kind, data = _opened(value)
     return kind in _ROLES and "content" in data
 
 
 def messages_in(value: object) -> list[object] | None:
-    """The messages of a serialised prompt (`dumpd(ChatPromptValue(…))`) or of a thread's state in LangGraph
-    (`{"values": {"messages": […]}}`); None if it is neither."""
+    """Return the messages of a serialised prompt (`dumpd(ChatPromptValue(…))`) or of a thread's state in LangGraph
+    (`{"values": {"messages": […]}}`); None if the value is neither.
+    """
     fields = as_dict(value)
     holder = fields["kwargs"] if _is_dump(fields) else as_dict(fields.get("values"))
     found = holder.get("messages")
@@ -51,7 +52,7 @@ def messages_in(value: object) -> list[object] | None:
 
 
 def message(value: object) -> Raw | None:
-    """The OpenAI Chat message it stands for; None for one that says nothing (a removal)."""
+    """Translate a LangChain message to an OpenAI Chat message; None for one without content of its own (a removal)."""
     kind, data = _opened(value)
     role = _ROLES.get(kind, "") or data.get("role")
     if kind == "remove" or not isinstance(role, str):
@@ -69,7 +70,7 @@ def message(value: object) -> Raw | None:
 
 
 def from_chat(message: Raw) -> Raw:
-    """An OpenAI Chat message as `messages_to_dict` writes it."""
+    """Translate an OpenAI Chat message to the form that `messages_to_dict` writes."""
     role, content = text(message, "role"), message.get("content")
     data: Raw = {"content": "" if content is None else content, "additional_kwargs": {}, "response_metadata": {}}
     kind = {"user": "human", "assistant": "ai", "developer": "system"}.get(role, role)
@@ -89,7 +90,7 @@ def from_chat(message: Raw) -> Raw:
 
 
 def _langchain_call(call: Raw) -> Raw:
-    """A call as LangChain has it: one whose arguments are no JSON object is an invalid one."""
+    """Translate a call. One whose arguments are no JSON object becomes an invalid tool call."""
     function = as_dict(call.get("function")) or as_dict(call.get("custom"))
     given = text(function, "arguments") or text(function, "input")
     args = json_or_text(given)
@@ -104,7 +105,7 @@ def _is_dump(fields: Raw) -> bool:
 
 
 def _opened(value: object) -> tuple[str, Raw]:
-    """A message's type and its fields, in whichever of the three forms it is."""
+    """Return the type and the fields of a message in any of the three forms; the type is empty for any other value."""
     fields = as_dict(value)
     if _is_dump(fields):
         data = cast("Raw", fields["kwargs"])
@@ -118,7 +119,7 @@ def _opened(value: object) -> tuple[str, Raw]:
 
 
 def _add_turn(out: Raw, data: Raw) -> None:
-    """What a message of the model has beside its content."""
+    """Add calls and reasoning of a message of the model to `out`, the Chat message made from it."""
     beside = as_dict(data.get("additional_kwargs"))
     calls = [_call(call) for call in objects_in(data.get("tool_calls")) + objects_in(data.get("invalid_tool_calls"))]
     calls = calls or objects_in(beside.get("tool_calls"))  # OpenAI's own form, all that old versions have
@@ -151,7 +152,7 @@ def _thought(block: Raw) -> object:
 
 
 def _content(value: object) -> object:
-    """Content without the calls and the reasoning that a chat message has beside it."""
+    """Return the content without calls and reasoning, which a Chat message has under keys of their own."""
     if not isinstance(value, list):
         return value
     items = [{"type": "text", "text": item} if isinstance(item, str) else item for item in cast("list[object]", value)]
@@ -161,7 +162,7 @@ def _content(value: object) -> object:
 
 
 def _part(block: Raw) -> Raw:
-    """A block of content as a part of a chat message; one that has no such form stays as it is."""
+    """Translate a block of content to a part of a Chat message; a block that has no such form is returned unchanged."""
     kind = text(block, "type")
     if kind == "text":
         return {"type": "text", "text": block.get("text") or ""}
@@ -173,7 +174,7 @@ def _part(block: Raw) -> Raw:
 
 
 def _url(block: Raw) -> str:
-    """Where an image or a file is, in any of the forms that LangChain and Anthropic have for it."""
+    """Return the URL of an image or a file, a data URL where the block holds the data; empty if it has neither."""
     fields = as_dict(block.get("source")) or block
     data = fields.get("base64") or fields.get("data")
     mime = fields.get("mime_type") or fields.get("media_type")

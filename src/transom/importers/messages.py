@@ -1,4 +1,4 @@
-"""The messages of a log in the words of any dialect, one turn after another: the memory does not grow with the log."""
+"""Renders a log as messages of any dialect, one turn after another, so the memory does not grow with the log."""
 
 from __future__ import annotations
 
@@ -24,38 +24,39 @@ from transom.wire.dialects import dialect_named
 from transom.wire.translate import translate_fact
 
 MOST_WAITING = 1_000
-"""How many turns may wait for the results of one before them."""
+"""How many turns may wait behind one whose results have not all come; then that turn is rendered without them."""
 
 
 class Shown(Struct, frozen=True):
-    """A message, and when it was said."""
+    """A message of a dialect, and when it was said, in seconds since the epoch."""
 
     message: Raw
     at: float
 
 
 class LeftOut:
-    """What an export cannot give back, counted."""
+    """Counts what an export cannot give back, by kind."""
 
     def __init__(self) -> None:
         self._counts = Counter[str]()
 
     def add(self, what: str, many: int = 1) -> None:
-        """`what`: a few words, which the number follows."""
+        """Count `many` losses of one kind. `what`: the kind in a few words, which the number follows."""
         self._counts[what] += many
 
     def notes(self) -> tuple[str, ...]:
-        """A line for each kind of loss."""
+        """Return one line for each kind of loss: its words and how often it happened."""
         return tuple(f"{what}: {many:,}" for what, many in self._counts.items() if many)
 
 
 def shown_messages(
     entries: Iterable[Entry], dialect: str | Dialect, left_out: LeftOut, *, reasoning: bool = False
 ) -> Iterator[Shown]:
-    """The messages of these entries in a dialect. A result stands behind its call, whenever it came.
+    """Yield the messages of these entries in a dialect. A result is put behind its call, whenever it came.
 
-    Left out, and counted as left out: what is never sent, results that answer no call, edits, and reasoning of another
-    dialect; with `reasoning`, its text is kept.
+    Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
+    call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its
+    signature is left out.
     """
     spoken = dialect_named(dialect)
     batch: list[Rendered] = []
@@ -77,13 +78,16 @@ def shown_messages(
 
 
 def _role(rendered: Rendered) -> str:
-    """Who says it: the model, or anybody else."""
+    """Return "model" for a message of the model, and "user" for any other."""
     return "model" if rendered.message.get("role") in {"assistant", "model"} else "user"
 
 
 def _joined(dialect: Dialect, batch: Sequence[Rendered], *, begun: bool) -> list[Raw]:
-    """A run of messages as the API has them. It is not the beginning of a request, although the dialect sees only it:
-    so a message of the user stands before one of the model, and is taken away again."""
+    """Join rendered messages that follow one another as the API wants them.
+
+    The dialect takes its input for the beginning of a request. So where it is not, a message of the user is put before
+    one of the model, and removed again.
+    """
     if not begun or _role(batch[0]) != "model":
         return dialect.join(batch)
     guard = dialect.user_message("…")
@@ -91,7 +95,7 @@ def _joined(dialect: Dialect, batch: Sequence[Rendered], *, begun: bool) -> list
 
 
 def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
-    """Turns with all their results, in order, in the dialect: so calls keep their ids."""
+    """Yield turns with all their results, in order, translated to the dialect."""
     waiting = _Waiting()
     for entry in entries:
         body = entry.body
@@ -123,7 +127,7 @@ def _is_sent(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
 
 
 def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
-    """What a translation leaves out."""
+    """Count what the translation of this fact leaves out."""
     if isinstance(fact, ToolResult) and fact.synthetic:
         left_out.add("results written by Transom, for calls that had none")
     if fact.dialect == dialect:
@@ -153,7 +157,10 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
 
 
 class _Waiting:
-    """Turns whose results have not all come, and what follows them. As a `SlotTable` it pairs results with calls."""
+    """Turns whose results have not all come, and the turns behind them.
+
+    It implements `SlotTable`, which pairs results with calls.
+    """
 
     log: Log
     counter: FormatCounter
@@ -177,7 +184,7 @@ class _Waiting:
         return entry
 
     def take(self, entry: Entry, result: ToolResult) -> bool:
-        """Give a result to its call. False if there is none."""
+        """Attach a result to the call that it answers. False if no waiting turn has that call."""
         found = open_call(self, result)
         if found is None:
             return False
@@ -186,7 +193,7 @@ class _Waiting:
         return True
 
     def ready(self, *, everything: bool = False) -> Iterator[Unit]:
-        """The turns up to the first that waits for a result."""
+        """Remove and yield the turns before the first one that waits for a result; with `everything`, all turns."""
         many = 0
         for unit in self.units:
             if unit.open_calls and not everything and len(self.units) - many <= MOST_WAITING:

@@ -1,8 +1,8 @@
-"""Sessions of the coding agent pi: `~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl`, one entry a line.
+"""Reads sessions of the coding agent pi: `~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl`, one entry a line.
 
 A line of type `message` holds a message of the user, the model or a tool, or a shell command of the user
-(`bashExecution`). Since version 2 of the format entries form a tree by `id` and `parentId`. The conversation is the way
-from the root to the newest entry; what is beside it was taken back.
+(`bashExecution`). Since version 2 of the format entries form a tree by `id` and `parentId`. The conversation is the
+path from the root to the newest entry; messages off this path were taken back.
 
 After a compaction by pi itself (`compaction`, `branch_summary`) the summary is kept as a message of the user, and
 everything before it stays.
@@ -33,14 +33,14 @@ _BESIDE = frozenset(
         "ephemeral",
     }
 )
-"""The types of entries that hold no message."""
+"""The types of entries other than `session` and `message`."""
 
 _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
 _SUMMARIES = frozenset({"compaction", "branch_summary"})
 
 
 def is_line(value: object) -> bool:
-    """Whether a value is a line of a session file."""
+    """True if a value is a line of a session file of pi."""
     fields = as_dict(value)
     kind = text(fields, "type")
     if kind == "message":
@@ -51,7 +51,7 @@ def is_line(value: object) -> bool:
 
 
 class PiReader:
-    """Reads the lines of a session: see `SessionReader`. What is held back is the newest turn of the model."""
+    """Reads the lines of a session: see `SessionReader`. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
         self._held: list[Said] = []
@@ -69,7 +69,7 @@ class PiReader:
 
     @property
     def taken_back(self) -> dict[str, Ranges]:
-        """What is not on the way to the newest entry."""
+        """The lines that are not on the path to the newest entry."""
         ranges: Ranges = []
         end, at = self.count, self._newest
         while end > 0:
@@ -95,7 +95,7 @@ class PiReader:
         return [*held]
 
     def _add(self, message: Raw, at: float | None) -> list[SessionEvent]:
-        """Take a message. One of the model, or one that goes back, ends the turn before."""
+        """Take a message; return the turn before, if this is a message of the model or goes back in the tree."""
         number = self.count
         ends = message["role"] == "assistant" or self._newest != number - 1
         events = self.flush() if ends else []
@@ -106,7 +106,7 @@ class PiReader:
 
 
 def _message(line: Raw) -> Raw | None:
-    """The OpenAI Chat message of a line; None if it holds none that is sent."""
+    """Return the OpenAI Chat message of a line; None if the line holds none that is sent."""
     kind = text(line, "type")
     if kind in _SUMMARIES:
         summary = text(line, "summary")
@@ -131,7 +131,7 @@ def _said(message: Raw) -> Raw | None:
 
 
 def _turn(message: Raw) -> Raw | None:
-    """A turn of the model; None for one that failed before it said anything."""
+    """Translate a turn of the model; None for one that failed before it said anything."""
     blocks = objects_in(message.get("content"))
     said = [_part(block) for block in blocks if text(block, "type") not in {"thinking", "toolCall"}]
     thoughts = [text(block, "thinking") for block in blocks if text(block, "type") == "thinking"]
@@ -153,7 +153,7 @@ def _turn(message: Raw) -> Raw | None:
 
 
 def _plain(parts: str | list[Raw]) -> str | list[Raw]:
-    """A text for what is nothing but one text."""
+    """Return the text alone if the parts are one text; otherwise the parts."""
     if isinstance(parts, list) and len(parts) == 1 and parts[0].get("type") == "text":
         return parts[0]["text"]
     return parts or ""
@@ -167,7 +167,7 @@ def _part(block: Raw) -> Raw:
 
 
 def _shell(message: Raw) -> str:
-    """A shell command of the user, as pi shows it to the model."""
+    """Render a shell command of the user as pi shows it to the model."""
     output = text(message, "output")
     out = f"Ran `{text(message, 'command')}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     code = message.get("exitCode")

@@ -1,6 +1,7 @@
-"""Message histories of pydantic-ai as OpenAI Chat messages, and back: what `ModelMessagesTypeAdapter` dumps as JSON.
+"""Translates message histories of pydantic-ai to OpenAI Chat messages and back: the JSON that
+`ModelMessagesTypeAdapter` dumps.
 
-A list of requests and responses; each has parts, named by `part_kind`.
+It is a list of requests and responses; each has parts, with their kind in `part_kind`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ _URLS = {"image-url": "image_url", "document-url": "file", "audio-url": "file", 
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a request or a response of pydantic-ai's."""
+    """True if a value is a request or a response of pydantic-ai."""
     fields = as_dict(value)
     parts = objects_in(fields.get("parts"))
     return fields.get("kind") in {"request", "response"} and all("part_kind" in part for part in parts)
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:
-    """The OpenAI Chat messages of a history."""
+    """Translate a history to OpenAI Chat messages. Instructions that a request repeats are given once."""
     instructions = ""
     for fields in map(as_dict, values):
         said = text(fields, "instructions")
@@ -38,7 +39,11 @@ def to_chat(values: Iterable[object]) -> Iterator[Raw]:
 
 
 def from_chat(messages: Iterable[tuple[Raw, float]]) -> Iterator[Raw]:
-    """OpenAI Chat messages with their times as requests and responses."""
+    """Translate OpenAI Chat messages to requests and responses.
+
+    Each message comes with its time in seconds since the epoch. Messages between two of the model become the parts of
+    one request.
+    """
     names: dict[str, str] = {}  # of the tools, by the id of the call
     waiting: list[Raw] = []
     since = 0.0
@@ -80,7 +85,7 @@ def _user_parts(content: object) -> list[Raw]:
 
 
 def _media(item: Raw) -> Raw:
-    """An image or a file of a user prompt."""
+    """Translate an image, a file or any other item of a user prompt."""
     kind, url = text(item, "kind"), text(item, "url")
     if kind == "binary":
         data = text(item, "data").replace("-", "+").replace("_", "/")  # pydantic writes base64 for URLs

@@ -1,5 +1,7 @@
-"""Labelled questions of a conversation in Transom's own form: `{"question", "asked_at", "answer",
-"evidence", "category"}`."""
+"""Reads the labelled questions of a conversation in Transom's own form.
+
+A question is `{"question", "asked_at", "answer", "evidence", "category"}`.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,15 @@ from transom.importers.recorded import LabelledQuestion
 from transom.wire.fields import kind_of
 
 CATEGORY = 40
-"""Characters of a category that are read."""
+"""Characters of a category that are kept."""
 
 
 def questions_in(body: Raw, where: str, most: int) -> tuple[LabelledQuestion, ...]:
-    """The questions of a conversation with `most` messages. Raises InvalidMessage, naming the field."""
+    """Read the questions of a conversation that has `most` messages.
+
+    Raises InvalidMessage, naming the field, if `questions` is not a list, a question has no text, or `asked_at` is not
+    a whole number from 0 to `most`. Evidence that is not the position of an earlier message is left out.
+    """
     return tuple(_questions(body.get("questions"), where, most))
 
 

@@ -1,7 +1,7 @@
 """Reads conversations from files: finds out how a file is laid out, and yields one conversation at a time.
 
-A file is either one JSON value (a document) or one value a line. Lines are whole conversations, single messages, or the
-events of one session. What the first line that can be recognised is, all are.
+A file is either one JSON value (a document) or has one value a line. Lines are whole conversations, single messages, or
+the events of one session; the first line that can be recognised decides for all.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from transom.importers.files import Line, OpenFile, files_in, opened, parsed
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
-"""How the first line of JSON that is written over several lines ends."""
+"""What ends the first line of a JSON value that is written over several lines."""
 
 _BROKEN, _UNREAD = object(), object()
-"""In place of a line's value: it is not JSON; nobody has looked yet."""
+"""In place of a line's value: `_BROKEN` if it is not JSON, `_UNREAD` if it was not parsed yet."""
 
 _Before = list[tuple[Line, object]]
-"""The lines that were read before the format was known, with their values."""
+"""The lines that were read to recognise the format, with their values."""
 
 
 class Reader(Iterator[Recorded]):
-    """The conversations of a file, a folder or an open stream, in order, one in memory at a time.
+    """The conversations of a file, a folder or an open stream, in order; one is in memory at a time.
 
-    Raises OSError, and InvalidMessage for what cannot be read: it names the file, the line and the field.
+    The iteration raises OSError, and InvalidMessage (naming the file, the line and the field) for a file that cannot be
+    read as conversations; in a folder such a file is reported to `settings.on_skip` and left out.
     """
 
     def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
@@ -45,7 +46,7 @@ class Reader(Iterator[Recorded]):
 
     @property
     def progress(self) -> float:
-        """How much was read, from 0 to 1."""
+        """The share of the files that was read, from 0 to 1."""
         return (self._done + (0.0 if self._file is None else self._file.share)) / self._files
 
     def __iter__(self) -> Self:
@@ -86,15 +87,15 @@ def read(
     text: bool = False,
     on_skip: OnSkip | None = None,
 ) -> Reader:
-    """The recorded conversations of a file, a folder or an open file, one at a time.
+    """Read the recorded conversations of a file, a folder or an open file; iterate to get one at a time.
 
-    `format` is a name out of `FORMATS`; without it the content decides. `questions`: also read labelled questions,
-    which a conversation in Transom's own form may have. `text`: each conversation also has the text that it was read
-    from. `on_skip` is called with one line of text for everything that is left out (a broken line of a session, a
-    branch that was taken back, a file of a folder that is no conversation); without it that is logged as a warning.
+    `format`: a name out of `FORMATS`; without it the content decides. `questions`: read labelled questions, which a
+    conversation in Transom's own form may have. `text`: give each conversation the text that it was read from.
+    `on_skip`: called with one line of text for everything that is left out (a broken line of a session, a branch that
+    was taken back, a file of a folder that is no conversation); without it such lines are logged as warnings.
 
-    Raises InvalidSetting for an unknown format. The iteration raises OSError, and InvalidMessage for what cannot be
-    read.
+    Raises InvalidSetting for an unknown format. The iteration raises OSError, and InvalidMessage for a file that cannot
+    be read as conversations.
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip
@@ -102,9 +103,10 @@ def read(
 
 
 def session_in(file: OpenFile, settings: Settings) -> str:
-    """The format of a file whose lines are the events of a session; empty for any other file. Reads its beginning.
+    """Return the format of a file whose lines are the events of a session; empty for any other file.
 
-    Raises InvalidMessage for a file in no format, or not in the one that was asked for.
+    Reads its beginning. Raises InvalidMessage if the first UNDECIDED lines are in no known format, or not in the one
+    that was asked for.
     """
     lines = file.lines()
     first = next(lines, None)
@@ -123,7 +125,7 @@ def session_in(file: OpenFile, settings: Settings) -> str:
 
 
 def _ignore(line: str) -> None:
-    """Nobody listens: the lines are read again."""
+    """Ignore a line about something left out: the lines are read again, and it is reported then."""
 
 
 def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
@@ -146,7 +148,10 @@ def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
 
 
 def _with_text(records: Iterator[Recorded], text: bytes, settings: Settings) -> Iterator[Recorded]:
-    """The conversations of one value, the first with the value's text: others are parts of it, or have their own."""
+    """Yield the conversations of one value, and give the first one the value's text if texts were asked for.
+
+    Conversations with a text of their own keep it; the others of the value have none.
+    """
     for number, record in enumerate(records):
         if settings.text and not number and not record.text:
             yield replace(record, text=text.decode("utf-8", "surrogateescape"))
@@ -155,7 +160,7 @@ def _with_text(records: Iterator[Recorded], text: bytes, settings: Settings) -> 
 
 
 def _goes_on(first: Line, file: OpenFile) -> bool:
-    """Whether the first line is the beginning of a JSON value that goes on in the next."""
+    """True if the first line is the beginning of a JSON value that goes on in the next line."""
     if not file.is_document and not first.text.endswith(_BREAKS):
         return False
     try:
@@ -166,13 +171,16 @@ def _goes_on(first: Line, file: OpenFile) -> bool:
 
 
 def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
-    """The conversations of a file with a value a line."""
+    """Yield the conversations of a file that has one value a line."""
     layout, before = _recognised(lines, settings)
     yield from layout(file, before, lines, settings)
 
 
 def _recognised(lines: Iterator[Line], settings: Settings) -> tuple[_Layout, _Before]:
-    """How a file is read, and the lines that it took to know it. Raises InvalidMessage."""
+    """Decide how a file is read; return that layout, and the lines that were read to decide it.
+
+    Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
+    """
     before: _Before = []
     broken: InvalidMessage | None = None
     for line in lines:
@@ -196,7 +204,7 @@ def _recognised(lines: Iterator[Line], settings: Settings) -> tuple[_Layout, _Be
 
 
 def _layout_of(value: object, settings: Settings) -> _Layout | None:
-    """How a file is read that has this value on a line; None if the value does not tell."""
+    """Return how a file with this value on a line is read; None if the value does not decide it."""
     if settings.session or documents.session_format(value):
         return _session_by_line
     if documents.is_message(value):
@@ -209,7 +217,10 @@ def _layout_of(value: object, settings: Settings) -> _Layout | None:
 def _conversations_by_line(
     file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings
 ) -> Iterator[Recorded]:
-    """A conversation a line. A broken line is an error, so that no whole conversation is lost without notice."""
+    """Yield one conversation for each line.
+
+    A broken line raises, so that no whole conversation is lost without notice.
+    """
     for line in chain((line for line, _ in before), lines):
         name = f"{file.stem}:{line.number}"
         records = documents.conversations(parsed(line.text, line.where), line.where, name, settings)
@@ -217,7 +228,7 @@ def _conversations_by_line(
 
 
 def _messages_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
-    """One conversation, a message a line."""
+    """Yield the one conversation of a file that has a message a line."""
     raws = [line.raw for line, _ in before] if settings.text else []
     rest = _remembered(lines, raws) if settings.text else lines
     messages = list(_values(before, rest, settings))
@@ -232,7 +243,7 @@ def _remembered(lines: Iterator[Line], raws: list[bytes]) -> Iterator[Line]:
 
 
 def _session_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
-    """One session, an event a line."""
+    """Yield the conversations of a session file, which has an event a line."""
     kind = _session_format(before, settings)
     yield from documents.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
 
@@ -245,8 +256,10 @@ _Layout = Callable[[OpenFile, _Before, Iterator[Line], Settings], Iterator[Recor
 
 
 def _values(before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[object]:
-    """The values of lines that are parts of one conversation. A broken line is left out: the last one of a live
-    session may not be written to its end yet."""
+    """Yield the values of lines that are parts of one conversation.
+
+    A broken line is reported and left out: the last line of a live session may be incomplete.
+    """
     for line, value in chain(before, ((line, _UNREAD) for line in lines)):
         if value is not _BROKEN and value is not _UNREAD:
             yield value

@@ -1,4 +1,4 @@
-"""What every importer gives: a recorded conversation as a value, and the formats it can come from."""
+"""A recorded conversation as a value, which every importer makes, and the formats that it can come from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from transom.wire.dialects import dialect_named
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A file format: the name that `--format` takes, the title that people read, and the dialect of its messages."""
+    """A file format.
+
+    `name`: what `--format` takes; `title`: for people; `dialect`: the dialect of its messages once they are read.
+    """
 
     name: str
     title: str
@@ -38,12 +41,15 @@ FORMATS = {
         Format(name="unified", title="unified context", dialect="openai"),
     )
 }
-"""The formats by name."""
+"""All formats, by name."""
 
 
 class LabelledQuestion(Question, frozen=True, kw_only=True):
-    """A question with its known answer, the positions of the messages that say it, and the kind of question that it is.
-    Any of them may be unknown."""
+    """A question about a conversation, with its known answer.
+
+    `answer`: None if unknown; `evidence`: the positions of the messages that answer it; `category`: the kind of
+    question.
+    """
 
     answer: str | None = None
     evidence: tuple[int, ...] = ()
@@ -51,12 +57,13 @@ class LabelledQuestion(Question, frozen=True, kw_only=True):
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """One conversation from a file. Its messages are in the words of its dialect, and are not checked yet.
+    """One conversation from a file. Its messages are in the form of its dialect, and are not checked yet.
 
-    `system` is the instruction beside the messages, as that dialect's `system` method takes it; None if there is none.
-    `source` names the place for errors: the file, and the line where a file holds several conversations. `text`: what
-    the file has of it, if that was asked for; `reformatted`: the same JSON, not the same bytes. `metas`: where each
-    message belongs, if the format says it. `beside`: what an index of conversations says of it.
+    `id`: its own id, or one made of the file's name; `format`: the name of its format; `dialect`: of its messages.
+    `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
+    errors name the place: the file, and the line where a file holds several conversations. `text`: its text in the
+    file, if that was asked for; `reformatted`: that text is the same JSON, not the same bytes. `metas`: where each
+    message belongs (its run, agent, …), if the format says so. `beside`: what an index of conversations says of it.
     """
 
     id: str
@@ -73,8 +80,10 @@ class Recorded(Struct, frozen=True, kw_only=True):
     beside: Raw | None = None
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:
-        """What happened, read in its dialect: the leading instructions, and every later fact with the position of its
-        message. Raises InvalidMessage, naming the place."""
+        """Parse the messages: return the leading instructions, and every later fact with the position of its message.
+
+        Raises InvalidMessage, naming the place, for a message that its dialect does not allow.
+        """
         dialect = dialect_named(self.dialect)
         head, facts = split(self.messages, self.source, dialect)
         if self.system is None:
@@ -86,12 +95,12 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 def format_named(name: str) -> Format:
-    """The format with this name. Raises InvalidSetting."""
+    """Return the format with this name. Raises InvalidSetting if there is none."""
     if name not in FORMATS:
         raise InvalidSetting(f"unknown format {quote(name)}: there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
 def format_list() -> str:
-    """Every format with its title, for messages."""
+    """List every format with its title, for messages."""
     return ", ".join(f"{each.name} ({each.title})" for each in FORMATS.values())

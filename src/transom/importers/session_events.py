@@ -1,7 +1,7 @@
-"""What a session file says, as events: its lines are read one at a time, and a session of any size takes little memory.
+"""Reads a session file as events, one line at a time, so that a session of any size takes little memory.
 
 A reader is fed line by line. It holds back the lines of a turn until the turn is complete, since one message may take
-several lines. Every line that holds a message has a number, from 0.
+several lines. The lines that hold a message are numbered from 0; all numbers of lines here are these.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from transom.wire.violations import text
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """A message in the words of the session's dialect. `branch`: the subagent whose conversation it belongs to, empty
-    for the session's own. `first` and `last`: the numbers of its lines; `lines`: how many these are. `at`: seconds
-    since the epoch."""
+    """A message of a session, in the form of the session's dialect.
+
+    `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first` and `last`: the
+    numbers of its first and last line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
+    since the epoch.
+    """
 
     branch: str = ""
     first: int
@@ -32,7 +35,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 class SystemPrompt(Struct, frozen=True, kw_only=True):
-    """The instruction beside the messages; comes before the first of them."""
+    """The system prompt of a session; comes before its first message."""
 
     text: str
 
@@ -40,11 +43,14 @@ class SystemPrompt(Struct, frozen=True, kw_only=True):
 SessionEvent = Said | SystemPrompt
 
 Ranges = list[tuple[int, int]]
-"""Numbers of lines, rising: of each pair from the first to before the second."""
+"""Ranges of line numbers, rising: each pair is the first line and the line after the last."""
 
 
 class SessionReader(Protocol):
-    """Reads the lines of one session. Messages that one call returns for a branch belong together: a whole turn."""
+    """Reads the lines of one session.
+
+    `feed` and `flush` return whole turns: the messages that one call returns for a branch belong together.
+    """
 
     @property
     def count(self) -> int:
@@ -58,22 +64,22 @@ class SessionReader(Protocol):
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
-        """Which lines of each branch were taken back, as far as it is known now."""
+        """The ranges of lines that were taken back, for each branch, as far as it is known now."""
         ...
 
     def feed(self, line: object) -> list[SessionEvent]:
-        """What the next line completes."""
+        """Take the next line, parsed; return the events that it completes, often none."""
         ...
 
     def flush(self) -> list[SessionEvent]:
-        """What is held back, as it is now."""
+        """Return the messages that are held back, although their turn may be incomplete, and hold back nothing."""
         ...
 
 
 class Branch(Struct, frozen=True, kw_only=True):
-    """One conversation of a session: `name` is empty for the session itself, else that of a subagent.
+    """One conversation of a session. `name`: empty for the session itself, else that of a subagent.
 
-    `dropped` counts the lines of messages that were taken back.
+    `messages`: without those that were taken back; `dropped`: how many lines of messages were taken back.
     """
 
     name: str
@@ -82,7 +88,10 @@ class Branch(Struct, frozen=True, kw_only=True):
 
 
 class WholeSession(Struct, frozen=True, kw_only=True):
-    """All conversations of a session, its own first, and its system prompt. `lines`: how many held a message."""
+    """All conversations of a session, the session's own first.
+
+    `system`: its system prompt; `lines`: how many lines held a message.
+    """
 
     branches: list[Branch]
     system: str | None
@@ -90,7 +99,7 @@ class WholeSession(Struct, frozen=True, kw_only=True):
 
 
 def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession:
-    """Read a session to its end. What was taken back is left out."""
+    """Read a session to its end into memory. Messages that were taken back are left out."""
     said: dict[str, list[Said]] = {}
     system: str | None = None
     for event in events(reader, lines):
@@ -108,20 +117,22 @@ def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession
 
 
 def is_taken_back(said: Said, ranges: Ranges) -> bool:
-    """Whether a message is in one of the ranges of its branch."""
+    """True if a message is in one of the ranges, which are those of its branch."""
     at = bisect_right(ranges, said.first, key=itemgetter(0)) - 1
     return at >= 0 and said.first < ranges[at][1]
 
 
 def add_range(ranges: Ranges, first: int, end: int) -> None:
-    """Add a range at the end: it takes in those that begin in it."""
+    """Add the range from `first` to before `end` to the end of `ranges`, in place; ranges that begin in it are
+    replaced.
+    """
     while ranges and ranges[-1][0] >= first:
         ranges.pop()
     ranges.append((first, end))
 
 
 def seconds_of(line: Raw, key: str = "timestamp") -> float | None:
-    """The time of a line in seconds since the epoch; None if it has none that can be read."""
+    """Return the time of a line in seconds since the epoch; None if it has no ISO 8601 time under this key."""
     try:
         return datetime.fromisoformat(text(line, key)).timestamp()
     except (ValueError, OverflowError):
@@ -129,7 +140,7 @@ def seconds_of(line: Raw, key: str = "timestamp") -> float | None:
 
 
 def events(reader: SessionReader, lines: Iterable[object]) -> Iterator[SessionEvent]:
-    """Everything that a session says."""
+    """Yield all events of a session: those of every line, then what is held back at the end."""
     for line in lines:
         yield from reader.feed(line)
     yield from reader.flush()

@@ -1,4 +1,4 @@
-"""Write messages as the lines of sessions: of Claude Code, Codex and pi."""
+"""Writes messages as lines of session files of Claude Code, Codex and pi."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from transom.wire.violations import as_dict, text
 
 
 class _SessionWriter:
-    """Lines that follow one another. What lines of the same session repeat is taken from the imported ones."""
+    """Writes messages as lines of a session: see `Writer`.
+
+    Fields that a session repeats in each line are copied from the last imported line.
+    """
 
     header: Raw | None = None
 
@@ -50,7 +53,7 @@ class _SessionWriter:
                 yield f"{dumped(line)}\n"
 
     def extended(self, text: str, added: Sequence[Shown]) -> str:
-        """A session as one JSON document: a list of events, or Codex's oldest form."""
+        """Add messages to a session that is one JSON document: a list of events, or Codex's oldest form."""
         value: Any = json.loads(text)
         lines = [json.loads(line) for line in self.added(added)]
         listed = cast("list[Any]", value if isinstance(value, list) else value["items"])
@@ -58,7 +61,7 @@ class _SessionWriter:
         return dumped(cast("object", value)) + "\n"
 
     def _label(self) -> str:
-        """An id for the next line, the same in every export."""
+        """Make an id for the next line, the same in every export."""
         return str(uuid5(NAMESPACE_URL, f"{self._session}:{text(self._last, 'uuid')}:{self._lines}"))
 
     def _is_link(self, line: Raw) -> bool:
@@ -72,7 +75,7 @@ class _SessionWriter:
 
 
 class ClaudeCodeWriter(_SessionWriter):
-    """A session of Claude Code, from Anthropic messages."""
+    """Writes a session of Claude Code from Anthropic messages."""
 
     def _is_link(self, line: Raw) -> bool:
         return bool(text(line, "uuid")) and not line.get("isSidechain")
@@ -108,7 +111,7 @@ class ClaudeCodeWriter(_SessionWriter):
 
 
 class CodexWriter(_SessionWriter):
-    """A rollout of Codex, from items of the Responses API."""
+    """Writes a rollout of Codex from items of the Responses API."""
 
     def _is_link(self, line: Raw) -> bool:
         return not line  # no line names another one
@@ -128,7 +131,7 @@ class CodexWriter(_SessionWriter):
 
 
 class PiWriter(_SessionWriter):
-    """A session of pi, from OpenAI Chat messages."""
+    """Writes a session of pi from OpenAI Chat messages."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         super().__init__(conversation, left_out)
@@ -190,7 +193,7 @@ def _texts(head: Head) -> list[str]:
 
 
 def _first_time(messages: Iterable[Shown]) -> tuple[str, Iterable[Shown]]:
-    """When the first message was said, and all messages."""
+    """Return when the first message was said, as ISO 8601, and all the messages."""
     rest = iter(messages)
     first = next(rest, None)
     return (iso_time(0.0), ()) if first is None else (iso_time(first.at), chain([first], rest))

@@ -1,9 +1,9 @@
-"""The text that entries were imported from, stored beside them, so that an export gives the same bytes again.
+"""Stores the text of the file that entries were imported from, so that an export gives the same bytes again.
 
-A long text that an entry has is not stored twice: in its place is a reference to the entry. What stands between (keys,
-numbers, ids, blanks) is stored as it is. So this works for any format, and for everything in a line that is no message.
-
-It is an entry of its own, of the kind `imported`, which is never sent.
+The text is kept in an entry of its own, of the kind `imported`, which is never sent. A long string of the file that an
+imported entry contains too is not stored twice: a reference to that entry takes its place. Everything else (keys,
+numbers, ids, white space) is stored as it is. So this works for any format, and for everything in a line that is no
+message.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ from transom.core.message import Opaque
 from transom.errors import InvalidMessage
 
 SHORTEST = 80
-"""Shorter texts are not worth a reference (in characters)."""
+"""Characters. A shorter string is stored as it is: a reference would not be smaller."""
 
 _LITERAL = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
-"""A string as JSON writes it. JSON has no line end in a string, so a broken line spoils no other."""
+"""Matches a JSON string with its quotes. JSON has no line end in a string, so a broken line spoils no other."""
 
 
 class Reference(Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A text of an entry: the keys and indexes that lead to it in the entry's JSON, and from which character on.
+    """Takes the place of a long string of the imported file; it says which entry of the log contains that string, and
+    where.
 
-    `form`: how the file writes it, a key of `FORMS`. `inside`: the text at `path` is itself JSON (the arguments of a
-    call), and this leads on in it.
+    `form`: how the file writes the string, a key of `FORMS`. `entry`: the seq of the entry. `path`: the keys and
+    indexes that lead to a string in the JSON of the entry's body. `start`: the file has this string from this character
+    on. `inside`: if not None, the string at `path` is itself JSON (the arguments of a call), and these keys and indexes
+    lead on in it.
     """
 
     form: str
@@ -45,10 +48,12 @@ class Reference(Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class SourceText(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text of the entries from `first` to the one before it, in the order of the file.
+    """The text of a file, or of some of its lines, that the entries from `first` up to this text's own entry were made
+    from.
 
-    Bytes that are no UTF-8 are lone surrogates (`surrogateescape`). `whole`: it is the text of the whole conversation,
-    in place of every earlier one. `beside`: what the file's index says of the conversation.
+    `format`: the name of the file's format. `pieces`: the text in the order of the file, with references in place of
+    long strings; bytes that are not UTF-8 are lone surrogates (`surrogateescape`). `whole`: it is the text of the whole
+    conversation, and replaces every earlier one. `beside`: what the file's index says of the conversation.
     """
 
     format: str
@@ -62,7 +67,7 @@ _KIND = "imported"
 
 
 def _html(text: str) -> str:
-    """As Go writes JSON."""
+    """Write a text as a JSON string the way Go does, with <, > and & escaped."""
     out = json.dumps(text, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return out.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -72,16 +77,16 @@ FORMS: dict[str, Callable[[str], str]] = {
     "ascii": json.dumps,
     "html": _html,
 }
-"""The ways to write a text as a JSON string, most usual first."""
+"""The ways to write a text as a JSON string, the most usual first."""
 
 
 def body_of(source: SourceText) -> Opaque:
-    """What the log stores of it."""
+    """Encode a source text as the body of an entry."""
     return Opaque(raw={"kind": _KIND, **cast("dict[str, Any]", msgspec.to_builtins(source))})
 
 
 def source_of(entry: Entry) -> SourceText | None:
-    """The source text that an entry is; None for any other entry."""
+    """Decode the source text that an entry holds; None for any other entry. Raises InvalidMessage if it is damaged."""
     body = entry.body
     if not isinstance(body, Opaque) or body.raw.get("kind") != _KIND:
         return None
@@ -92,7 +97,9 @@ def source_of(entry: Entry) -> SourceText | None:
 
 
 def split_text(text: str, entries: Sequence[Entry]) -> list[str | Reference]:
-    """The text in pieces: what the entries have of it as references, the rest as it is."""
+    """Split a file's text into pieces: a reference for each long string that one of these entries contains, the rest as
+    it is.
+    """
     known: dict[str, Reference] = {}
     for entry in entries:
         for reference, value in _references(entry):
@@ -108,7 +115,9 @@ def split_text(text: str, entries: Sequence[Entry]) -> list[str | Reference]:
 
 
 def _known_text(literal: str, known: dict[str, Reference]) -> Reference | None:
-    """The reference to a text that a file writes so; None if no entry has it, or if no form writes it so."""
+    """Return the reference to the string that a JSON literal writes; None if no entry has it, or if no form of `FORMS`
+    gives exactly this literal.
+    """
     try:
         value = json.loads(literal)
     except ValueError:
@@ -121,7 +130,10 @@ def _known_text(literal: str, known: dict[str, Reference]) -> Reference | None:
 
 
 def joined_text(source: SourceText, fetch: Callable[[int], Entry]) -> str:
-    """The text again. `fetch` gives an entry by its number. Raises InvalidMessage if an entry has lost its text."""
+    """Restore the file's text from its pieces. `fetch`: returns an entry by its seq.
+
+    Raises InvalidMessage if an entry does not contain the string that a reference names.
+    """
 
     @lru_cache(maxsize=8)
     def contents(seq: int) -> object:
@@ -148,8 +160,10 @@ def _follow(value: Any, path: Sequence[str | int]) -> Any:
 
 
 def _references(entry: Entry) -> Iterator[tuple[Reference, str]]:
-    """The long texts of an entry, and how to find them. A file may have the data of a data URL alone, and the arguments
-    of a call as JSON."""
+    """Yield every long string of an entry with a reference to it, which has no `form` yet.
+
+    Also the data of a data URL alone, and the strings within arguments that are JSON: a file may write these so.
+    """
     for path, value in _texts_in(msgspec.to_builtins(entry.body)):
         reference = Reference(form="", entry=entry.seq, path=path)
         yield reference, value
@@ -163,7 +177,9 @@ def _references(entry: Entry) -> Iterator[tuple[Reference, str]]:
 
 
 def _texts_in(value: object) -> Iterator[tuple[list[str | int], str]]:
-    """The long texts in a JSON value, each with the way to it."""
+    """Yield the strings of at least SHORTEST characters in a JSON value, each with the keys and indexes that lead to
+    it.
+    """
     stack: list[tuple[list[str | int], object]] = [([], value)]
     while stack:
         path, item = stack.pop()

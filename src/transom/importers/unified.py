@@ -1,7 +1,8 @@
-"""The layout of the unified conversation context: `conversations/index.json`, and `<id>/messages.json` beside it.
+"""Reads and writes the layout of the unified conversation context: `conversations/index.json`, and `<id>/messages.json`
+beside it.
 
-A message is an OpenAI Chat message with an id, a time, and what belongs to the program that shows it: its mode, run,
-workflow and agent, and whether it may be sent (`includeInContext`).
+A message is an OpenAI Chat message with an id, a time, and fields of the program that shows it: its mode, run, workflow
+and agent, and whether it may be sent (`includeInContext`).
 """
 
 from __future__ import annotations
@@ -24,24 +25,30 @@ from transom.wire.violations import as_dict, text
 INDEX, MESSAGES = "index.json", "messages.json"
 
 _CHAT = ("role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content", "function_call")
-"""What of a message goes to a model."""
+"""The keys of a message that go to a model."""
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a message of this layout."""
+    """True if a value is a message of this layout."""
     fields = as_dict(value)
     return {"id", "role", "createdAt"} <= fields.keys()
 
 
 def index_of(path: Path) -> Path | None:
-    """The index that a path names: the file itself, or the one in a folder or in its `conversations`."""
+    """Find the index that a path names: the file itself, or the one in the folder or in its `conversations`.
+
+    None if there is none, or if no conversation is beside it.
+    """
     places = [path / INDEX, path / "conversations" / INDEX] if path.is_dir() else [path]
     found = next((place for place in places if place.name == INDEX and place.is_file()), None)
     return found if found is not None and any(found.parent.glob(f"*/{MESSAGES}")) else None
 
 
 def records_in(index: object, where: str) -> Iterator[Raw]:
-    """What an index says of each conversation. Raises InvalidMessage."""
+    """Yield the record of each conversation in an index.
+
+    Raises InvalidMessage if the index holds no list of conversations.
+    """
     listed: object = cast("object", index) if isinstance(index, list) else as_dict(index).get("conversations")
     if not isinstance(listed, list):
         raise InvalidMessage(where, f"must hold a list of conversations, not {kind_of(listed)}")
@@ -49,10 +56,10 @@ def records_in(index: object, where: str) -> Iterator[Raw]:
 
 
 def to_chat(message: Raw) -> Raw:
-    """A stored message as OpenAI Chat has it, without the fields of the program that stored it.
+    """Return the OpenAI Chat message within a stored message, without the fields of the program that stored it.
 
-    Content that is missing becomes an empty text, or None beside tool calls. What is no message stays as it is, and is
-    refused by who reads it.
+    Missing content becomes an empty text, or None beside tool calls. A message of another shape is not refused here,
+    but by the caller that parses the result.
     """
     out: Raw = {key: message[key] for key in _CHAT if message.get(key) is not None}
     out.setdefault("content", None if "tool_calls" in out else "")
@@ -62,7 +69,10 @@ def to_chat(message: Raw) -> Raw:
 
 
 def meta_of(message: Raw) -> Meta | None:
-    """Where a message belongs; None if it does not say."""
+    """Return the metadata of a message: mode, run, workflow, agent, and whether it is sent.
+
+    None if it has none of these.
+    """
     took = message.get("duration")
     meta = Meta(
         include_in_context=message.get("includeInContext") is not False,
@@ -77,7 +87,7 @@ def meta_of(message: Raw) -> Meta | None:
 
 
 def time_of(message: Raw) -> float | None:
-    """When a message was created, in seconds since the epoch."""
+    """Return when a message was created, in seconds since the epoch; None if it does not say."""
     created = message.get("createdAt")
     if isinstance(created, int | float) and not isinstance(created, bool):
         return created / 1000
@@ -88,21 +98,24 @@ def time_of(message: Raw) -> float | None:
 
 
 def from_chat(message: Raw, at: float) -> Raw:
-    """A stored message, with an id made from what it says."""
+    """Make a stored message from an OpenAI Chat message and its time. The id is a hash of both."""
     created = iso_time(at)
     label = blake2b(f"{created}{dumped(message)}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     return {"id": f"msg_{label}", "createdAt": created, **message}
 
 
 def messages_path(folder: Path, name: str) -> Path:
-    """The file of a conversation's messages. Raises InvalidSetting for a name that leads elsewhere."""
+    """Return the path of a conversation's messages.
+
+    Raises InvalidSetting for an id that is no name of a folder ("..", or with a slash or backslash).
+    """
     if not name or name in {".", ".."} or any(mark in name for mark in "/\\\0"):
         raise InvalidSetting(f"conversation {quote(name)}: its id cannot be the name of a folder")
     return folder / name / MESSAGES
 
 
 def add_to_index(folder: Path, record: Raw) -> None:
-    """Put what the index says of a conversation in the place of an older one with its id, or at the end."""
+    """Write a conversation's record into the folder's index, in place of one with the same id, or at the end."""
     path = folder / INDEX
     index: Any = json.loads(path.read_bytes()) if path.exists() else []
     listed = cast("list[Any]", index["conversations"] if isinstance(index, dict) else index)
@@ -113,7 +126,11 @@ def add_to_index(folder: Path, record: Raw) -> None:
 
 
 def recorded_in(index: Path, progress: Callable[[float], None]) -> Iterator[tuple[Raw, Path]]:
-    """What an index says of each conversation that has messages, and their file. Raises InvalidMessage, OSError."""
+    """Yield the record of each conversation of an index that has messages, and the path of its messages.
+
+    `progress`: called with the share of the records that was read. Raises InvalidMessage if the index is not JSON or
+    holds no list of conversations, OSError.
+    """
     records = list(records_in(parsed(index.read_bytes(), str(index)), str(index)))
     for number, record in enumerate(records):
         progress(number / len(records))

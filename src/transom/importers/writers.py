@@ -1,4 +1,4 @@
-"""Write messages in a file format: whole conversations, or what is added to an imported one."""
+"""Writes messages in a file format: whole conversations, or what was added to an imported one."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ from transom.importers.values import dumped
 from transom.wire.dialects import dialect_named
 
 MESSAGES = {"openai": "messages", "anthropic": "messages", "responses": "input", "gemini": "contents"}
-"""Where a body of each API has its messages."""
+"""The key under which a body of each API has its messages."""
 
 
 class Writer(Protocol):
-    """Writes one conversation in one format, from messages in the dialect of the format."""
+    """Writes one conversation in one format. It takes messages in the format's dialect."""
 
     def whole(self, head: Head, messages: Iterable[Shown]) -> Iterator[str]:
-        """A file with these messages, some of it at a time."""
+        """Yield the text of a new file with this head and these messages, in pieces."""
         ...
 
     def follow(self, text: str) -> None:
-        """The imported text up to here: what is added follows it."""
+        """Take the imported text up to here, which the added lines will follow: their ids and parents are derived from
+        it.
+        """
         ...
 
     def added(self, messages: Iterable[Shown]) -> Iterator[str]:
-        """These messages as more lines of a session."""
+        """Yield the text of these messages as further lines of a session."""
         ...
 
     def extended(self, text: str, added: Sequence[Shown]) -> str:
-        """The text of a document with more messages at its end."""
+        """Return the text of a document with these messages added at its end."""
         ...
 
 
 def writer_for(format_name: str, conversation: str, left_out: LeftOut) -> Writer:
-    """The writer of a format."""
+    """Make the writer for a format. `conversation`: the name of the conversation, which ids are derived from."""
     if format_name in _SESSIONS:
         return _SESSIONS[format_name](conversation, left_out)
     return _DocumentWriter(format_name, left_out)
@@ -58,11 +60,11 @@ _LISTS: dict[str, Callable[[Iterable[Shown]], Iterator[Raw]]] = {
     "openai_agents": lambda messages: (shown.message for shown in messages),
     "unified": lambda messages: (unified.from_chat(shown.message, shown.at) for shown in messages),
 }
-"""The formats that are a list of messages, and how each has a message."""
+"""The formats that are a list of messages, and how each renders its messages."""
 
 
 class _DocumentWriter:
-    """A body of an API, or a list of messages."""
+    """Writes a body of an API, or a list of messages: see `Writer`."""
 
     def __init__(self, format_name: str, left_out: LeftOut) -> None:
         self._format, self._left_out = format_name, left_out
@@ -92,7 +94,7 @@ class _DocumentWriter:
         return dumped(value) + "\n"
 
     def follow(self, text: str) -> None:
-        """A document is written as a whole."""
+        """Do nothing: a document is written as a whole."""
 
     def added(self, messages: Iterable[Shown]) -> Iterator[str]:
         return (f"{dumped(item)}\n" for item in self._items(messages))
@@ -101,7 +103,7 @@ class _DocumentWriter:
         return _LISTS[self._format](messages) if self._format in _LISTS else (shown.message for shown in messages)
 
     def _instructions(self, head: Head) -> list[Shown]:
-        """The instructions that stand among the messages."""
+        """Return the instructions that this format has among the messages."""
         rendered = [each.message for each in self._dialect.render_head(head)]
         if not rendered and self._format in _LISTS:
             texts = ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
@@ -110,7 +112,7 @@ class _DocumentWriter:
 
 
 def _messages_of(value: Any) -> list[Any]:
-    """The list of messages in a document."""
+    """Return the list of messages in a document, itself and not a copy; creates one if it is missing."""
     if isinstance(value, list):
         return value  # pyright: ignore[reportUnknownVariableType] - of any JSON
     for key in ("messages", "input", "contents", "items", "kwargs", "values"):
@@ -122,7 +124,7 @@ def _messages_of(value: Any) -> list[Any]:
 
 
 def _list_text(items: Iterable[Raw]) -> Iterator[str]:
-    """A JSON array, an item at a time."""
+    """Yield the text of a JSON array, one item at a time."""
     begin = "["
     for item in items:
         yield begin + dumped(item)

@@ -1,4 +1,4 @@
-"""Where conversations are stored: `open_store("agent.db")`. The protocol of a store is in `base`."""
+"""Stores keep conversations: `open_store("agent.db")` opens one. The protocol of a store is `Store` in `base`."""
 
 from __future__ import annotations
 

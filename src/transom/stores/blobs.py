@@ -1,7 +1,7 @@
-"""Entries as bytes, with large bodies apart: a body of more than 64 KiB is stored once, under the hash of its content.
+"""Encodes entries as bytes. The body of a large entry is kept apart from it, under the hash of its content.
 
-The split is made on bytes. Before the body an entry has only two numbers, so the first `"body":` is the body's own key,
-and joining restores the exact bytes.
+An entry is large if it is encoded in more than 64 KiB. The split is made on bytes: in front of the body an entry has
+only two numbers, so the first `"body":` is the body's own key, and joining restores the exact bytes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from transom.core.message import Opaque
 from transom.errors import InvalidMessage
 
 LIMIT = 64 * 1024
-"""The body of an entry is stored apart if the encoded entry has more bytes than this."""
+"""Bytes. An encoded entry that is longer has its body stored apart."""
 
 _BODY = b'"body":'
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The entry as one line of JSON, without the line end.
+    """Encode an entry as one line of JSON, without the line end.
 
     Raises InvalidMessage for content that is not JSON or could not be decoded again: an error now is better than an
     entry that nobody can read later.
@@ -34,7 +34,10 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
-    """The encoded entry; if it is large, without its body, which comes second. Raises InvalidMessage."""
+    """Encode an entry and return `(line, None)`; if the line is longer than LIMIT, `(line without its body, body)`.
+
+    Raises InvalidMessage as `encode_entry` does.
+    """
     line = encode_entry(entry)
     if len(line) <= LIMIT:
         return line, None
@@ -47,11 +50,14 @@ def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
 
 
 def join_entry(row: bytes, body: bytes) -> bytes:
-    """The encoded entry, from the parts that `split_entry` gave. Raises ValueError if the row has no body's place."""
+    """Put a body back into the line that `split_entry` took it out of.
+
+    Raises ValueError if the line has no `"body":`.
+    """
     start = row.index(_BODY) + len(_BODY)
     return row[:start] + body + row[start:]
 
 
 def body_key(body: bytes) -> str:
-    """The key of a body: the hash of its content."""
+    """Return the key of a body: 64 hex digits, the BLAKE2b hash of its content."""
     return hashlib.blake2b(body, digest_size=32).hexdigest()

@@ -1,4 +1,4 @@
-"""What every store checks, and the errors it raises, so that they read the same for every store."""
+"""Checks that every store makes, and the errors that they all raise, in the same words."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 
 
 def check_seqs(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
-    """The entries, if their seqs are `expect`, `expect` + 1, …; a log with a wrong seq could not be read again.
+    """Return the entries unchanged if their seqs are `expect`, `expect` + 1, ….
 
-    Raises ValueError.
+    Raises ValueError for any other seq: a log that contains it could not be read again.
     """
     for seq, entry in enumerate(entries, expect):
         if entry.seq != seq:
@@ -22,48 +22,62 @@ def check_seqs(entries: Sequence[Entry], expect: int) -> Sequence[Entry]:
 
 
 def check_index(seq: int, length: int) -> int:
-    """The seq, if a log of this length has it. Raises IndexError."""
+    """Return `seq`. Raises IndexError unless 0 <= `seq` < `length`, the number of entries of the log."""
     if not 0 <= seq < length:
         raise IndexError(f"no entry {seq} in a log of {length}")
     return seq
 
 
 def check_snapshot(at: int, length: int) -> int:
-    """`at`, if a log of this length has as many entries. Raises ValueError."""
+    """Return `at`, the number of entries of a snapshot.
+
+    Raises ValueError unless 0 <= `at` <= `length`, that of the log.
+    """
     if not 0 <= at <= length:
         raise ValueError(f"a snapshot of {at} entries, in a log of {length}")
     return at
 
 
 def store_unavailable(place: str, why: object) -> StoreUnavailable:
-    """The place cannot be written or read now: disk full, locked, removed. The log stays usable."""
+    """Make the error for a place that cannot be written or read now: disk full, locked, removed.
+
+    The log stays usable.
+    """
     return StoreUnavailable(f"{place}: {why}; this changed nothing, what was stored before is intact")
 
 
 def store_damaged(place: str, why: object) -> StoreDamaged:
-    """The store does not have what was written to it."""
+    """Make the error for a store that does not have what was written to it. `why`: what is wrong, in a few words."""
     return StoreDamaged(f"{place}: {why}", "nothing was changed")
 
 
 def entries_missing(place: str, found: int, at: int, remedy: str) -> StoreDamaged:
-    """A snapshot proves that the log once had more entries. `remedy` is how to go on with those that are left."""
+    """Make the error for a log that has `found` entries, although its snapshot was made of `at`, which is more.
+
+    `remedy`: how to go on with the entries that are left; it ends the message.
+    """
     why = f"its snapshot was made of {at:,} entries, but only {found:,} are left"
     return StoreDamaged(f"{place}: {why}", f"nothing was changed; restore it from a backup, or {remedy}")
 
 
 def no_such_log(name: str) -> UnknownLog:
-    """There is nothing to forget."""
+    """Make the error for a conversation that cannot be forgotten because the store does not have it."""
     return UnknownLog(f"no conversation {name!r} in the store")
 
 
 def log_forgotten(name: str) -> UnknownLog:
-    """The conversation that a handle knows was removed. The handle must not write into a later one by that name."""
+    """Make the error for a handle whose conversation was forgotten: it must not write into a later one of the same
+    name.
+    """
     return UnknownLog(f"the conversation {name!r} is no longer in the store: open it again to begin a new one")
 
 
 @contextmanager
 def reporting_leftovers(place: str) -> Generator[None]:
-    """For the end of a forget: the conversation is gone, and a failure from now on leaves bytes of it in the files."""
+    """Raise StoreUnavailable for an error within the block, which is the end of a forget.
+
+    By then the conversation is gone, so the message says that bytes of it are left in the store's files.
+    """
     try:
         yield
     except (OSError, sqlite3.Error) as problem:

@@ -1,4 +1,4 @@
-"""Follow a conversation that others write: the entries of a log as they come."""
+"""Follows a conversation that others write to: gives its entries as they are stored."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from transom.stores.base import StoredLog
 LOOK = 0.5
 """Seconds between two looks at a store that does not announce appends."""
 LOOK_ANNOUNCED = 5.0
-"""The same for a store that does: only an announcement that got lost is found by looking."""
+"""Seconds between two looks at a store that announces appends: they only find entries whose announcement got lost."""
 
 
 class _Announcing(Protocol):
+    """A log of a store that announces appends."""
+
     def wait(self, timeout: float) -> int:
-        """Wait until something was appended, at most so many seconds; the new length."""
+        """Wait until something was appended, at most `timeout` seconds; return the new number of entries."""
         ...
 
 
 def follow(
     log: StoredLog, start: int | None = None, *, stop: Event | None = None, look: float | None = None
 ) -> Generator[Entry]:
-    """Every entry from `start` on (default: those that are appended from now on), as soon as it is stored.
+    """Yield every entry from `start` on as soon as it is stored. Without `start`, only entries stored from now on.
 
-    It goes on until `stop` is set, and blocks its thread while it waits. A PostgreSQL store announces appends, so there
-    entries come at once. Any other store is looked at every `look` seconds, 0.5 if not given. `stop` takes effect at
-    the next look (PostgreSQL: within 5 seconds if `look` is not given). Give it a handle that nobody else uses:
-    `store.open(name)`. Raises UnknownLog when the conversation is forgotten, StoreUnavailable.
+    The generator ends when `stop` is set, and blocks its thread while it waits. A PostgreSQL store announces appends,
+    so entries come at once; any other store is looked at every `look` seconds (default 0.5). `stop` takes effect at the
+    next look (PostgreSQL: within 5 seconds if `look` is not given). `log` is refreshed, so pass a handle that nobody
+    else uses: `store.open(name)`. Raises UnknownLog when the conversation is forgotten, StoreUnavailable when the store
+    cannot be read.
     """
     stop = Event() if stop is None else stop
     seq = len(log) if start is None else start

@@ -1,4 +1,4 @@
-"""Fork a conversation: a new one that begins with the first entries of another one."""
+"""Forks a conversation: makes a new one that begins with the first entries of another one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class _Copying(Protocol):
     """A log of a store that copies entries by itself, in one transaction."""
 
     def copy_to(self, name: str, stop: int, then: Entry) -> None:
-        """Begin the conversation `name` with the first `stop` entries, the snapshot if it is of these, and `then`.
+        """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
+        more, and `then`.
 
         Raises Conflict if there is a conversation by that name.
         """
@@ -25,13 +26,17 @@ class _Copying(Protocol):
 def fork_log(
     store: Store, source: StoredLog, *, at: int | None = None, name: str | None = None, clock: Clock = system_clock
 ) -> StoredLog:
-    """A new conversation in `store`, of which `source` is one, with everything up to entry `at` (default: the last).
+    """Create a conversation in `store` from the entries of `source` up to and including `at` (default: the last);
+    return it.
 
-    The copied entries are equal to the source's, with the same numbers. Behind them is one more, `Forked`, which names
-    the source. All of it is stored, or nothing. From then on neither has to do with the other: forgetting one leaves
-    the other whole. `name`: of the new one; by default that of the source with `at`, as in "trip@41".
+    `source` is a log of `store`; it is refreshed, and otherwise not changed. The copied entries are equal to the
+    source's, with the same seqs. One more entry, `Forked`, follows them and names the source. All of it is stored, or
+    nothing. Forgetting one of the two conversations leaves the other whole.
 
-    Raises InvalidSetting if there is no entry `at`, or a conversation by that name already; UnknownLog.
+    `name`: of the new conversation. By default it is made of the source's name and `at`, as in "trip@41"; if that is
+    taken, "trip@41 (2)", and so on.
+
+    Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken; UnknownLog if `source` was forgotten.
     """
     length = source.refresh()
     last = length - 1 if at is None else at

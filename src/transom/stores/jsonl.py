@@ -64,7 +64,10 @@ _logger = logging.getLogger(__name__)
 
 
 class JsonlLog:
-    """One conversation: its file, and the offset of each entry's line."""
+    """One handle of one conversation in a folder: the path of its file, and the offset of each known entry's line.
+
+    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`.
+    """
 
     def __init__(self, store: JsonlStore, name: str) -> None:
         self.name, self.repaired = name, ""
@@ -157,7 +160,7 @@ class JsonlLog:
             self._end = at
 
     def _write(self, file: IO[bytes], data: bytes) -> None:
-        """All of it is on disk, or the file is as it was."""
+        """Write and sync the data behind the last whole append. If that fails, the file is cut back to what it was."""
         file.seek(self._end)
         try:
             write_durably(file, data)
@@ -167,7 +170,10 @@ class JsonlLog:
             raise
 
     def _catch_up(self, file: IO[bytes]) -> int:
-        """Index what others appended and cut an unfinished append; gives the bytes cut. The caller holds the lock."""
+        """Index what others appended and cut off an unfinished append; return the bytes cut.
+
+        The caller holds the file's lock.
+        """
         self._check_same_log(file)
         size = os.fstat(file.fileno()).st_size
         if size == self._end:
@@ -181,9 +187,10 @@ class JsonlLog:
     # ---- opening
 
     def _repair(self) -> None:
-        """Cut an unfinished append, or ignore it where the file may only be read. Says so in `repaired` and in the log.
+        """Cut off an unfinished append, or ignore it where the file may only be read.
 
-        With the lock held, the append's writer is known to be dead.
+        Sets `repaired` and logs a warning. It takes the file's lock first: then the writer of the append is known to be
+        dead.
         """
         try:
             with self._path.open("r+b", buffering=0) as file, locked(file):
@@ -199,7 +206,7 @@ class JsonlLog:
             _logger.warning("%s", self.repaired)
 
     def _check_against_snapshot(self) -> None:
-        """Raises StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
+        """Raise StoreDamaged if the snapshot beside the log was made of more entries than the log has now.
 
         A log may be forgotten and created again between two looks, so only a snapshot that is the same before and after
         a look counts.
@@ -214,7 +221,11 @@ class JsonlLog:
             self._look()
 
     def _snapshot_ahead(self) -> tuple[int, bytes] | None:
-        """The snapshot, if it is whole and was made of more entries than are known. Usually only its head is read."""
+        """Return the stored snapshot if it was made of more entries than are known, else None; also if its file is
+        damaged.
+
+        Usually only the head of its file is read.
+        """
         try:
             with self._snapshot_path.open("rb", buffering=0) as file:
                 at = snapshot_at(file.read(SNAPSHOT_HEAD))
@@ -225,9 +236,10 @@ class JsonlLog:
     # ---- reading
 
     def _look(self) -> int:
-        """Index what is there, without waiting for a writer; gives the number of bytes that do not count.
+        """Index the file without waiting for a writer; return how many bytes at its end belong to no whole append.
 
-        What seems damaged may be half of an append or of a repair: only then wait.
+        If the file seems damaged, it may be that an append or a repair is half done: then wait for the lock and index
+        again.
         """
         with self._absence_allowed():
             try:
@@ -238,7 +250,9 @@ class JsonlLog:
         return 0
 
     def _index(self) -> int:
-        """Take in the whole appends after the known ones; gives the number of bytes after them that do not count."""
+        """Take in the whole appends behind the known ones; return how many bytes at the file's end belong to no whole
+        append.
+        """
         with self._path.open("rb") as file:
             self._check_same_log(file)
             size = os.fstat(file.fileno()).st_size
@@ -274,7 +288,10 @@ class JsonlLog:
 
     @contextmanager
     def _absence_allowed(self) -> Generator[None]:
-        """A file that is not there has no entries. Raises UnknownLog if this handle knows entries of it."""
+        """Ignore that the file does not exist within the block: such a log is empty.
+
+        Raises UnknownLog if this handle knows entries of the file; StoreUnavailable for other errors of the system.
+        """
         with os_errors_translated(self._path):
             try:
                 yield
@@ -283,7 +300,7 @@ class JsonlLog:
                     raise log_forgotten(self.name) from None
 
     def _check_same_log(self, file: IO[bytes]) -> None:
-        """Raises UnknownLog if this is a later log by the same name."""
+        """Raise UnknownLog if the file is of a later conversation by the same name."""
         file.seek(0)
         if self._end and file.read(len(self._header)) != self._header:
             raise log_forgotten(self.name)
@@ -303,7 +320,10 @@ class JsonlLog:
 
 
 class JsonlStore:
-    """A folder of logs, created if it is not there. Raises InvalidSetting if it cannot be."""
+    """A folder of conversations, one file each. The folder is created if it does not exist.
+
+    Raises InvalidSetting if the folder can neither be created nor read.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
@@ -327,13 +347,18 @@ class JsonlStore:
             self._forget(name)
 
     def search_index(self) -> SqliteIndex:
-        """The search index: a file of the folder, which the first search makes."""
+        """Return the search index of this store.
+
+        It is the file `.search` of the folder, which the first search creates.
+        """
         if self._index is None:
             self._index = SqliteIndex(self, self.path / ".search")
         return self._index
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Which conversations there are, and how large the file of each is."""
+        """Return a stamp of every conversation, or of those with these names: it differs when the file has another
+        size.
+        """
         wanted = None if names is None else {self.path / f"{file_stem(name)}.jsonl" for name in names}
         stamps: list[LogStamp] = []
         for path in self.path.glob("*.jsonl") if wanted is None else wanted:
@@ -366,12 +391,18 @@ class JsonlStore:
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:
-        """The folder's lock, alone or shared."""
+        """Hold the lock of the folder during the block, alone or together with others that share it.
+
+        Waits for its holders.
+        """
         with (self.path / ".lock").open("ab", buffering=0) as file, locked(file, shared=shared):
             yield
 
     def take_number(self) -> int:
-        """A number that no log of this folder ever had. The caller has the folder's lock alone."""
+        """Return a number that no log of this folder ever had, and record it as used.
+
+        The caller holds the folder's lock alone.
+        """
         with (self.path / ".lock").open("ab", buffering=0) as file:
             taken = file.tell()
             # Folders of the first format, or copied without the lock file, have the numbers in the headers only.
@@ -381,7 +412,10 @@ class JsonlStore:
         return given + 1
 
     def store_body(self, body: bytes | None) -> str | None:
-        """The key of a body, which is on disk when this returns."""
+        """Store a large body, unless it is stored already, and return its key. None gives None.
+
+        It is on disk on return.
+        """
         if body is None:
             return None
         key = body_key(body)
@@ -391,7 +425,7 @@ class JsonlStore:
         return key
 
     def load_body(self, key: str) -> bytes:
-        """A body by its key. Raises ValueError if it is missing or not what was stored."""
+        """Read a body by its key. Raises ValueError if the file is missing or its content has another hash."""
         try:
             body = (self._blobs / key).read_bytes()
         except FileNotFoundError:
@@ -401,14 +435,20 @@ class JsonlStore:
         return body
 
     def _headers(self) -> Iterator[tuple[int, str]]:
-        """The number and name of every log that was created. Opening a damaged one says what is wrong with it."""
+        """Yield the number and name of every log of the folder.
+
+        A file with a damaged header is left out: opening it reports that.
+        """
         for path in self.path.glob("*.jsonl"):
             with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
                 if (found := parse_header(file.readline())) is not None:
                     yield found[1], found[0]
 
     def _remove_unused_bodies(self) -> bool:
-        """Remove bodies that no log names, and unfinished files; whether there were any. Nobody appends meanwhile."""
+        """Delete the bodies that no log names, and unfinished files; return whether there were any.
+
+        The caller holds the folder's lock alone, so nobody appends meanwhile.
+        """
         used: set[str] = set()
         for path in self.path.glob("*.jsonl"):
             with path.open("rb") as file:

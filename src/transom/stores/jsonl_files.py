@@ -18,20 +18,24 @@ _READ_ONLY = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def file_stem(name: str) -> str:
-    """A file name that every file system accepts, for any conversation: its readable part, and a hash of the whole."""
+    """Make the file name (without suffix) of a conversation: the readable part of its name, and a hash of the whole
+    name.
+
+    Every file system accepts it, and two names never share one.
+    """
     readable = re.sub(r"[^a-z0-9_]+", "-", name.lower())[:40].strip("-")
     sure = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return f"{readable}-{sure}" if readable else sure
 
 
 def is_read_only(problem: OSError) -> bool:
-    """Whether the file may not be written by this process."""
+    """True if the error says that this process may not write here (no permission, or a read-only file system)."""
     return problem.errno in _READ_ONLY
 
 
 @contextmanager
 def os_errors_translated(path: Path) -> Generator[None]:
-    """Raises StoreUnavailable for an OSError."""
+    """Raise StoreUnavailable, naming `path`, in place of an OSError within the block."""
     try:
         yield
     except OSError as problem:
@@ -40,7 +44,7 @@ def os_errors_translated(path: Path) -> Generator[None]:
 
 @contextmanager
 def opened_for_append(path: Path) -> Generator[IO[bytes]]:
-    """The file for reading and writing, unbuffered, created if it is not there."""
+    """Open the file for reading and writing, unbuffered, during the block. It is created if it does not exist."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b", 0) as file:
         yield file
 
@@ -54,7 +58,7 @@ def write_durably(file: IO[bytes], data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """The file has all of the data, or is as it was: write a temporary file, then rename it."""
+    """Replace the content of a file, or create it, so that a crash leaves either the old content or all of the new."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -69,7 +73,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make new and removed names in a folder durable. Windows does that by itself."""
+    """Make created, renamed and deleted names in a folder durable. On Windows it does nothing: the system does it."""
     if os.name == "posix":
         folder = os.open(path, os.O_RDONLY)
         try:

@@ -33,7 +33,7 @@ _LINE = re.compile(
 _SNAPSHOT = b"transom snapshot 1\n"
 _CRC, _AT = 4, 8
 SNAPSHOT_HEAD = len(_SNAPSHOT) + _CRC + _AT
-"""The bytes of a snapshot's file before the snapshot itself."""
+"""The number of bytes in front of the snapshot in its file: mark, checksum, number of entries."""
 
 
 class _Header(Struct):
@@ -43,7 +43,11 @@ class _Header(Struct):
 
 
 class Line(NamedTuple):
-    """One line of a log: how many lines of its append follow, the key of a body stored apart, the encoded entry."""
+    """One line of a log's file.
+
+    `left`: how many more lines of the same append follow; `blob`: the key of the body, if that is stored apart; `row`:
+    the encoded entry, without that body.
+    """
 
     left: int
     blob: str | None
@@ -51,14 +55,14 @@ class Line(NamedTuple):
 
 
 def encode_line(line: Line) -> bytes:
-    """The line as bytes of the file."""
+    """Encode a line for the file, with its checksum and line end."""
     blob = b"" if line.blob is None else b'"blob":"%s",' % line.blob.encode()
     content = b'"left":%d,%s"entry":%s}' % (line.left, blob, line.row)
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(content), content)
 
 
 def parse_line(raw: bytes) -> Line:
-    """The line from bytes of the file. Raises ValueError if it is not whole."""
+    """Decode a line of the file. Raises ValueError if it has another form or its checksum is wrong."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
     crc, content, left, blob, row = found.groups()
@@ -68,13 +72,18 @@ def parse_line(raw: bytes) -> Line:
 
 
 def encode_header(name: str, number: int) -> bytes:
-    """The first line: the conversation's name, and its number in the order in which the folder's logs were created."""
+    """Encode the first line of a file: the conversation's name, and its number, which no other log of the folder
+    has.
+    """
     text = json.dumps({"transom": "log", "version": VERSION, "number": number, "name": name}, separators=(",", ":"))
     return text.encode("ascii") + b"\n"
 
 
 def parse_header(raw: bytes) -> tuple[str, int] | None:
-    """Name and number; None if the line was never finished. Raises ValueError if this is not a log of Transom."""
+    """Return the name and the number in a file's first line; None if the line was never finished.
+
+    Raises ValueError if the line is not a log's header, or was written by a newer version.
+    """
     if not raw.endswith(b"\n") and (raw.startswith(_HEADER) or _HEADER.startswith(raw) or not raw.strip(b"\0")):
         return None
     if not raw.startswith(_HEADER):
@@ -86,12 +95,16 @@ def parse_header(raw: bytes) -> tuple[str, int] | None:
 
 
 def blob_keys(lines: Iterable[bytes]) -> set[str]:
-    """The keys of all bodies that these lines name. Damaged lines count, and lines of an unfinished append."""
+    """Collect the keys of all bodies that these lines name, also damaged lines and those of an unfinished append."""
     return {found.decode() for raw in lines for found in _BLOB.findall(raw)}
 
 
 class Scan(NamedTuple):
-    """Where the lines of whole appends start, where the last one ends, and how many bytes after it do not count."""
+    """What `scan` found.
+
+    `starts`: the byte at which each line of a whole append starts; `end`: the byte behind the last whole append;
+    `tail`: how many bytes follow it, of an unfinished append.
+    """
 
     starts: array[int]
     end: int
@@ -99,7 +112,11 @@ class Scan(NamedTuple):
 
 
 def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
-    """What counts of the lines from byte `at` on; the first is entry `seq`. Raises ValueError for damage."""
+    """Find the whole appends in these lines.
+
+    `at`: the byte at which the first line starts; `seq`: the entry it should hold. Raises ValueError for damage:
+    anything wrong that is not the unfinished end of the file.
+    """
     starts, batch = array("q"), array("q")
     end = pos = at
     left, bad = 0, None
@@ -127,13 +144,15 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
 
 
 def encode_snapshot(at: int, snapshot: bytes) -> bytes:
-    """The file of a snapshot of `at` entries."""
+    """Encode the file of a snapshot of the first `at` entries: a mark, a checksum, `at`, the snapshot."""
     content = at.to_bytes(_AT, "big") + snapshot
     return _SNAPSHOT + zlib.crc32(content).to_bytes(_CRC, "big") + content
 
 
 def parse_snapshot(data: bytes) -> tuple[int, bytes] | None:
-    """The number of entries and the snapshot; None if the file is damaged."""
+    """Decode a snapshot's file to `(at, snapshot)`, the number of entries and the snapshot; None if the file is
+    damaged.
+    """
     if data.startswith(_SNAPSHOT):
         content = data[len(_SNAPSHOT) + _CRC :]
         if data[len(_SNAPSHOT) : -len(content)] != zlib.crc32(content).to_bytes(_CRC, "big"):
@@ -144,7 +163,10 @@ def parse_snapshot(data: bytes) -> tuple[int, bytes] | None:
 
 
 def snapshot_at(head: bytes) -> int:
-    """The number of entries that the head of a snapshot's file promises; 0 if nothing covers it with a checksum."""
+    """Read the number of entries from the first SNAPSHOT_HEAD bytes of a snapshot's file. The checksum is not compared.
+
+    0 for a file of the first format, which has no checksum, and for one that is too short.
+    """
     if len(head) < SNAPSHOT_HEAD or not head.startswith(_SNAPSHOT):
         return 0
     return int.from_bytes(head[-_AT:], "big")

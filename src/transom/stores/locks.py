@@ -1,4 +1,4 @@
-"""A lock on an open file that other processes, and other handles in this one, respect. A dead process holds none."""
+"""Locks an open file against other processes and other handles in this one. A process that dies releases its locks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ if sys.platform == "win32":
 
     @contextmanager
     def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:  # noqa: ARG001 - not known to Windows
-        """Hold the file alone; wait for whoever has it."""
+        """Hold an exclusive lock on an open file during the block (on POSIX, with `shared`, one that other sharers may
+        hold too).
+
+        Waits until the present holders release it.
+        """
         file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
         try:
@@ -28,7 +32,11 @@ else:
 
     @contextmanager
     def locked(file: IO[bytes], *, shared: bool = False) -> Generator[None]:
-        """Hold the file alone, or with others who share it; wait for whoever has it."""
+        """Hold an exclusive lock on an open file during the block (on POSIX, with `shared`, one that other sharers may
+        hold too).
+
+        Waits until the present holders release it.
+        """
         fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         try:
             yield

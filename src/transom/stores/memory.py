@@ -1,4 +1,4 @@
-"""Conversations in memory: for tests, for `fit`, and for what need not outlive the process."""
+"""A store in memory: for tests, for `fit`, and for conversations that need not outlive the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class _Content:
 
 
 class MemoryLog:
-    """A list of entries. Reading gives the object that was appended; entries are frozen."""
+    """One handle of one conversation in memory.
+
+    Reading returns the very objects that were appended; entries are frozen.
+    """
 
     repaired = ""
 
@@ -67,7 +70,11 @@ class MemoryLog:
         return self._content.snapshot
 
     def _current(self) -> _Content:
-        """The conversation that has the name now. Raises UnknownLog if this handle knows entries of another one."""
+        """Return the conversation that this handle writes to: its own, or if it was forgotten, the one that has the
+        name now.
+
+        Raises UnknownLog if the own one was forgotten and this handle knows entries of it.
+        """
         if self._content.forgotten:
             if self._n:
                 raise log_forgotten(self.name)
@@ -76,7 +83,7 @@ class MemoryLog:
 
 
 class MemoryStore:
-    """Named logs that live as long as the store."""
+    """A store that keeps conversations in memory, for as long as the object lives."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Content] = {}
@@ -91,13 +98,15 @@ class MemoryStore:
         return list(self.created)
 
     def search_index(self) -> SqliteIndex:
-        """The search index, in memory too."""
+        """Return the search index of this store, which is in memory too."""
         if self._index is None:
             self._index = SqliteIndex(self)
         return self._index
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Which conversations there are, and how many entries each has."""
+        """Return a stamp of every conversation, or of those with these names: it differs when the number of entries
+        does.
+        """
         found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
         return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]
 
@@ -113,10 +122,13 @@ class MemoryStore:
             del self._by_name[name]
 
     def close(self) -> None:
-        """The conversations stay as long as the store; the search index is made again when it is needed."""
+        """Close the search index; the next search makes it again.
+
+        The conversations stay for as long as the object lives.
+        """
         if self._index is not None:
             self._index.close()
 
     def content(self, name: str) -> _Content:
-        """The conversation that all handles of this name share from now on, created if there is none."""
+        """Return the content that all handles of this name share; creates an empty one for a new name."""
         return self._by_name.get(name) or self._by_name.setdefault(name, _Content())

@@ -1,4 +1,4 @@
-"""The view of a stored log, by the shortest way."""
+"""Opens the view of a stored log from its snapshot, if it has one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from transom.stores.snapshot import decode_view
 
 
 def open_view(log: StoredLog, counter: TokenCounter) -> View:
-    """The snapshot and the entries after it; without one that still holds, all entries."""
+    """Compute the view of all known entries of a log.
+
+    It starts from the log's snapshot and applies the entries behind it. Without a snapshot, or if the snapshot does not
+    belong to this log, token counter and version, it applies all entries.
+    """
     view, saved = View.empty(log, counter), log.load_snapshot()
     if saved is not None:
         try:

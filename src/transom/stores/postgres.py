@@ -1,8 +1,8 @@
-"""Conversations on a PostgreSQL server: for several processes and hosts. Needs the extra `transom[postgres]`.
+"""A store on a PostgreSQL server: for several processes and hosts. Needs the extra `transom[postgres]`.
 
-What `append` returned from is on the server's disk. Several writers of one conversation are put in order by the row of
-the conversation in `logs`: an append is one statement that moves the length on and stores the entries, or does nothing.
-After a lost connection the same append looks first whether it was stored.
+Entries are on the server's disk when `append` returns. Several writers of one conversation are put in order by the row
+of the conversation in `logs`: an append is one statement that raises the length and stores the entries, or does
+nothing. After a lost connection the same append first checks whether it was stored.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SAVE = """INSERT INTO {s}.snapshots SELECT id, %s, %b FROM {s}.logs WHERE id = 
     ON CONFLICT (log) DO UPDATE SET at = excluded.at, view = excluded.view"""
 _FOLLOW = """UPDATE {s}.logs SET followed_until = now() + interval '60 seconds'
     WHERE id = %s AND (followed_until < now() + interval '30 seconds') IS NOT FALSE"""
-"""For how long appends to a conversation are announced after somebody waited for one."""
+"""Announce appends to a conversation for the next 60 seconds; run each time somebody waits for one."""
 _FORK = """
 WITH source AS (SELECT id FROM {s}.logs WHERE id = %s), log AS (
     INSERT INTO {s}.logs (name, length) SELECT %s, %s::bigint + 1 FROM source
@@ -80,7 +80,7 @@ _DELETE_BODIES = """DELETE FROM {s}.blobs WHERE key = ANY(%b::bytea[])
 
 
 class PostgresLog:
-    """One conversation in the database."""
+    """One handle of one conversation in the database."""
 
     repaired = ""
 
@@ -113,14 +113,15 @@ class PostgresLog:
 
     @property
     def id(self) -> int | None:
-        """The number of the conversation, which is never given again; None if nothing was appended."""
+        """The number of the conversation, which no other one ever gets; None if nothing was appended to it yet."""
         return self._id
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """As every store. One round trip; two if another writer was faster, or the handle has not seen the log yet.
+        """Store all of these entries or none, as `StoredLog.append` says.
 
-        Raises StoreUnavailable also if the connection was lost and the server did not come back in time; the message
-        says whether it is known that nothing was stored.
+        It takes one round trip, or two if another writer was faster or the handle has not seen the log yet. Raises
+        StoreUnavailable also if the connection was lost and the server did not come back in time; the message says
+        whether it is known that nothing was stored.
         """
         pairs = [split_entry(entry) for entry in check_seqs(entries, expect)]
         if not pairs or (self._id is None and expect):
@@ -141,7 +142,12 @@ class PostgresLog:
         return n
 
     def wait(self, timeout: float) -> int:
-        """Wait until somebody appends, at most so many seconds, then `refresh`. Returns at once if there is news."""
+        """Wait until somebody appends, at most `timeout` seconds; take in the new entries and return their number with
+        the old.
+
+        Returns at once if there are entries already that this handle does not know. `timeout` may pass with nothing
+        new.
+        """
         known, database = self._n, self._store.database
         with database.listener.waiting_for(_key(self.name)) as event:
             if self._id is not None:
@@ -161,9 +167,11 @@ class PostgresLog:
         return rows[0] if rows else None
 
     def copy_to(self, name: str, stop: int, then: Entry) -> None:
-        """Begin the conversation `name` with the first `stop` entries, the snapshot if it is of these, and `then`.
+        """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
+        more, and `then`.
 
-        One statement: the entries do not leave the server. Raises Conflict if there is a conversation by that name.
+        It is one statement: the entries do not leave the server. Raises Conflict if there is a conversation by that
+        name.
         """
         check_snapshot(stop, self._n)
         database, tried = self._store.database, False
@@ -181,7 +189,10 @@ class PostgresLog:
             raise Conflict(0, len(self._store.open(name)))
 
     def _look(self) -> tuple[int | None, int]:
-        """The log's id and length now. Raises UnknownLog if it is not the one this handle knows."""
+        """Read the log's id and length from the server.
+
+        Raises UnknownLog if the conversation of this handle was forgotten.
+        """
         database = self._store.database
         if self._id is None:
             rows = database.fetch(_BY_NAME, sha256(_raw(self.name)).digest())
@@ -192,7 +203,7 @@ class PostgresLog:
         return self._id, rows[0][0]
 
     def _must_have(self, expect: int) -> None:
-        """Raises Conflict if the stored log has another length, UnknownLog if it is gone."""
+        """Raise Conflict if the stored log does not have `expect` entries, UnknownLog if it was forgotten."""
         log, n = self._look()
         if n != expect:
             raise Conflict(expect, n)
@@ -228,7 +239,9 @@ class PostgresLog:
 
 
 class _Append:
-    """One append. It can be tried again after a lost connection: `number` tells whether it is stored."""
+    """One append, which may be tried again after a lost connection: its random number says whether it is stored
+    already.
+    """
 
     def __init__(
         self,
@@ -258,7 +271,7 @@ class _Append:
         self._count = len(pairs)
 
     def run(self) -> int | None:
-        """The log's id; None if the log has another length than expected, or is not there."""
+        """Do the append and return the log's id; None if the log has not the expected length, or was forgotten."""
         return self._database.run(self._work, in_doubt=lambda: self._tried)
 
     def _work(self, db: Db) -> int | None:
@@ -273,7 +286,7 @@ class _Append:
         return found[0][0] if found else None
 
     def _stored(self, db: Db) -> int | None:
-        """The log's id, if an earlier try has stored this append."""
+        """Return the log's id if an earlier try has stored this append, else None."""
         log = self._log
         if log is None:
             by_name = self._database.rows(db, _BY_NAME, sha256(_raw(self._name)).digest())
@@ -282,12 +295,12 @@ class _Append:
 
 
 class PostgresStore:
-    """All conversations of one schema of a database. Stores on the same URL share a pool of connections.
+    """All conversations of one schema of a PostgreSQL database. Stores with the same URL share a pool of connections.
 
     `url`: "postgresql://USER:PASSWORD@HOST:PORT/DATABASE", with libpq's options and with `?schema=NAME` (default
-    "transom"). The tables are created when there are none. Raises InvalidSetting for a URL that cannot be read,
-    StoreUnavailable if the server cannot be reached, StoreDamaged if the tables are not ours or newer. No error and no
-    repr has the password.
+    "transom"). Missing tables are created. Raises InvalidSetting for a URL that is not of this form, StoreUnavailable
+    if the server cannot be reached, StoreDamaged if the schema has other tables of these names, or was written by a
+    newer version. No error and no repr contains the password.
     """
 
     def __init__(self, url: str) -> None:
@@ -306,14 +319,15 @@ class PostgresStore:
         return [name.decode("utf-8", "surrogatepass") for (name,) in rows]
 
     def search_index(self) -> PostgresIndex:
-        """The search index, in tables of the same schema: all processes share it."""
+        """Return the search index of this store. It is in tables of the same schema, so all processes share it."""
         return PostgresIndex(self)
 
     def forget(self, name: str) -> None:
-        """Remove a conversation for good: its rows are deleted in one transaction, or none of them.
+        """Remove a conversation for good: all its rows are deleted in one transaction, or none.
 
         PostgreSQL keeps the bytes of deleted rows in its files until they are vacuumed and overwritten, and in its
-        write-ahead log and backups for as long as you keep those. Raises UnknownLog, StoreUnavailable.
+        write-ahead log and backups for as long as you keep those. Raises UnknownLog if there is no such conversation,
+        StoreUnavailable if the server cannot be reached.
         """
         database, tried = self.database, False
 
@@ -331,21 +345,24 @@ class PostgresStore:
             raise no_such_log(name)
 
     def close(self) -> None:
-        """Other stores on the same URL stay open."""
+        """Close this store. Other stores with the same URL stay open; the last one closes their connections."""
         database, self._database = self._database, None
         if database is not None:
             release_database(database, self)
 
     @property
     def database(self) -> PostgresDatabase:
-        """The shared connections. Raises InvalidSetting if this store is closed."""
+        """The pool of connections, shared with other stores of the same URL.
+
+        Raises InvalidSetting if this store is closed.
+        """
         if self._database is None:
             raise InvalidSetting(f"{self.place}: the store is closed")
         return self._database
 
 
 def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
-    """Delete the entries of a conversation, and the bodies that no other conversation has."""
+    """Delete the entries of a conversation, and the large bodies that no other conversation has."""
     keys = [key for (key,) in database.rows(db, _BODIES, log)]
     database.rows(db, _DELETE_ENTRIES, log)
     if keys:
@@ -357,5 +374,7 @@ def _raw(name: str) -> bytes:
 
 
 def _key(name: str) -> str:
-    """The name in announcements, which are public in the database and have a limit."""
+    """Return the key of a conversation in announcements: a hash, since anyone in the database can read them and they
+    are short.
+    """
     return sha256(_raw(name)).hexdigest()

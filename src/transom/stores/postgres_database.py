@@ -1,8 +1,8 @@
-"""One PostgreSQL database: the pool of connections that this process has to it, what to do when one breaks, and errors
-in our words.
+"""One PostgreSQL database: this process's pool of connections to it, retries after a lost connection, and our errors in
+place of psycopg's.
 
 A connection breaks when the server restarts or the network fails. Then the work is done again on another connection,
-for up to PATIENCE seconds. Work that may not be done twice finds out by itself whether it was done.
+for up to PATIENCE seconds. Work that must not be done twice checks by itself whether it was done.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from transom.stores.row_cache import RowCache
 from transom.stores.shared import Shared
 
 PATIENCE = 30.0
-"""Seconds to try again when the server cannot be reached."""
+"""Seconds for which work is tried again while the server cannot be reached."""
 OPENING_PATIENCE = 5.0
-"""Seconds that opening a store waits for a server that is just being restarted."""
+"""Seconds for which opening a store waits for a server that is just being restarted."""
 MAX_CONNECTIONS = 10
-"""Connections of one process to one database, at most."""
+"""The most connections that one process has to one database."""
 _PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Seconds before each new try; then the last one again and again."""
+"""Seconds before the first, second, … new try; all later ones wait as long as the last."""
 
 _DEFAULTS = {"connect_timeout": "10", "tcp_user_timeout": "30000", "application_name": "transom"}
 _STARTING = ("08", "57P01", "57P02", "57P03")
-"""SQLSTATEs of a server that closes connections or is not ready."""
+"""How the SQLSTATEs of a server begin that closes its connections or is not ready yet."""
 _RESTARTING = ("starting up", "shutting down", "not yet accepting", "refused", "No such file", "closed the connection")
-"""In the message of a failed connection, which has no SQLSTATE."""
+"""Phrases in the message of a failed connection that mean a restart; such an error has no SQLSTATE."""
 _AGAIN = ("40001", "40P01", "23503")
 """SQLSTATEs of a transaction that lost to another one: nothing was stored, and the same work may succeed now."""
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -51,7 +51,11 @@ Db = Connection[TupleRow]
 
 
 class PostgresDatabase:
-    """A pool of connections to one schema of one database. Any thread may use it."""
+    """A pool of connections to one schema of one database. Any thread may use it.
+
+    Creating one connects, and creates missing tables. Raises InvalidSetting for a URL that libpq does not take,
+    StoreUnavailable, StoreDamaged.
+    """
 
     def __init__(self, url: PostgresUrl) -> None:
         self.users: WeakSet[object] = WeakSet()
@@ -81,11 +85,11 @@ class PostgresDatabase:
         return f"PostgresDatabase({self.place!r})"
 
     def is_current(self) -> bool:
-        """A URL leads to the same database for ever; connections are made anew when they break."""
+        """True unless the pool was closed. (`Shared` asks; a URL leads to the same database for ever.)"""
         return not self._pool.closed
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. In a forked child process this does nothing: they are the parent's."""
         if self._process != os.getpid():
             return
         if self._listener is not None:
@@ -93,25 +97,32 @@ class PostgresDatabase:
         self._pool.close()
 
     def statement(self, text: LiteralString) -> bytes:
-        """A statement for this schema, which stands for `{s}`."""
+        """Return the statement with this database's schema in place of `{s}`."""
         found = self._statements.get(text)
         return self._statements.setdefault(text, qualified(text, self.schema)) if found is None else found
 
     def fetch(self, text: LiteralString, *parameters: object) -> list[Any]:
-        """All rows of one statement, which may be done twice. Raises StoreUnavailable, StoreDamaged."""
+        """Execute one statement on a connection of the pool and return all its rows.
+
+        It may be executed twice if the connection breaks. Raises StoreUnavailable, StoreDamaged, InvalidSetting as
+        `run` does.
+        """
         return self.run(lambda db: self.rows(db, text, *parameters))
 
     def rows(self, db: Db, text: LiteralString, *parameters: object) -> list[Any]:
-        """All rows of one statement: one round trip."""
+        """Execute one statement on this connection and return all its rows: one round trip. Raises psycopg's errors."""
         cursor = db.cursor(binary=True)
         cursor.execute(self.statement(text), parameters)
         return cursor.fetchall() if cursor.description else []
 
     def run(self, work: Callable[[Db], T], in_doubt: Callable[[], bool] | None = None) -> T:
-        """Do this work on a connection; again if the connection breaks, or another transaction was in the way.
+        """Call `work` with a connection and return its result.
 
-        `in_doubt`: after a failure, whether the work may have been done all the same; the error says so. Raises
-        StoreUnavailable, StoreDamaged, InvalidSetting.
+        `work` is called again if the connection breaks or another transaction was in the way, so it must be safe to
+        repeat, or find out by itself whether it was done. `in_doubt`: called after the last failure; if it gives True,
+        the error says that it is not known whether an append was stored. Raises StoreUnavailable if the server cannot
+        be reached or refuses, StoreDamaged if a table is missing or different, InvalidSetting if the store is closed or
+        was opened before a fork of this process.
         """
         self._check_process()
         stop, tries = time.monotonic() + PATIENCE, 0
@@ -132,18 +143,21 @@ class PostgresDatabase:
 
     @property
     def listener(self) -> Listener:
-        """The connection that hears of appends; opened when it is first asked for."""
+        """The connection that hears of appends; the first access opens it and starts its thread."""
         with self._lock:
             if self._listener is None:
                 self._listener = Listener(self.connect, channel(self.schema))
             return self._listener
 
     def connect(self) -> Db:
-        """A connection of its own, outside the pool."""
+        """Open a new connection outside the pool; the caller closes it. Raises psycopg's errors."""
         return Connection.connect(**self._settings, autocommit=True)  # pyright: ignore[reportArgumentType]
 
     def _prepare(self) -> None:
-        """Make the tables what this version needs. This connection also gives a clear error where a pool has none."""
+        """Create or migrate the tables.
+
+        It connects without the pool, which would report a wrong password only as a timeout.
+        """
         stop = time.monotonic() + OPENING_PATIENCE
         while True:
             try:
@@ -172,17 +186,17 @@ class PostgresDatabase:
 
 
 def channel(schema: str) -> str:
-    """The channel on which appends to followed conversations are announced."""
+    """Return the name of the channel on which appends to followed conversations are announced."""
     return f"transom_{schema}"
 
 
 def one_line(problem: BaseException) -> str:
-    """The first line of a message of PostgreSQL."""
+    """Return the first line of an error's message, or the error's type if it has none."""
     return (str(problem).strip() or type(problem).__name__).splitlines()[0]
 
 
 def _configure(db: Db) -> None:
-    """Acknowledged means on disk, also where the server's default says otherwise."""
+    """Make a new connection wait for the disk at each commit, also where the server's default says otherwise."""
     db.execute(_DURABLE)
 
 
@@ -195,10 +209,13 @@ _shared: Shared[PostgresDatabase] = Shared()
 
 
 def shared_database(url: PostgresUrl, user: object) -> PostgresDatabase:
-    """The pool of this process for a URL, with one more user."""
+    """Return the pool that this process has for a URL, opened if there is none, and count `user` among its users.
+
+    Release it with `release_database`.
+    """
     return _shared.use((url.conninfo, url.schema), user, lambda: PostgresDatabase(url))
 
 
 def release_database(database: PostgresDatabase, user: object) -> None:
-    """One user less; the last one closes the pool."""
+    """Remove `user` from the users of this pool, and close its connections if nobody else uses them."""
     _shared.release(database, user)

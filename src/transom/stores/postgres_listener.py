@@ -1,4 +1,4 @@
-"""Hears of appends: one connection and one thread for all conversations that this process follows."""
+"""Listens for announced appends: one connection and one thread for all conversations that this process follows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 _LOOK = 0.25
-"""Seconds after which the thread looks whether it should end."""
+"""Seconds after which the thread checks whether it should end."""
 _PAUSE = 0.5
-"""Seconds before a broken connection is made again."""
+"""Seconds before a lost connection is opened again."""
 
 
 class Listener:
-    """Waits for announcements of appends in a thread, and wakes those who wait for their conversation.
+    """A thread that hears announcements of appends and wakes those who wait for the conversation concerned.
 
-    A missed announcement (the connection was broken) only makes a follower later: it looks by itself from time to time.
+    A missed announcement (the connection was lost) only delays a follower: it looks by itself from time to time.
     """
 
     def __init__(self, connect: Callable[[], Connection[Any]], channel: str) -> None:
@@ -32,14 +32,16 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, and wake everybody."""
+        """Stop the thread, and wake all that wait."""
         self._closed.set()
         self._wake()
         self._thread.join(timeout=5)
 
     @contextmanager
     def waiting_for(self, key: str) -> Generator[Event]:
-        """An event that is set when something may have been appended to the conversation with this key."""
+        """Register for the conversation with this key during the block; yields an event that is set when it may have
+        grown.
+        """
         event = Event()
         with self._lock:
             self._waiting.setdefault(key, set()).add(event)

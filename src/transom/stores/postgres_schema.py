@@ -1,13 +1,13 @@
-"""The tables of a PostgreSQL store, and how they come to be there.
+"""The tables of a PostgreSQL store: their definitions, and how a database is brought to this version.
 
 The version of the tables is in `migrations`. Each migration runs once, in one transaction, under a lock that other
 processes wait for. A migration is never changed after a release: a new version is a new one.
 
-`logs.length` is the number of entries of a conversation. An append moves it on from the length that it expects, in the
-statement that stores the entries: of two writers the second finds another length. `logs.id` is never given again, so a
-handle of a forgotten conversation reaches no other. `entries.append` is a number that each append draws: after a lost
-connection it says whether an append is there. `blobs` has large bodies by the hash of their content. The foreign key
-keeps a body for as long as an entry refers to it, whoever forgets at the same time.
+`logs.length` is the number of entries of a conversation. An append raises it from the length that the writer expects,
+in the statement that stores the entries: the second of two writers finds another length. `logs.id` is never used again,
+so a handle of a forgotten conversation reaches no other. `entries.append` is a number that each append draws at random:
+after a lost connection it says whether that append is there. `blobs` has large bodies by the hash of their content. The
+foreign key keeps a body for as long as an entry refers to it, whoever forgets at the same time.
 """
 
 from __future__ import annotations
@@ -100,11 +100,14 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
 VERSION = len(MIGRATIONS)
 
 _LOCK = 0x7472616E736F6D
-"""The number of the advisory lock: "transom"."""
+"""The number of the advisory lock that migrations take: "transom" in ASCII."""
 
 
 def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
-    """Create the tables, or bring them to this version. Raises StoreDamaged, and psycopg's errors."""
+    """Create the tables of a schema, or migrate them to this version. `place`: the URL that errors show.
+
+    Raises StoreDamaged if the schema has other tables of these names, or tables of a newer version; psycopg's errors.
+    """
     if _version(db, schema, place) == VERSION:
         return
     with db.transaction():
@@ -123,12 +126,15 @@ def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
 
 
 def qualified(statement: LiteralString, schema: str) -> bytes:
-    """A statement with the schema's name in the place of `{s}`."""
+    """Return the statement with the quoted name of the schema in place of `{s}`."""
     return SQL(statement).format(s=Identifier(schema)).as_bytes()
 
 
 def _version(db: Connection[Any], schema: str, place: str) -> int:
-    """The version of the tables that are there; 0 if there are none. Raises StoreDamaged if they are newer."""
+    """Return the version of the tables in the schema; 0 if there are none.
+
+    Raises StoreDamaged if it is newer than ours.
+    """
     try:
         with db.transaction():
             row = db.execute(qualified("SELECT coalesce(max(version), 0) FROM {s}.migrations", schema)).fetchone()

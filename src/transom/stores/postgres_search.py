@@ -1,11 +1,11 @@
 """The search index of a PostgreSQL store: tables in its own schema, which all its processes share.
 
-A conversation is indexed behind its log: `search_logs.length` says how far. Entries are read first; then one
-transaction, alone under an advisory lock, stores them if nobody else has done so meanwhile. The rows of the index hang
-on those of the conversation, so what forgets it deletes them in the same transaction.
+A conversation is indexed after it was stored: `search_logs.length` says up to which entry. Entries are read first; then
+one transaction, which an advisory lock keeps alone, stores their rows if no other process has done so meanwhile. The
+rows of the index refer to those of the conversation, so forgetting a conversation deletes them in the same transaction.
 
-`search_words` has every word once, with the number of entries that have it: there is looked for words of a query that
-no entry has, which may be parts of one.
+`search_words` has every word once, with the number of entries that contain it. A word of a query that no entry has is
+looked up there as a part of longer words.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from transom.stores.postgres import PostgresLog, PostgresStore
 
 BATCH = 500
-"""Entries of one transaction. Another process that indexes or forgets waits as long as this takes."""
+"""Entries that one transaction indexes. Another process that indexes or forgets waits for as long as it takes."""
 PART_WORDS = 3_500
-"""Words of one row: PostgreSQL keeps positions up to 16,383, and at most 1 MB of words."""
+"""Words in one row: PostgreSQL keeps positions up to 16,383, and at most 1 MB of words."""
 PART_OVERLAP = 64
 """Words that are in two neighbouring rows, so that a phrase is in one of them."""
 _SHORTEST, _LONGEST = 4, 64
@@ -74,7 +74,10 @@ _HITS: LiteralString = """SELECT entry.log, entry.seq, log.name, entry.role, ent
 
 
 class _Changed(NamedTuple):
-    """A conversation of which `length` entries are indexed, and there are more."""
+    """A conversation that has entries which are not indexed.
+
+    `log`: its number; `length`: how many entries are indexed.
+    """
 
     name: str
     log: int
@@ -82,7 +85,7 @@ class _Changed(NamedTuple):
 
 
 class PostgresIndex:
-    """The search index of one store. It keeps nothing in this process."""
+    """The search index of one store. All of it is in the database; it keeps nothing in this process."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
@@ -90,7 +93,10 @@ class PostgresIndex:
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """See `SearchIndex.update`. A damaged conversation is left out with a warning if it was not named."""
+        """Index new entries, as `SearchIndex.update` says.
+
+        A damaged conversation that was not named is skipped with a warning.
+        """
         names = None if conversations is None else list(conversations)
         done = 0
         for changed in self._changed(names):
@@ -158,7 +164,7 @@ class PostgresIndex:
         return None if names is None else [log for (log,) in self._database.fetch(_IDS, _keys(names))]
 
     def _changed(self, names: Iterable[str] | None) -> list[_Changed]:
-        """The conversations that have entries which are not indexed: one round trip."""
+        """Find the conversations that have entries which are not indexed: one round trip."""
         if names is None:
             rows = self._database.fetch(_CHANGED + " ORDER BY log.id")
         else:
@@ -167,7 +173,9 @@ class PostgresIndex:
         return [each for each in changed if is_indexed(each.name, names)]
 
     def _index(self, changed: _Changed, most: int | None) -> int:
-        """Index what was appended to a conversation, in batches; stop where another process is faster."""
+        """Index the new entries of a conversation in batches and return their number; stop where another process was
+        faster.
+        """
         done, length = 0, changed.length
         with suppress(UnknownLog):  # forgotten meanwhile
             log = self._store.open(changed.name)
@@ -179,7 +187,10 @@ class PostgresIndex:
         return done
 
     def _add(self, log: PostgresLog, length: int, entries: Sequence[Entry]) -> bool:
-        """Store a batch. False if another process has indexed it, or the conversation was forgotten."""
+        """Store one batch.
+
+        False, with nothing stored, if another process has indexed it or the conversation was forgotten.
+        """
         texts, owner, counts = SearchTexts(), owner_of(log), Counter[str]()
         for entry in log.read(max(0, length - LOOK_BACK), length):
             texts.skip(entry)
@@ -205,14 +216,17 @@ class PostgresIndex:
 
 
 def forget_words(database: PostgresDatabase, db: Db, keys: Sequence[bytes]) -> None:
-    """Within a transaction that deletes conversations: remove the words that no other has. `keys`: of their names."""
+    """Remove the words that no other conversation has. Call it in the transaction that deletes the conversations.
+
+    `keys`: the SHA-256 hashes of the conversations' names.
+    """
     database.rows(db, _LOCK)
     database.rows(db, _UNCOUNT_WORDS, keys)
     database.rows(db, _DROP_WORDS)
 
 
 def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tuple[object, ...]]:
-    """The rows of an entry: one, or several if the text is long. Its words are counted in `counts`."""
+    """Make the rows of an entry: one, or several if its text is long. Adds 1 to `counts` for each of its words."""
     about, words, text = plain_words(found.about), plain_words(found.text), text_value(found.text)
     names = sorted({word for word in (*about, *words) if _SHORTEST <= len(word) <= _LONGEST})
     counts.update(names)

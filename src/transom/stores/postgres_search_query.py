@@ -1,7 +1,7 @@
-"""A query of the search tables: which words are looked up, in which rows, and in which order they come.
+"""Queries of the search tables: which words are looked up, in which rows, and how the entries found are ranked.
 
-PostgreSQL's own rank knows how often a word is in a row, but not how rare it is. So each word is ranked alone, and
-weighs as much as it is rare.
+PostgreSQL's own rank knows how often a word is in a row, but not how rare the word is. So each word is ranked alone and
+weighted by its rarity.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
 from transom.stores.postgres_database import PostgresDatabase
 
 Place = tuple[int, int]
-"""The number of a conversation, and that of an entry in it."""
+"""The number of a conversation, and the number of an entry in it."""
 
 MAX_WORD = 64
-"""Characters of a word that count."""
+"""Characters of a word that are indexed and searched for; the rest is cut off."""
 
 _WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
@@ -56,26 +56,27 @@ _VECTORS: LiteralString = """SELECT vector.log, vector.seq, vector.vector FROM {
 
 
 class Scope(Struct, frozen=True):
-    """The rows in which is searched: conditions, and their values."""
+    """The rows that are searched: SQL conditions on `entry` that begin with AND, and the values of their parameters."""
 
     conditions: LiteralString = ""
     values: tuple[Any, ...] = ()
 
 
 def text_value(text: str) -> str:
-    """A text as PostgreSQL takes it."""
+    """Replace lone surrogates and NUL characters, which PostgreSQL does not store in a text."""
     return replace_surrogates(text).replace("\0", " ")
 
 
 def owner_key(owner: str) -> bytes:
-    """By what conversations of a user, or of a session, are found. Without one a conversation is found by none."""
+    """Hash a user's or session's id: the key under which its conversations are found."""
     return sha256(b"of " + owner.encode("utf-8", "surrogatepass")).digest()
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text in their order: letters and digits, in lower case, without accents, at most 64 characters.
+    """Split a text into its words, in order: letters and digits, in lower case, without accents, cut off after 64
+    characters.
 
-    Of scripts without spaces each character is a word.
+    In scripts without spaces each character is a word.
     """
     folded = text.lower()
     if not text.isascii():
@@ -84,12 +85,12 @@ def plain_words(text: str) -> list[str]:
 
 
 def plain(words: Sequence[str]) -> str:
-    """Words as the server's parser splits them again."""
+    """Join words with spaces, which the server's parser splits again."""
     return " ".join(words)
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
-    """The scope of a search. `logs`: the numbers of its conversations; None: all."""
+    """Translate filters to conditions on rows. `logs`: the numbers of the conversations to search; None: all."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
     file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
     given: list[tuple[LiteralString, Any]] = [
@@ -111,8 +112,12 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
 
 
 def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -> list[list[Place]]:
-    """The entries for a query in several orders, each with the best first: the words of the query as one phrase, the
-    words, and words that have a missing word as a part."""
+    """Rank the entries for a query in several ways, at most `limit` entries each and the best first.
+
+    One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
+    occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
+    ranking whose words occur nowhere is left out, so the list may be empty.
+    """
     terms = terms_of(query)
     counts = _counts(database, terms, scope)
     counted = sorted((n, at, term) for at, (term, n) in enumerate(zip(terms, counts, strict=True)))
@@ -130,7 +135,9 @@ def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -
 
 
 def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """The words to rank by: the rarest, as long as few rows have them."""
+    """Choose the words to rank by: the rarest ones, as long as together at most MOST_ROWS rows have them; always
+    one.
+    """
     chosen, rows = [present[0]], present[0][1]
     for term, n in present[1:]:
         if rows + n > MOST_ROWS:
@@ -141,7 +148,7 @@ def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> list[int]:
-    """In how many rows each word is, as far as MOST_ROWS + 1."""
+    """Count the rows that have each word, up to MOST_ROWS + 1."""
     if not terms:
         return []
     statement = _COUNT.replace("__SCOPE__", scope.conditions)
@@ -150,7 +157,10 @@ def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> l
 
 
 def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int) -> list[Place]:
-    """The best entries that have any of these words or phrases. Of many, the newest are ranked."""
+    """Rank the entries that have any of these words or phrases, the best first.
+
+    `terms`: each with the number of its rows. If more than MOST_ROWS rows have them, only the newest are ranked.
+    """
     words, counts = zip(*terms, strict=True)
     weights = [log(1 + MOST_ROWS / n) for n in counts]
     phrases = [plain(plain_words(each)[:MAX_TERMS]) for each in words]
@@ -159,7 +169,10 @@ def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: S
 
 
 def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[Place]:
-    """The entries whose vectors are nearest to that of the query, by cosine, the nearest first."""
+    """Find the entries whose vectors are nearest to that of the query by cosine, the nearest first.
+
+    Empty for a blank query.
+    """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
     if not query.strip():

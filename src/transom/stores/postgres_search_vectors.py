@@ -1,4 +1,4 @@
-"""Vectors of entries in the search tables of a PostgreSQL store."""
+"""Computes and stores the vectors of entries in the search tables of a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _ORDER: LiteralString = " ORDER BY log, seq LIMIT %s"
 
 
 def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
-    """Make the vectors that entries of these conversations lack; the number of entries."""
+    """Compute and store the vectors that indexed entries of these conversations lack; return the number of entries.
+
+    `logs`: the numbers of the conversations; None: all. `most`: stop once so many entries are done, a whole batch at a
+    time; None: no limit.
+    """
     done, model = 0, embedder.name
     while most is None or done < most:
         if logs is None:

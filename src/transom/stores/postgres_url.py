@@ -1,6 +1,6 @@
-"""PostgreSQL URLs: what may be shown of one, and what of it is ours.
+"""PostgreSQL URLs: reading them, and showing them without a password.
 
-Only a URL that can be read in one way is taken. So no part of a password can be mistaken for a host or a database,
+Only a URL that can be read in one way is accepted. So no part of a password can be mistaken for a host or a database,
 which error messages name.
 """
 
@@ -20,7 +20,7 @@ _URL = re.compile(
     r"(?P<database>/[^@/?#\s]*)?(?:\?(?P<query>[^@?#\s]*))?"
 )
 _MEANT = re.compile(r"\s*postgres(?:ql)?(?P<driver>\+[a-z0-9_.-]*)?:", re.IGNORECASE)
-"""How a text begins that is meant to be a PostgreSQL database. SQLAlchemy's URLs name a driver too."""
+"""Matches the beginning of a text that is meant as a PostgreSQL URL. A URL of SQLAlchemy names a driver too."""
 _ANY_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,60})://", re.IGNORECASE)
 _FILE = re.compile(r"(?:sqlite|jsonl):///")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,39}")
@@ -29,7 +29,11 @@ _FORM = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with % codes for special
 
 
 class PostgresUrl(NamedTuple):
-    """`conninfo`: what libpq reads; it may have a password. `shown`: the same URL as people may see it."""
+    """A PostgreSQL URL in parts.
+
+    `conninfo`: what libpq reads, with the password if there is one; `schema`: where our tables are; `shown`: the URL
+    without a password, for messages.
+    """
 
     conninfo: str
     schema: str
@@ -40,12 +44,16 @@ class PostgresUrl(NamedTuple):
 
 
 def is_postgres_url(place: object) -> bool:
-    """Whether a place is meant to be a PostgreSQL database."""
+    """True for a text that begins like a PostgreSQL URL. It need not be a valid one."""
     return isinstance(place, str) and _MEANT.match(place) is not None
 
 
 def parse_postgres_url(url: str) -> PostgresUrl:
-    """The parts of a URL. `?schema=NAME` is ours, everything else is libpq's. Raises InvalidSetting."""
+    """Split a PostgreSQL URL into its parts. `?schema=NAME` is ours; every other option is passed on to libpq.
+
+    Raises InvalidSetting if the URL is not of the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE, has special
+    characters that are not % codes, or if the schema is not of lower-case letters, digits and _ (at most 40).
+    """
     found = _URL.fullmatch(url)
     if found is None:
         meant = _MEANT.match(url)
@@ -63,8 +71,11 @@ def parse_postgres_url(url: str) -> PostgresUrl:
 
 
 def without_password(url: str) -> str:
-    """The text as it may be shown and kept: without a password. Of any URL that has an @, only the scheme is shown,
-    except of a PostgreSQL URL that can be read; any other text comes back as it is."""
+    """Return the text as it may be shown and stored: without a password.
+
+    A valid PostgreSQL URL loses its password and every option that may be secret. Of any other URL that contains an @,
+    and of an invalid PostgreSQL URL, only the scheme is left. All other text is returned unchanged.
+    """
     found = _URL.fullmatch(url)
     if found is None:
         scheme = None if _FILE.match(url) else _ANY_SCHEME.search(url)

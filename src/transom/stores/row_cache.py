@@ -1,6 +1,7 @@
-"""Rows of entries that were read or written lately: a compaction reads single entries, and each would be a round trip.
+"""A cache of rows that were read or written lately.
 
-Entries never change, so a row is right for ever. The id of a forgotten log is never given again.
+A compaction reads single entries; without it each would be a round trip. Entries never change, so a cached row is never
+out of date. The id of a forgotten log is never used again.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from collections.abc import Iterable
 from threading import Lock
 
 Row = tuple[int, bytes, bytes | None]
-"""The number of an entry, the entry, and the key of its large body if that is stored apart."""
+"""The seq of an entry, the encoded entry, and the key of its large body if that is stored apart."""
 
 CACHED_BYTES = 16_000_000
+"""The most bytes of encoded entries that a cache keeps; large bodies are not in it."""
 BLOCK = 64
 """Entries that are fetched together when one of them is read."""
 
 
 class RowCache:
-    """The rows that were used last, of all logs of a store, up to a number of bytes."""
+    """The rows that were used last, of all logs of a store. `most`: bytes of encoded entries that are kept at most."""
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
         self._most, self._bytes = most, 0
@@ -26,7 +28,7 @@ class RowCache:
         self._lock = Lock()
 
     def find(self, log: int, seq: int) -> Row | None:
-        """The row, if it is here."""
+        """Return the row of entry `seq` of a log, or None if it is not cached. It counts as used now."""
         with self._lock:
             row = self._rows.get((log, seq))
             if row is not None:
@@ -34,7 +36,7 @@ class RowCache:
             return row
 
     def add(self, log: int, rows: Iterable[Row]) -> None:
-        """Keep these, and drop those that were not used for longest."""
+        """Add rows of one log, and drop the rows that were not used for longest where there are too many bytes."""
         with self._lock:
             for row in rows:
                 before = self._rows.pop((log, row[0]), None)

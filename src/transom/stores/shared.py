@@ -1,7 +1,7 @@
-"""What the stores of one process share: one connection, or one pool of them, for each place.
+"""Lets the stores of one process share a resource: one connection, or one pool of connections, for each place.
 
-Each store on a place is a user of the same resource; the last one that closes, closes it. A store that is dropped
-without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
+Each store on a place is a user of the resource; when the last one closes, the resource is closed. A store that is
+dropped without `close` stops being a user when it is garbage collected. `docs/why/shared-stores.md` says why.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from weakref import WeakSet, WeakValueDictionary
 
 
 class Resource(Protocol):
-    """What is shared."""
+    """An open connection or pool that several stores share. `users`: the stores, held weakly."""
 
     users: WeakSet[object]
 
     def is_current(self) -> bool:
-        """Whether the place still leads to what is open."""
+        """True if opening the place again would lead to this resource: its file was not replaced, its pool not
+        closed.
+        """
         ...
 
     def close(self) -> None:
-        """Nobody uses it any more."""
+        """Close it; called when nobody uses it any more."""
         ...
 
 
@@ -31,7 +33,7 @@ R = TypeVar("R", bound=Resource)
 
 
 class Shared(Generic[R]):
-    """The open resources of this process, by what was opened and how."""
+    """The open resources of this process. A key names what was opened and with which settings."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -40,7 +42,8 @@ class Shared(Generic[R]):
             os.register_at_fork(after_in_child=self._reset)
 
     def use(self, key: Hashable, user: object, make: Callable[[], R]) -> R:
-        """The open resource, or a new one, with one more user.
+        """Return the open resource of this key, or call `make` if there is none or it is not current; adds `user` to
+        its users.
 
         Two threads that open a place for the first time at once may get a resource each. That is correct, and rare.
         """
@@ -56,7 +59,7 @@ class Shared(Generic[R]):
         return made
 
     def release(self, resource: R, user: object) -> None:
-        """One user less; the last one closes it."""
+        """Remove `user` from the users of the resource, and close it if nobody else uses it."""
         with self._lock:
             resource.users.discard(user)
             if resource.users:
@@ -66,6 +69,8 @@ class Shared(Generic[R]):
         resource.close()
 
     def _reset(self) -> None:
-        """In a child process after a fork: it must not use its parent's connections, and nobody releases the lock."""
+        """Forget all resources, in a child process after a fork: they are the parent's, and the lock may be held by no
+        thread.
+        """
         self._lock = Lock()
         self._open = WeakValueDictionary()

@@ -1,11 +1,11 @@
-"""A view as bytes and back, so that opening a long log need not apply all of it again.
+"""Encodes a view as bytes and decodes it, so that opening a long log need not apply all its entries again.
 
-Rule: a snapshot is only ever a shortcut. `decode_view` raises ValueError for whatever is not exactly this log, this
-token counter and this version of the library, and the caller applies the log instead.
+Rule: a snapshot is only ever a shortcut. `decode_view` raises ValueError for bytes that are not exactly of this log,
+this token counter and this version of the library, and the caller applies the log instead.
 
 A snapshot is the encoding of the view's own parts. What the log has is left out and read again: the entries of the
-units that show, the head, the request in flight. Folds nest without bound, so the slots are written as a list in which
-children precede the fold that holds them.
+units in the window, the head, the request in flight. Folds nest without bound, so the slots are written as a list in
+which children precede the fold that holds them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SUM = 16
 
 
 class _Snapshot(Struct, frozen=True, kw_only=True):
-    """The parts of a view without what the log has. `slots`: all of them, children before their folds."""
+    """The parts of a view without what its log has. `slots`: all slots, children before their folds."""
 
     counter: str
     last_entry: str
     """A hash of the last entry, which ties the snapshot to its log."""
     shown: Size
-    """What the entries of the loaded units measure: tells whether the log still has the same ones."""
+    """The size of the entries of the loaded units; a log in which they changed gives another size."""
     head_entry: int | None
     in_flight: int | None
     layout: Layout
@@ -58,7 +58,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def encode_view(view: View) -> bytes:
-    """The view as bytes that `decode_view` understands."""
+    """Encode a view as bytes, which `decode_view` reads."""
     slots, child_counts = _flat(view.slots)
     snapshot = _Snapshot(
         counter=view.counter.name,
@@ -84,7 +84,11 @@ def encode_view(view: View) -> bytes:
 
 
 def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
-    """The view that was encoded, over its log. Raises ValueError if the bytes are no view of this log and counter."""
+    """Decode a view from bytes of `encode_view`, on top of its log.
+
+    Raises ValueError if the bytes are damaged, or are not of this version of the library, this log and this token
+    counter.
+    """
     snapshot = _read(data)
     length = len(snapshot.layout.unit_of)
     if snapshot.counter != counter.name:
@@ -124,7 +128,7 @@ def _read(data: bytes) -> _Snapshot:
 
 
 def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
-    """Every slot, children before their folds; and how many children each fold has."""
+    """List every slot, children before their folds; and for each fold of that list how many children it has."""
     flat, child_counts, stack = list[Slot](), list[int](), list(slots)
     while stack:  # from the right, each fold before its children; turned round at the end
         slot = stack.pop()
@@ -140,7 +144,10 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | Folded], list[int]]:
 
 
 def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int]) -> tuple[Slot, ...]:
-    """The slots that `_flat` took apart. Pinned units and those in no fold get their entries again."""
+    """Build the slots again from the lists that `_flat` made.
+
+    Pinned units and units outside folds get their entries.
+    """
     slots: list[Slot] = []
     counts = iter(child_counts)
     for slot in flat:
@@ -160,7 +167,7 @@ def _with_entries(view: View, unit: Unit) -> Unit:
 
 
 def _loaded_in(slot: Slot) -> Sequence[Unit]:
-    """The units of a visible slot that have their entries."""
+    """Return the units of a slot whose entries are loaded: the unit itself, or the pinned units of a fold."""
     return (slot,) if isinstance(slot, Unit) else slot.pinned_units
 
 
@@ -168,12 +175,12 @@ def _loaded_in(slot: Slot) -> Sequence[Unit]:
 
 
 def _fingerprint(log: Log, n: int) -> str:
-    """A hash of entry n - 1 in the form it has once stored, whichever log keeps it."""
+    """Hash entry n - 1 in its stored form, which is the same in every kind of store; empty if n is 0."""
     return _checksum(encode(decode(encode(log[n - 1])))).hex() if n else ""
 
 
 def _measured(entries: Iterable[Entry]) -> Size:
-    """What facts measure by themselves, before labels and edits."""
+    """Add up the sizes of facts, without labels and edits. Raises ValueError for an entry that is no fact."""
     size = ZERO
     for entry in entries:
         if not isinstance(entry.body, Fact):
@@ -207,7 +214,7 @@ def _numbers_in(kind: type, value: Any) -> Any:
 
 
 def _little_endian(numbers: array[int]) -> array[int]:
-    """The same bytes on every machine."""
+    """Swap the bytes of the numbers, in place, on a big-endian machine: snapshots are little-endian."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
@@ -223,7 +230,9 @@ def _checksum(content: bytes) -> bytes:
 
 @cache
 def _tag() -> bytes:
-    """The first bytes of a snapshot: a hash of the library's version and of the definition of every struct in it."""
+    """Return the first bytes of a snapshot: a hash of the library's version and of the definition of every struct in
+    it.
+    """
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and needed by few
 
     seen: dict[str, str] = {"transom": version("transom")}

@@ -1,10 +1,10 @@
-"""Conversations in one SQLite file: the default store.
+"""A store in one SQLite file: the default.
 
-What `append` returned from is on disk (WAL, synchronous=FULL). A body is in `blobs` before the entry that names it.
+Entries are on disk when `append` returns (WAL, synchronous=FULL). A body is in `blobs` before the entry that names it.
 Every row has a checksum and every large body is named by its hash; both are compared when the entry is read. A file
 that is not ours is never changed.
 
-The number of a log is never given again. Of a forgotten log one row stays, without its name. Its generation is 1 while
+The number of a log is never used again. Of a forgotten log one row stays, without its name. Its generation is 1 while
 bytes of the log may be left in the file, and then 2.
 """
 
@@ -64,7 +64,7 @@ _Row = tuple[int, bytes, str | None, int | None]
 
 
 class SqliteLog:
-    """One conversation in the file."""
+    """One handle of one conversation in the file."""
 
     repaired = ""
 
@@ -126,9 +126,10 @@ class SqliteLog:
         return None
 
     def copy_to(self, name: str, stop: int, then: Entry) -> None:
-        """Begin the conversation `name` with the first `stop` entries, the snapshot if it is of these, and `then`.
+        """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
+        more, and `then`.
 
-        All of it in one transaction. Raises Conflict if there is a conversation by that name.
+        It is one transaction. Raises Conflict if there is a conversation by that name.
         """
         check_snapshot(stop, self._n)
         with self._store.writing() as db:
@@ -143,7 +144,10 @@ class SqliteLog:
             db.execute(_COPY_SNAPSHOT, (log, source, stop))
 
     def _row_for(self, log: int, seq: int, row: _Row) -> tuple[int, int, bytes, str | None, int]:
-        """A row of this log as one of another log. Raises StoreDamaged: a new checksum must not hide damage."""
+        """Make the row for another log from a row of this one.
+
+        Raises StoreDamaged: a new checksum must not hide damage.
+        """
         found, body, blob, crc = row
         if found != seq:
             raise self._damaged(seq, "it is missing")
@@ -154,7 +158,7 @@ class SqliteLog:
         return log, seq, body, blob, _row_crc(log, body, blob)
 
     def _check_against_snapshot(self) -> None:
-        """Raises StoreDamaged if the snapshot was made of more entries than the log has now."""
+        """Raise StoreDamaged if the snapshot was made of more entries than the log has now."""
         file = self._store.file
         if not file.checksums or self._id is None or not file.fetch(_SNAPSHOT_AHEAD, (self._id, self._n)):
             return
@@ -165,7 +169,10 @@ class SqliteLog:
         raise entries_missing(place, found=self._n, at=found[0], remedy=way_out)
 
     def _find(self, db: sqlite3.Connection) -> int | None:
-        """The log's id. Raises UnknownLog if it is not the one this handle knows."""
+        """Return the log's id, None if nothing was stored.
+
+        Raises UnknownLog if it is not the log that this handle knows.
+        """
         row = db.execute(_NAMED, (_stored_name(self.name),)).fetchone()
         found = None if row is None else row[0]
         if self._id not in {None, found}:
@@ -211,9 +218,13 @@ class SqliteLog:
 
 
 class SqliteStore:
-    """All conversations of one file. Stores on the same file share one connection.
+    """All conversations of one SQLite file, which is created if it does not exist.
 
-    Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is not ours.
+    Stores on one file share a connection.
+
+    `synchronous`: "full", or "normal", which is faster but may lose the last appends when power fails. Raises
+    InvalidSetting for another value or if the file cannot be opened, StoreDamaged if it is another program's file or
+    was written by a newer version.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, synchronous: str = "full") -> None:
@@ -235,7 +246,10 @@ class SqliteStore:
             raise no_such_log(name)
 
     def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations with the work of one. False if there was nothing to remove."""
+        """Forget several conversations at the cost of one; unknown names are ignored.
+
+        False if there was nothing to remove.
+        """
         names = list(names)
         with self.search_index().forgetting(names):
             return self._forget_all(names)
@@ -255,18 +269,22 @@ class SqliteStore:
         return bool(left)
 
     def search_index(self) -> SqliteIndex:
-        """The search index, in a file of its own beside this one, which the first search makes."""
+        """Return the search index of this store: the file `PATH.search` beside the store's, which the first search
+        creates.
+        """
         if self._index is None:
             self._index = SqliteIndex(self, Path(f"{self.path}.search"))
         return self._index
 
     def stamp(self) -> object:
-        """Differs when anything in the file has changed: by this connection, or by another one."""
+        """Return a value that differs when anything in the file has changed, by this connection or by another."""
         with self.reading() as db:
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Which conversations there are, and how many entries each has."""
+        """Return a stamp of every conversation, or of those with these names: it differs when the number of entries
+        does.
+        """
         with self.reading() as db:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()
@@ -275,7 +293,7 @@ class SqliteStore:
         return [LogStamp(_true_name(name), str(log), str(length)) for name, log, length in rows]
 
     def close(self) -> None:
-        """Other stores on the same file stay open."""
+        """Close this store. Other stores on the same file stay open; the last one closes the connection."""
         if self._index is not None:
             self._index.close()
         file, self._file = self._file, None
@@ -283,16 +301,21 @@ class SqliteStore:
             release_file(file, self)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The connection, for this thread alone."""
+        """Hold the shared connection during the block; other threads wait."""
         return self.file.reading()
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The connection in a transaction."""
+        """Hold the shared connection during the block, in a transaction: all of it is stored, or nothing if the block
+        raises.
+        """
         return self.file.writing()
 
     @property
     def file(self) -> SqliteFile:
-        """The shared connection. Raises InvalidSetting if this store is closed."""
+        """The file with its connection, shared with other stores on it.
+
+        Raises InvalidSetting if this store is closed.
+        """
         if self._file is None:
             raise InvalidSetting(f"{self.path}: the store is closed")
         return self._file
@@ -301,7 +324,7 @@ class SqliteStore:
 def _stored_row(
     db: sqlite3.Connection, log: int, seq: int, pair: tuple[bytes, bytes | None]
 ) -> tuple[int, int, bytes, str | None, int]:
-    """The row of an entry; its large body is in the file when this returns."""
+    """Make the row of an entry, and insert its large body, if it has one, into `blobs`."""
     row, body = pair
     key = None
     if body is not None:
@@ -311,13 +334,13 @@ def _stored_row(
 
 
 def _row_crc(log: int | None, row: bytes, key: str | None) -> int:
-    """The checksum of a row: it covers the entry, the key of its body, and which log it belongs to."""
+    """Compute the checksum of a row, which covers the entry, the key of its body, and the number of its log."""
     crc = zlib.crc32(row, log or 0)
     return crc if key is None else zlib.crc32(str(key).encode(), crc)  # a damaged key need not be a text
 
 
 def _check_row(stored: int | None, actual: int) -> None:
-    """Rows of the first version have no checksum. Raises ValueError."""
+    """Raise ValueError if the checksums differ. A row of the first version has none (None), and passes."""
     if stored is not None and stored != actual:
         raise ValueError("its checksum is wrong")
 
@@ -327,7 +350,7 @@ def _snapshot_crc(at: int, snapshot: bytes) -> int:
 
 
 def _stored_name(name: str) -> str | bytes:
-    """SQLite takes any name without lone surrogates; others are stored as bytes."""
+    """Return the name as the file keeps it: a text, or bytes if it has lone surrogates, which SQLite does not store."""
     raw = name.encode("utf-8", "surrogatepass")
     return name if raw.decode("utf-8", "ignore") == name else raw
 

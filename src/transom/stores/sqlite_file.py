@@ -1,4 +1,6 @@
-"""One SQLite file: its connection, which everybody in this process shares, its tables, and errors in our words."""
+"""One SQLite file: the connection that all stores of this process on it share, its tables, and our errors in place of
+SQLite's.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from transom.stores.checks import store_damaged, store_unavailable
 from transom.stores.shared import Shared
 
 APPLICATION = 0x7472616E
-"""Marks the file as ours: "tran"."""
+"""The application_id that marks a file as ours: "tran" in ASCII."""
 VERSION = 2
-"""Version 1 had no checksums: `crc` is null in rows of that time."""
+"""The version of the tables. Version 1 had no checksums: `crc` is null in rows of that time."""
 PATIENCE = 30.0
-"""Seconds to wait for another process that is writing."""
+"""Seconds to wait while another process is writing."""
 _PAUSE = 0.01
 """Seconds between two tries where SQLite does not wait by itself."""
 
@@ -43,7 +45,11 @@ _MIGRATION = (
 
 
 class SqliteFile:
-    """A connection. One statement at a time, whichever thread asks; no statement stays open between two calls."""
+    """One connection to a file, for all threads. One statement runs at a time, and none stays open between two calls.
+
+    Creating one creates the tables of an empty file, and migrates those of version 1. Raises InvalidSetting if the file
+    cannot be opened, StoreDamaged if it is another program's or of a newer version.
+    """
 
     def __init__(self, path: str, uri: str, synchronous: str) -> None:
         self.path = path
@@ -65,15 +71,16 @@ class SqliteFile:
         self._identity = _identity(path)
 
     def is_current(self) -> bool:
-        """Whether its path still leads to the file that is open."""
+        """True if the path still leads to the file that is open, and not to one that has replaced it."""
         return self._identity is not None and self._identity == _identity(self.path)
 
     def close(self) -> None:
+        """Close the connection."""
         with self._lock:
             self._db.close()
 
     def fetch(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
-        """All rows of one statement: `reading` for the path of every entry, at half its cost."""
+        """Execute one statement and return all its rows: the same as in a block of `reading`, at half the cost."""
         self._check_process()
         with self._lock:
             try:
@@ -83,7 +90,7 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
-        """The connection, for this thread alone. Raises our errors for those of SQLite."""
+        """Hold the connection during the block; other threads wait. Errors of SQLite are raised as ours."""
         self._check_process()
         with self._lock:
             try:
@@ -93,7 +100,11 @@ class SqliteFile:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """The connection in a transaction that no other writer can interrupt: all of it happens, or nothing."""
+        """Hold the connection during the block, in a transaction that no other writer can interrupt.
+
+        It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
+        read.
+        """
         if not self.checksums:
             raise store_unavailable(self.path, "attempt to write a readonly database")
         with self.reading() as db:
@@ -107,7 +118,11 @@ class SqliteFile:
                 raise
 
     def empty_write_ahead_log(self) -> None:
-        """SQLite waits for readers here, but not for another process that does the same. Raises TimeoutError."""
+        """Move the write-ahead log into the file and empty it.
+
+        Raises TimeoutError if others keep reading for PATIENCE seconds. SQLite waits for readers by itself, but not for
+        another process that does the same: so it is tried again and again.
+        """
         stop = time.monotonic() + PATIENCE
         with self.reading() as db:
             while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -147,7 +162,10 @@ class SqliteFile:
                     db.execute(statement)
 
     def _version(self, db: sqlite3.Connection) -> int:
-        """The version of the file's tables; 0 if it is empty. Raises StoreDamaged if they are not ours."""
+        """Return the version of the file's tables; 0 if it is empty.
+
+        Raises StoreDamaged if the file is another program's or was written by a newer version.
+        """
         owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         if owner == APPLICATION:
             if not 0 < version <= VERSION:
@@ -174,18 +192,21 @@ _shared: Shared[SqliteFile] = Shared()
 
 
 def shared_file(path: str, synchronous: str, user: object) -> SqliteFile:
-    """The connection of this process to a file, with one more user. Raises InvalidSetting, StoreDamaged."""
+    """Return the connection that this process has to a file, opened if there is none, and count `user` among its users.
+
+    Release it with `release_file`. Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is not ours.
+    """
     key = _uri(path), synchronous
     return _shared.use(key, user, lambda: SqliteFile(path, *key))
 
 
 def release_file(file: SqliteFile, user: object) -> None:
-    """One user less; the last one closes the connection."""
+    """Remove `user` from the users of this connection, and close it if nobody else uses it."""
     _shared.release(file, user)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from another one at the same path."""
+    """Return what differs between two files that have the same path at different times; None if there is no file."""
     with suppress(OSError):
         status = Path(path).stat()
         return status.st_dev, status.st_ino
@@ -193,7 +214,11 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _uri(path: str) -> str:
-    """What to open. A file that may only be read, and beside which nobody has written, needs no lock and no log."""
+    """Return the URI to open.
+
+    It asks for an immutable file, without lock and write-ahead log, where the file may only be read and nobody has
+    written beside it.
+    """
     whole = Path(path)
     beside = whole.with_name(f"{whole.name}-wal")
     fixed = whole.exists() and not os.access(path, os.W_OK) and not (beside.exists() and beside.stat().st_size)
@@ -201,7 +226,10 @@ def _uri(path: str) -> str:
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Two processes may create one file at the same time, and SQLite does not wait for this statement by itself."""
+    """Switch the file to WAL mode.
+
+    Another process may create the file just now, and SQLite does not wait for that: try again.
+    """
     for left in reversed(range(int(PATIENCE / _PAUSE) + 1)):
         try:
             db.execute("PRAGMA journal_mode = WAL")

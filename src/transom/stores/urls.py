@@ -1,4 +1,4 @@
-"""Which store a URL or a path names: `open_store("agent.db")`, `open_store("jsonl:///logs")`."""
+"""Opens the store that a URL or a path names: `open_store("agent.db")`, `open_store("jsonl:///logs")`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _METHODS = ("open", "names", "forget", "close")
 
 
 class Location(NamedTuple):
-    """What a URL or a path names. `path` is empty for memory and for a server."""
+    """What a URL or a path names. `path`: empty for memory and for a server; `synchronous`: "full" or "normal", for
+    SQLite.
+    """
 
     kind: Literal["memory", "sqlite", "jsonl", "postgresql"]
     path: str = ""
@@ -33,17 +35,17 @@ class Location(NamedTuple):
 
 
 def open_store(place: str | os.PathLike[str] | Store) -> Store:
-    """The store at a URL or a path; a store object comes back as it is, and is its owner's to close.
+    """Open the store that a URL or a path names. A store object is returned as it is; its owner closes it.
 
-    A path that ends with a slash or is a folder is a JSON Lines store, every other path is a SQLite file. SQLite takes
-    `?synchronous=normal`: faster, and safe except for a loss of power. SQLite stores on the same file share one
-    connection; each `memory:` is a new store.
+    A path that ends with a slash or is a folder is a JSON Lines store; every other path is a SQLite file. A SQLite URL
+    takes `?synchronous=normal`, which is faster, and safe except for a loss of power. SQLite stores on the same file
+    share one connection; each `memory:` is a new store.
 
-    "postgresql://user@host/database" is a server, and needs the extra `transom[postgres]`. Stores on the same URL share
-    their connections.
+    "postgresql://user@host/database" is a server, and needs the extra `transom[postgres]`. Stores with the same URL
+    share their connections.
 
-    Raises InvalidSetting for a place that makes no sense, StoreDamaged for a file that is not a store, StoreUnavailable
-    for a server that cannot be reached.
+    Raises InvalidSetting for a place of another form or that cannot be opened, and for an object that is not a store;
+    StoreDamaged for a file that is not a store or is newer; StoreUnavailable for a server that cannot be reached.
     """
     if not isinstance(place, str | os.PathLike):
         if not isinstance(place, type) and all(callable(getattr(place, method, None)) for method in _METHODS):
@@ -60,7 +62,11 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
 
 
 def parse_location(place: str | os.PathLike[str]) -> Location:
-    """What a URL or a path names; nothing is opened. Raises InvalidSetting."""
+    """Parse a URL or a path, without opening it.
+
+    Raises InvalidSetting if it is empty, longer than 4,096 characters, not Unicode, a URL of another form or with an
+    unknown option, or a path that was probably meant otherwise: "memory", ":memory:" or a file "….jsonl".
+    """
     text = cast("object", os.fspath(place))
     if not isinstance(text, str) or not text or "\0" in text or len(text) > _LONGEST or not _is_unicode(text):
         raise InvalidSetting(f"store {_shown(text)}: must be one of {_FORMS}")
@@ -106,7 +112,7 @@ def _parse_path(path: str) -> Location:
 
 
 def _is_unicode(text: str) -> bool:
-    """Without lone surrogates, of which no file name can be made."""
+    """False for a text with lone surrogates, of which no file name can be made."""
     try:
         text.encode()
     except UnicodeEncodeError:
