@@ -1,8 +1,8 @@
-"""Whole numbers that only grow at their end, shared by the views of one log.
+"""An immutable sequence of whole numbers whose longer versions share one array: `AppendOnly`, for the views of one log.
 
-Many values share one array, and each knows how many of its numbers are its own. A list with one item is a token: who
-pops it may append to the array in place, and all others copy it first. The pop is atomic, so only one thread gets the
-token, and the value that it makes has a new one. The first `len(self)` numbers never change.
+Each version knows how many numbers of the array are its own; these never change. A list with one item is the right to
+append to the array in place: who pops the item has the right, and everybody else copies the array first. The pop is
+atomic, so only one thread gets the right. The new version has a new right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 
 
 class AppendOnly:
-    """A value: `plus` and `without` return another one."""
+    """An immutable sequence of whole numbers (64 bits). `plus` and `without` return another one and leave this one as
+    it is."""
 
     __slots__ = ("_length", "_numbers", "_right")
 
@@ -23,7 +24,8 @@ class AppendOnly:
         self._right = [True]
 
     def plus(self, numbers: Iterable[int]) -> AppendOnly:
-        """These numbers and more."""
+        """A sequence of these numbers and then `numbers`. It shares this one's array if nobody else has appended to it
+        yet."""
         try:
             self._right.pop()
         except IndexError:  # somebody has appended already
@@ -37,7 +39,11 @@ class AppendOnly:
         return longer
 
     def without(self, index: int) -> AppendOnly:
-        """These numbers without one of them. Without the last, they share the array, and the next `plus` copies."""
+        """A sequence of these numbers without the one at `index`.
+
+        Without the last number, both share the array, and the next `plus` copies it. Without any other, the array is
+        copied.
+        """
         if index == self._length - 1:
             shorter = AppendOnly.__new__(AppendOnly)
             shorter._numbers, shorter._length, shorter._right = self._numbers, index, []
@@ -61,7 +67,7 @@ class AppendOnly:
     __hash__ = None  # type: ignore[assignment]
 
     def index_of(self, number: int) -> int | None:
-        """Where a number is, if the numbers rise and it is among them."""
+        """The index of a number, None if it is not there. Only for a sequence of rising numbers."""
         at = bisect_left(self._numbers, number, 0, self._length)
         return at if at < self._length and self._numbers[at] == number else None
 

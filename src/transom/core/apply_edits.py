@@ -1,4 +1,4 @@
-"""Where edits apply: how a fold, trim, pin or undo changes the view that is being built."""
+"""How a fold, trim, pin or undo changes the view that is being built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from transom.core.unit import Slot, Unit, with_trims
 
 
 def apply_edit(builder: Builder, entry: Entry) -> None:
-    """Change the view as the edit says; an edit that does not apply changes nothing."""
+    """Change the view that is being built as the edit of this entry says. An edit that `refusal` refuses changes
+    nothing."""
     edit = entry.body
     assert isinstance(edit, (Fold, Trim, Pin, Undo))
     if builder.signatures_unchecked and isinstance(edit, Fold):
@@ -42,12 +43,14 @@ def apply_edit(builder: Builder, entry: Entry) -> None:
 
 
 def _fold(builder: Builder, entry: Entry, fold: Fold) -> None:
+    """Put one `Folded` in the place of the slots from `first` to `last`."""
     first, last = slot_index(builder, fold.first), slot_index(builder, fold.last)
     folded = make_folded(entry, builder.slots[first : last + 1], fold)
     builder.splice(first, last, [folded], entry, fold.why or "fold")
 
 
 def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
+    """Add the trim to its unit, with the tokens and bytes of the part as the trim shows it."""
     trimmed = unit_entry(builder, trim.entry)
     assert trimmed is not None
     found = find_part(trimmed, trim.part)
@@ -68,6 +71,8 @@ def _trim(builder: Builder, entry: Entry, trim: Trim) -> None:
 
 
 def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
+    """Add the pin to its unit."""
+
     def change(unit: Unit) -> Unit:
         return replace(unit, pins=(*unit.pins, entry.seq))
 
@@ -75,6 +80,7 @@ def _pin(builder: Builder, entry: Entry, pin: Pin) -> None:
 
 
 def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
+    """Take back the edit, or the summary, that the undo names."""
     undone = fetch(builder, undo.edit)
     if isinstance(undone.body, Summary):
         builder.summaries = builder.summaries.without(undone.seq)
@@ -93,6 +99,8 @@ def _undo(builder: Builder, entry: Entry, undo: Undo) -> None:
 
 
 def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> None:
+    """Remove a pin from its unit."""
+
     def change(unit: Unit) -> Unit:
         return replace(unit, pins=tuple(other for other in unit.pins if other != seq))
 
@@ -100,6 +108,7 @@ def _undo_pin(builder: Builder, entry: Entry, pin: Pin, seq: int, why: str) -> N
 
 
 def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
+    """Remove a trim from its unit, which remembers that it was undone."""
     trimmed = unit_entry(builder, trim.entry)
     assert trimmed is not None
     place: Place = (trim.entry, trim.part)
@@ -112,6 +121,10 @@ def _undo_trim(builder: Builder, entry: Entry, trim: Trim, seq: int, why: str) -
 
 
 def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
+    """Put the children of a `Folded` back in its place, and mark its range as restored by the user.
+
+    Where another fold hides this one, the window stays the same.
+    """
     found = path_to_fold(builder, seq, fold)
     assert found is not None, "a live fold has a place"
     *path, (folded, _) = found
@@ -124,7 +137,7 @@ def _undo_fold(builder: Builder, entry: Entry, fold: Fold, seq: int, why: str) -
 
 
 def _with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
-    """Ranges, rising and apart, with one more."""
+    """Ranges that rise and do not overlap, with one more; ranges that overlap the new one are joined with it."""
     start = bisect_left(ranges, first, key=lambda known: known[1])
     stop = bisect_right(ranges, last, key=lambda known: known[0])
     if start < stop:
@@ -135,7 +148,8 @@ def _with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> t
 def _change_unit(
     builder: Builder, entry: Entry, key: int, change: Callable[[Unit], Unit], *, why: str, place: Place | None = None
 ) -> None:
-    """Replace a unit wherever it is, and the folds over it. Other units are copied, never looked at.
+    """Replace a unit by `change(unit)`, in the window or under folds. The prefix breaks there if the window shows a
+    difference.
 
     `place`: the part that a trim changes.
     """
@@ -151,7 +165,8 @@ def _change_unit(
 
 
 def _load(builder: Builder, slot: Slot) -> Slot:
-    """A slot as it must be if it shows: a unit with its entries, a fold with its text."""
+    """A slot as it must be if it shows: a unit with its entries, a `Folded` with its text. Both are read from the
+    log."""
     if isinstance(slot, Unit):
         return slot if slot.entries is not None else replace(slot, entries=entries_of(builder, slot))
     fold = fetch(builder, slot.seq).body
@@ -159,7 +174,7 @@ def _load(builder: Builder, slot: Slot) -> Slot:
 
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
-    """What an edit can change in how a unit looks: whether it surfaces out of its folds, and the trim in effect."""
+    """What an edit can change in how a unit looks: None if folds hide it, else the trim that shows at `place`."""
     if path and (not unit.pins or unit.key in path[0][0].carries):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None

@@ -1,4 +1,5 @@
-"""When no summary is asked for: it failed too often, or summaries have cost too much. Decided from the log alone."""
+"""When no summary is asked for: making one failed too often, or summaries have cost too much. Decided from the log
+alone."""
 
 from __future__ import annotations
 
@@ -11,11 +12,14 @@ from transom.errors import InvalidSetting, quote
 
 
 class Brakes(Struct, frozen=True, kw_only=True):
-    """What stops summaries from being asked for.
+    """Stop summaries from being asked for after failures, or when they have cost too much.
 
-    `strikes`: after so many failures in a row no summary is asked for until the window has grown by `pause` × the
-    usable budget. `spend`: the tokens that summaries may have cost, as a share of the tokens of all requests of
-    the conversation; what was read from a cache does not count. Raises InvalidSetting.
+    - `strikes`: after this number of failures in a row, no summary is asked for until the window has grown.
+    - `pause`: by how much it must grow, as a share of the budget's usable tokens.
+    - `spend`: the most tokens that summaries may have cost, as a share of the tokens of all requests of the
+      conversation. Tokens that were read from a cache do not count.
+
+    Raises InvalidSetting if `strikes` is not a whole number of at least 1, or a share is not a number of at least 0.
     """
 
     strikes: int = 3
@@ -31,7 +35,10 @@ class Brakes(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(f"brakes: {name} must be a share, at least 0, not {quote(share)}")
 
     def reason(self, view: View, usable: int) -> str:
-        """Why no summary is asked for now; empty if nothing speaks against it. `usable`: the tokens of a request."""
+        """Why no summary is asked for now, as a sentence for people; empty if one may be asked for.
+
+        `usable`: the tokens that a request may have.
+        """
         known = view.summaries
         if known.strikes >= self.strikes:
             grown, least = grown_since(view, known.failed_at), int(self.pause * usable)
@@ -45,7 +52,7 @@ class Brakes(Struct, frozen=True, kw_only=True):
 
 
 def grown_since(view: View, seq: int) -> int:
-    """The tokens of the turns in the window that came after an entry."""
+    """The tokens that came into the window after an entry: those of all slots that begin behind it."""
     tokens = 0
     for slot in reversed(view.slots):
         if slot.first <= seq:

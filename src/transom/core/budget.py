@@ -1,4 +1,4 @@
-"""The limits of a request, and how near a window is to them. `core/compactor.py` enforces them."""
+"""The limits of a request, and how near to them a window is. `core/compactor.py` enforces them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from transom.errors import InvalidSetting, quote
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`context` tokens of the model's window, of which `reserve` stay free for its answer; other limits if given.
+    """The limits of one request. A limit that is None does not apply.
 
-    `max_messages` counts all messages, the head's included. With `prices` a compaction may come before the window is
-    full, as soon as that is cheaper. Raises InvalidSetting if nothing is left to use.
+    - `context`: tokens of the model's context window.
+    - `reserve`: how many of these stay free for the answer.
+    - `max_messages`: messages, those of the head included.
+    - `max_bytes`: UTF-8 bytes of all texts, base64 included.
+    - `max_images`: images.
+    - `prices`: with prices, a compaction may come before the window is full, as soon as that is cheaper.
+
+    Raises InvalidSetting if `reserve` leaves nothing of `context`, if a limit is not a whole number of at least 1
+    (`reserve` and `max_images`: 0), or if `prices` is not Prices or None.
     """
 
     context: int = 128_000
@@ -40,15 +47,17 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def usable(self) -> int:
-        """Tokens a request may have."""
+        """The tokens that a request may have: `context` − `reserve`."""
         return self.context - self.reserve
 
     def share(self, default: int, fraction: float) -> int:
-        """An absolute default that scales down with small windows: min(default, fraction of usable)."""
+        """The smaller one of `default` and `fraction` × `usable`: an absolute number of tokens that scales down with
+        small windows."""
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:
-        """Every limit as a raw size. `scale` is the calibration. A limit that is not set is a very large number."""
+        """All limits as one raw size. `scale`: the calibration, by which the token limit is divided. A limit that is
+        not set is 2⁶⁰."""
         tokens = self.usable if scale == 1.0 else int(self.usable / scale)
         return Size(
             tokens,
@@ -59,16 +68,21 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 UNLIMITED = 1 << 60
+"""Stands for a limit that is not set."""
 
 
 def fits(size: Size, limit: Size) -> bool:
-    """Within every limit."""
+    """Whether a size is within every limit."""
     few = size.images <= limit.images and size.messages <= limit.messages
     return few and size.tokens <= limit.tokens and size.bytes <= limit.bytes
 
 
 def pressure(size: Size, fixed: Size, limit: Size) -> float:
-    """How full the fullest limit is, where its room is limit − fixed: 0 empty, 1 full, above 1 too full."""
+    """How full the fullest limit is: (size − fixed) ÷ (limit − fixed), so 0 is empty, 1 full, above 1 over the limit.
+
+    `fixed`: the part of the size that cannot be taken away. Where it leaves no room, 1 if the size or `fixed` itself is
+    too large, else 0.
+    """
     return max(
         (used - base) / (top - base) if top > base else float(used > base or base > top)
         for used, base, top in zip(size, fixed, limit, strict=True)

@@ -1,6 +1,6 @@
 """The next view while it is being built.
 
-`reducer.apply` makes one builder, hands it every new entry, and takes a view out of it. Nobody else sees a builder.
+`reducer.apply` makes one builder, hands every new entry to it, and takes a view out of it. Nobody else sees a builder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from transom.core.view import Edits, Layout, Prefix, View
 
 
 class Builder:
-    """The fields of a view, to be changed."""
+    """A view that can be changed: it starts as a copy of one, and `view` makes the next.
+
+    The fields share the old view's data until their first change, so that an entry costs no copy of what it leaves as
+    it is.
+    """
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -40,7 +44,7 @@ class Builder:
         """Something before bound reasoning may have changed."""
 
     def view(self) -> View:
-        """The view of all entries so far."""
+        """Make the view of all entries so far."""
         if self.signatures_unchecked:
             self.recheck_signatures()
         layout = Layout(
@@ -67,14 +71,17 @@ class Builder:
 
     @property
     def length(self) -> int:
+        """How many entries the view will be of."""
         return len(self._known_units) + len(self._new_units)
 
     @property
     def in_flight(self) -> Entry | None:
+        """The `Sent` of the request that has no reply yet."""
         return self.prefix.in_flight
 
     @property
     def open_units(self) -> tuple[int, ...]:
+        """The keys of the units whose calls wait for results."""
         return self.calls.open_units
 
     def key_of(self, entry: int) -> int:
@@ -83,42 +90,45 @@ class Builder:
         return self._known_units[entry] if entry < known else self._new_units[entry - known]
 
     def digest(self) -> str:
-        """A hash of everything that shows so far."""
+        """A hash of everything that the window shows so far."""
         return self._digest.digest(self.head_entry, self.slots)
 
     # ---- changing
 
     def add_entry(self, key: int) -> None:
-        """The next entry belongs to the unit with this key, or to none (below 0)."""
+        """Note that the next entry belongs to the unit with this key, or to none (below 0, see `locate.NO_UNIT`)."""
         self._new_units.append(key)
 
-    def synthetic_results(self) -> dict[str, tuple[int, int]]:
-        """Those of `calls`, to be changed: a copy of our own, made at the first change."""
+    def own_synthetic_results(self) -> dict[str, tuple[int, int]]:
+        """The synthetic results as a dict that the caller may change. The first call copies the old view's, which stay
+        as they are."""
         if self._own_synthetic is None:
             self._own_synthetic = dict(self.calls.synthetic_results)
             self.calls = replace(self.calls, synthetic_results=self._own_synthetic)
         return self._own_synthetic
 
     def append_slot(self, slot: Slot) -> None:
-        """One more slot at the end."""
+        """Add a slot at the end."""
         self._writable().append(slot)
         self.total = self.total.plus(slot.size)
 
     def insert_slot(self, at: int, slot: Slot) -> None:
-        """A slot before others: a reply that came after what was said meanwhile."""
+        """Insert a slot before the one at this index: a reply whose request left before other facts came."""
         self._writable().insert(at, slot)
         self.total = self.total.plus(slot.size)
         self.forget_digest(at)
         self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
 
     def replace_slot(self, at: int, slot: Slot) -> None:
-        """Another slot in the place of one. Does not reset the digest: the caller must."""
+        """Put another slot in the place of one. The digest stays as it is: if the new slot looks different, the caller
+        must forget it."""
         slots = self._writable()
         self.total = self.total.replaced(slots[at].size, slot.size)
         slots[at] = slot
 
     def splice(self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str) -> None:
-        """Other slots in the place of several, which the edit `entry` made: the prefix breaks there."""
+        """Put `new` in the place of the slots from index `first` to `last`. The prefix breaks there, because of the
+        edit `entry`."""
         slots = self._writable()
         for slot in slots[first : last + 1]:
             self.total = self.total.minus(slot.size)
@@ -128,19 +138,27 @@ class Builder:
         self.mark_break(first, entry, why)
 
     def mark_break(self, at: int, entry: Entry, why: str) -> None:
-        """From this slot on, the window is no longer what was sent."""
+        """Note that from the slot at this index on, the window differs from what was sent; `entry` and `why` say what
+        caused it.
+
+        Only a break before all earlier ones is kept.
+        """
         self.forget_digest(at)
         if at < self.prefix.shared_slots:
             self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
 
     def forget_digest(self, at: int, *, seen_by_others: bool = True) -> None:
-        """The slot at this index (-1: the head) has changed; `seen_by_others`: slots follow that saw the old one."""
+        """Drop the remembered hash from the slot at this index on (-1: the head), because it has changed.
+
+        `seen_by_others`: slots follow whose bound reasoning may have been made on the old one.
+        """
         self._digest = self._digest.truncate(at)
         if seen_by_others and self.prefix.has_signed:
             self.signatures_unchecked = True
 
     def recheck_signatures(self) -> None:
-        """Bound reasoning shows only on the very prefix it was made on (law 13): compare them again after a break."""
+        """Hide or show the bound reasoning of every slot: it may show only on the exact prefix that it was made on (law
+        13)."""
         slots = self._writable()
         for at, digest in prefixes(self.head_entry, slots):
             slot = slots[at] if at < len(slots) else None
@@ -153,7 +171,7 @@ class Builder:
         self.signatures_unchecked = False
 
     def _writable(self) -> list[Slot]:
-        """The slots as a list of our own, made at the first change."""
+        """The slots as a list that may be changed. The first call copies the old view's."""
         if self._own_slots is None:
             self.slots = self._own_slots = list(self._view.slots)
         return self._own_slots

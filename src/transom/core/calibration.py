@@ -1,12 +1,14 @@
-"""Calibration: how many of the provider's tokens there are to one of ours, learned from reported usage.
+"""Calibration: how many of the provider's tokens one of ours is, learned from reported usage.
 
-Each reply moves the ratio a fifth of the way (`STEP`) towards what it reports. Up, every reply may: a smaller window is
-always safe. Down, only a reply that is evidence may. Some gateways report only the part of the prompt that they did not
-read from a cache, and by such reports a window would grow beyond the model's limit.
+Each reply moves the ratio a fifth of the way (`STEP`) towards the ratio that it reports. Every reply may move it up: a
+smaller window is always safe. Only a reply that is evidence may move it down. The reason: some gateways report only the
+part of the prompt that they did not read from a cache, and such reports would let a window grow beyond the model's
+limit.
 
 A reply is evidence if it says how much was read from the cache, or if nothing could be, because the request shared
-nothing with the one before. And the last `REMEMBERED` such replies, `REPORTS` at least, must report about the same
-ratio over prompts of different sizes: the part that is not cached would differ.
+nothing with the one before. Also, the newest replies that are evidence (at most `REMEMBERED`, at least `REPORTS`) must
+report about the same ratio over prompts of different sizes. If a part of them were left out as cached, the ratios would
+differ.
 """
 
 from __future__ import annotations
@@ -19,18 +21,19 @@ from transom.core.message import Usage
 STEP = 0.2
 """How far one reply moves the ratio towards what it reports."""
 FLOOR, CEILING = 0.8, 2.0
+"""The least and the greatest ratio."""
 REPORTS = 3
-"""The ratio does not go down before there are so many replies that are evidence."""
+"""The ratio may go down once this number of replies are evidence."""
 REMEMBERED = 8
-"""So many of the newest ones are compared. All of them must agree."""
+"""How many of the newest replies that are evidence are compared. All of them must agree."""
 AGREEMENT = 1.1
-"""The highest ratio may be this much above the lowest."""
+"""Replies agree if the highest ratio is at most this times the lowest."""
 SIZES = 1.25
-"""The largest prompt must be this much above the smallest."""
+"""Prompts differ in size if the largest has at least this times the tokens of the smallest."""
 
 
 class Calibration(Struct, frozen=True, gc=False):
-    """`ratio`: the provider's tokens for one of ours.
+    """How many of the provider's tokens one of our tokens is (`ratio`), with the reports that it was learned from.
 
     `reports`: the newest replies that are evidence, each as the tokens that we counted and the ratio that it reported.
     """
@@ -39,7 +42,8 @@ class Calibration(Struct, frozen=True, gc=False):
     reports: tuple[tuple[int, float], ...] = ()
 
     def learn(self, sent: Sent, usage: Usage) -> Calibration:
-        """With one more reply, to the request `sent`."""
+        """The calibration after a reply to the request `sent`, whose usage the provider reports. The module says how it
+        moves."""
         if not usage.prompt or not sent.tokens:
             return self
         whole = usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
@@ -57,13 +61,17 @@ class Calibration(Struct, frozen=True, gc=False):
         return Calibration(ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
 
     def refused(self, sent: Sent, used: int) -> Calibration:
-        """After the request `sent` was refused because it had `used` tokens, which is at once at least the ratio."""
+        """The calibration after a provider has refused the request `sent` and said that it had `used` tokens.
+
+        The ratio rises to `used` ÷ our count at once, to `CEILING` at most. It never falls here.
+        """
         if not sent.tokens:
             return self
         return Calibration(ratio=max(self.ratio, min(CEILING, used / sent.tokens)), reports=self.reports)
 
 
 def _agree(reports: tuple[tuple[int, float], ...]) -> bool:
+    """Whether there are enough reports, of different sizes, with about the same ratio."""
     sizes, ratios = [size for size, _ in reports], [ratio for _, ratio in reports]
     enough = len(reports) >= REPORTS and max(sizes) >= SIZES * min(sizes)
     return enough and max(ratios) <= AGREEMENT * min(ratios)

@@ -1,7 +1,8 @@
 """Entries to bytes and back: JSON lines, which every later version can read.
 
-Three things JSON libraries drop or refuse must survive: lone surrogates, integers of any size, and entries of kinds
-that a later version wrote. The fast path is msgspec; what it refuses takes the slow one through the standard library.
+Three things that JSON libraries drop or refuse must survive: lone surrogates, integers of any size, and entries of
+kinds that a later version wrote. msgspec does nearly all lines; a line that it refuses is done by the slower standard
+library.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ _KINDS = frozenset(cast("str", kind.__struct_config__.tag) for kind in Body.__ar
 
 
 def encode(entry: Entry) -> bytes:
-    """One line of JSON without the line end. Raises TypeError for content that is not JSON."""
+    """An entry as one line of JSON, without the line end. Raises TypeError if the entry holds a value that is not
+    JSON."""
     if isinstance(entry.body, Opaque):
         return plain({**msgspec.to_builtins(entry), "body": entry.body.raw})
     return plain(entry)
 
 
 def plain(value: object) -> bytes:
-    """Any of our values as JSON; lone surrogates are written as escapes."""
+    """A struct, dict or other value as compact JSON. Lone surrogates are written as escapes."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -35,7 +37,8 @@ def plain(value: object) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The entry a line holds. An unknown kind becomes `Opaque`. Raises ValueError if the line is not an entry."""
+    """The entry that a line holds. An entry of an unknown kind becomes `Opaque`. Raises ValueError if the line is not
+    an entry."""
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError):
@@ -43,6 +46,7 @@ def decode(line: bytes) -> Entry:
 
 
 def _decode_slowly(line: bytes) -> Entry:
+    """As `decode`, through the standard library."""
     try:
         raw: Any = json.loads(line)
         kind = raw["body"]["kind"]

@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 class Derived:
-    """One value of each class, made on first use.
+    """A cache of values that are computed from a log: one value of each class, made on first use.
 
-    A conversation owns one and hands it to whoever needs it. It must not be used by two threads at the same time; who
-    works on a view elsewhere takes a new one.
+    A conversation owns one and hands it to whoever needs it. Two threads must not use it at the same time: work on a
+    view in another thread takes a new one.
     """
 
     def __init__(self) -> None:
         self._values: dict[type[Any], Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The value of this class; `kind()` makes it when it is first asked for."""
+        """The value of this class. At the first call `kind()` makes it; later calls return the same object."""
         value = self._values.get(kind)
         if value is None:
             value = self._values[kind] = kind()

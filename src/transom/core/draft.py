@@ -1,4 +1,4 @@
-"""A plan while it is being made: entries to come, and the view as if they were in the log."""
+"""A plan while it is being made: the entries to come, and the view as if they were in the log already."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from transom.core.view import View
 
 
 class Draft:
-    """Starts at a view, which stays as it is. `meta`: of every fact in it."""
+    """Collects the entries of one plan (`entries`), and keeps `view` as it would be after them.
+
+    The view that it starts at is not changed. `at`: the time of the entries. `meta`: goes with every fact among them.
+    """
 
     def __init__(self, view: View, at: float, meta: Meta | None = None) -> None:
         self.view, self.at, self.meta = view, at, meta
@@ -25,23 +28,25 @@ class Draft:
         self.entries: list[Entry] = []
 
     def add(self, body: Body) -> None:
-        """One more entry, whether it applies or not."""
+        """Add an entry, also an edit that does not apply. An edit or a summary gets the number of this plan."""
         plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo, Summary)) else None
         self._append([self.view.entry(body, self.at, self.meta if isinstance(body, Fact) else None, plan=plan)])
 
     def add_facts(self, facts: Iterable[Fact]) -> None:
-        """Several facts at once. (Each edit needs the view that the one before it has made.)"""
+        """Add several facts at once. (Edits are added one by one: each needs the view that the one before it has
+        made.)"""
         entries = [self.view.entry(cast("Body", fact), self.at, self.meta) for fact in facts]
         self._append([replace(entry, seq=seq) for seq, entry in enumerate(entries, start=self.view.length)])
 
     def _append(self, entries: list[Entry]) -> None:
+        """Append entries, and apply them to the view."""
         if not self.entries:  # edits of this plan may point at entries of this plan
             self.view = self.view.with_log(PendingLog(self.log, self.entries))
         self.entries += entries
         self.view = apply(self.view, entries)
 
     def propose(self, edit: Edit) -> bool:
-        """Add an edit if it applies; one that does not is not worth an entry."""
+        """Add an edit if it applies to the view; returns whether it did."""
         if self.view.refusal(edit) is not None:
             return False
         self.add(edit)

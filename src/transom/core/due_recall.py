@@ -1,7 +1,7 @@
-"""What a policy's recall steps bring back before the next request: for each turn once.
+"""What a policy's recall steps bring back before the next request: at most one fact for each newest turn.
 
 It counts towards the pressure like a note that is due, so that a compaction makes room for it. It never counts towards
-the limit: the last resort takes nothing away for it.
+the limit: the last resort removes nothing to make room for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transom.errors import InvalidEdit, quote
 
 
 class DueRecall:
-    """Asks the recall steps, once for each view that a plan comes by."""
+    """Asks the policy's recall steps for the fact to recall, once for each view."""
 
     def __init__(self, policy: Policy, redact: Redact | None = None) -> None:
         self._policy, self._redact = policy, redact
@@ -27,8 +27,12 @@ class DueRecall:
         self._size = ZERO
 
     def of(self, view: View, target: Callable[[], Target]) -> Recalled | None:
-        """What is to be recalled into this view; None if there is nothing, or something was recalled for its newest
-        turn already."""
+        """The fact to recall into this view. None if no step gives one, or if something was recalled for its newest
+        turn already.
+
+        `target` is called only if the steps are asked. Raises InvalidEdit if a step gives a value that is not a
+        Recalled with a text.
+        """
         if not self._policy.recall:
             return None
         if self._asked is not view:
@@ -39,11 +43,12 @@ class DueRecall:
         return self._recalled
 
     def size(self, view: View, target: Callable[[], Target]) -> Size:
-        """The size of what is to be recalled."""
+        """The size of the fact to recall; zero if there is none."""
         self.of(view, target)
         return self._size
 
     def _ask(self, view: View, target: Target) -> Recalled | None:
+        """The first fact that a step gives, redacted; None if no step gives one."""
         for step in self._policy.recall:
             with naming(step, self._policy):
                 recalled = next(step(view, target), None)
@@ -57,6 +62,6 @@ class DueRecall:
 
 
 def is_recalled(view: View) -> bool:
-    """Whether something was recalled for the newest turn already, by a plan or by the caller; or there is no turn."""
+    """Whether a plan or the caller has added a Recalled after the newest turn. Also true if there is no turn yet."""
     newest = view.newest_unit
     return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

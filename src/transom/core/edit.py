@@ -1,5 +1,5 @@
-"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three,
-or a summary."""
+"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three, or a
+summary."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from msgspec import Struct
 from transom.core.message import Address
 
 Span = tuple[int, int]
+"""Start and end of a piece of text, in characters; the end is not in it."""
 
 
 class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
-    """The units from key `first` to key `last` become one slot that shows `text` (a summary, an omission, …).
+    """Show one text in the place of a range of units. (The slot that it makes in a view is a `Folded`.)
 
-    `carries`: keys of units that count as present although folded, because the text has a marked excerpt of them; at
-    the very last step of the last resort, of some only the reference. `quotes`: the entries that the text quotes.
+    - `first`, `last`: the keys of the first and the last unit of the range.
+    - `text`: what is shown, for example a record, a summary or a marker.
+    - `carries`: keys of folded units that count as present, because the text has a marked excerpt of them; at the last
+      step of the last resort only their reference.
+    - `quotes`: the seqs of the entries that the text quotes.
     """
 
     first: int
@@ -26,7 +30,13 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
-    """One part of `entry` shows the spans `keep` (of characters, rising, apart), and `note` in place of the rest."""
+    """Show less of one part of an entry: of a text the pieces `keep`, and `note` in the first gap; of any other part
+    only `note`.
+
+    `entry`: its seq. `part`: the address of the part. `keep`: spans that rise and do not touch; empty: the note alone
+    stands for the text. The note of a call is its new arguments, so it must be JSON. Trimmed reasoning is dropped,
+    without a note.
+    """
 
     entry: int
     part: Address
@@ -36,9 +46,9 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """The unit of `entry` surfaces out of any fold that does not carry it.
+    """Keep the unit of an entry visible: it shows behind the text of any fold over it, unless the fold carries it.
 
-    `implied`: placed by a plan, taken back by a plan.
+    `entry`: the seq of any entry of the unit. `implied`: a plan has placed the pin, and plans may take it back.
     """
 
     entry: int
@@ -47,7 +57,8 @@ class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_f
 
 
 class Undo(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="undo"):
-    """Takes back the fold, trim, pin or summary with that seq. An undo cannot be undone: redo is a new edit."""
+    """Take back the fold, trim, pin or summary whose seq is `edit`. An undo cannot be undone: to redo, append a new
+    edit."""
 
     edit: int
     why: str = ""

@@ -1,4 +1,4 @@
-"""One line of the log: a fact, an edit or a trace, with when, in what, and how many tokens."""
+"""One line of the log: a fact, an edit, a trace or a head, with its time, its token counts and where it belongs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ from transom.core.summary import Summary
 
 
 class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="sent"):
-    """A window left for the provider. Written before the request.
+    """Records that a window is sent to the provider. Appended before the request leaves.
 
-    `limit`: in tokens, that the window was planned for. `tokens`: its raw size, not calibrated. `shared_tokens`: of the
-    prefix that it shares with the window before, head and overhead of the request included. `breaks`: the first slot
-    that changed since that one, the entry that changed it, and why; None if nothing did.
+    - `digest`: the hash of what the window shows.
+    - `limit`: the tokens that the window was planned for.
+    - `tokens`: the raw size of the window, not calibrated.
+    - `messages`: how many messages it has.
+    - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
+    - `breaks`: the first slot that differs from the window before, the seq of the entry that changed it, and why; None
+      if that whole window begins this one.
     """
 
     digest: str
@@ -39,15 +43,16 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="forked"):
-    """The conversation was forked here: the entries before this one are a copy of the first ones of `source`."""
+    """Marks a fork: the entries before this one are a copy of the first entries of the conversation `source`."""
 
     source: str
 
 
 class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """Where a fact belongs. If `include_in_context` is false, people can see it, but it is never sent.
+    """Where a fact belongs: run, agent, workflow, owner. No field of it is sent to the model.
 
-    `user_id` and `session_id` are those of the whole conversation; its first entry has them, and no other.
+    `include_in_context`: false for a fact that people can see, but that no window contains. `user_id` and `session_id`:
+    the owner of the whole conversation; only the first entry has them.
     """
 
     include_in_context: bool = True
@@ -85,16 +90,18 @@ Body = (
     | Forked
     | Summary
 )
+"""What an entry can hold: a fact, an edit, a trace, a head, or an unknown kind."""
 
 
 class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """`seq` numbers the entries of a log from 0. `tokens` are counted once, by the tokenizer named in `counter`.
+    """One numbered entry of a log.
 
-    For a fact: its envelope (ids, names, message overhead), then each part in the order of `addressed_parts`.
-    For a fold: its message; for a trim: the shown form; for the rest: nothing.
-
-    `plan`: of an edit or a summary that a plan made, the seq of the plan's first entry. It names the plan: what has the
-    same number was decided together, appended together, and can be undone together.
+    - `seq`: its number, from 0. `at`: its time, in seconds since 1970. `body`: what it says.
+    - `tokens`: its raw token counts, made once by the tokenizer named `counter`. Of a fact: one for its envelope (ids,
+      names, message overhead), then one for each part in the order of `addressed_parts`. Of a fold: one for its
+      message. Of a trim: one for the part as it then shows. Of a head: one. Others have none.
+    - `plan`: of an edit or a summary that a plan made, the seq of the plan's first entry. Entries with the same number
+      were decided and appended together, and are undone together.
     """
 
     seq: int

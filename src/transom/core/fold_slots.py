@@ -1,4 +1,7 @@
-"""The slot of a fold: made over other slots, and made again when something under it changes."""
+"""The slot that a fold (`core/edit.py:Fold`) makes in a view: a `Folded`, with the slots it replaces as its children.
+
+It is made over the slots that the fold hides, and made again when an edit changes something under it.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from transom.core.tokens import MESSAGE_BYTES, ZERO, Size, text_bytes
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in, surfaced, with_signature_stale
 
 Path = list[tuple[Folded, int]]
-"""The way down through nested folds: each with the index of the child that leads on."""
+"""The way from a slot of the window down through nested `Folded`s: each with the index of the child that leads on."""
 
 
 def child_at(folded: Folded, key: int) -> tuple[int, Slot]:
-    """The slot under a fold that holds the unit with this key, and its index."""
+    """The index of the child that holds the unit with this key, and that child."""
     at = bisect_right(folded.children, key, key=attrgetter("first")) - 1
     return at, folded.children[at]
 
 
 def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
-    """A fold in the place of slots."""
+    """The `Folded` that a fold shows in the place of these slots. `entry` is the fold's entry, with its token count."""
     untrimmed_size, unit_count = ZERO, 0
     for slot in slots:
         untrimmed_size = untrimmed_size.plus(slot.untrimmed_size)
@@ -49,10 +52,11 @@ def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold) -> Folded:
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
-    """The outermost slot of the path, with `new` in place of `old` at the path's end.
+    """The slot of the window that the path begins with, made again with `new` in the place of `old` at the end of the
+    path.
 
-    `old` and `new` hold the same units, so the folds on the path change only in their pinned units. Only the sizes of
-    these are counted again.
+    With an empty path this is `new[0]`. `old` and `new` hold the same units, so only the pinned units and sizes of the
+    folds on the path change. Nothing else is counted again.
     """
     unpinned, pinned = pinned_units_in(old), tuple([unit for slot in new for unit in pinned_units_in(slot)])
     for folded, i in reversed(path):
@@ -73,6 +77,7 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
 
 
 def _surfaced_size(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
+    """The size of the pinned units that show behind the text of a fold."""
     size = ZERO
     for unit in surfaced(pinned, carries):
         size = size.plus(unit.size)
@@ -80,7 +85,7 @@ def _surfaced_size(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
 
 
 def _without_signature(slot: Slot) -> Slot:
-    """A slot as it is behind a fold's text: its bound reasoning was made on another prefix (law 13)."""
+    """A slot as it is under a fold: its bound reasoning is hidden, because it was made on another prefix (law 13)."""
     if not isinstance(slot, Unit) or not slot.signed_prefix or slot.signature_stale:
         return slot
     assert slot.entries is not None
@@ -88,7 +93,8 @@ def _without_signature(slot: Slot) -> Slot:
 
 
 def without_entries(slot: Slot) -> Slot:
-    """A slot as its fold holds it: a unit without its entries unless it is pinned, a fold without its text."""
+    """A slot as a `Folded` holds it: a unit without its entries unless it is pinned, an inner `Folded` without its
+    text."""
     if isinstance(slot, Unit):
         return slot if slot.pins or slot.entries is None else replace(slot, entries=None, cached_digest=None)
     return replace(slot, text="", cached_digest=None) if slot.text else slot

@@ -1,4 +1,4 @@
-"""What the caller wants around the conversation."""
+"""What the caller wants around the conversation: the head before it, the state that is announced in it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NO_STATE: Mapping[str, str] = {}
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """`head` precedes everything, verbatim. `state`: texts by key (mode, goal, todo), each announced in a note when it
-    changes.
+    """What the caller wants in a window beside the conversation.
 
-    `redact` is applied to the text of every fold.
-
-    `required_user_turn` is for providers that refuse a window that ends with the model's turn. It takes that turn and
-    returns the text of the user turn to add, or an empty text.
+    - `head`: system prompt and tools, before everything else, as they were given.
+    - `state`: texts by key (mode, goal, todo). Each is announced in a note when it changes.
+    - `redact`: applied to the text of every fold, summary request and recalled text; None redacts nothing.
+    - `required_user_turn`: for providers that refuse a window that ends with a turn of the model. Takes that turn, and
+      returns the text of the user turn to add; empty if none is needed.
     """
 
     head: Head = Head()

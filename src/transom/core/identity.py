@@ -1,4 +1,4 @@
-"""A value as the key of a cache, by its identity."""
+"""Use an object as the key of a cache, by its identity instead of its value."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class ByIdentity(Generic[T]):
-    """Equals only a key of the very same object, and costs nothing to hash, however large the object is.
+    """A cache key that equals only a key of the very same object. Hashing it takes the same short time for any object.
 
-    The key keeps its object alive, so that no other object gets its identity.
+    The key keeps its object alive, so that no other object can get the same identity.
     """
 
     __slots__ = ("value",)

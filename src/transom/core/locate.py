@@ -1,6 +1,6 @@
-"""Where things are: the slot of a unit, the unit of an entry, an entry with its counts.
+"""Finds things in a view: the slot of a unit, the unit of an entry, an entry with its counts.
 
-These functions serve a `View` and the `Builder` of the next one alike; both are a `SlotTable`.
+The functions take a `SlotTable`: a `View`, or the `Builder` of the next one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from transom.core.trims import find_part
 from transom.core.unit import Folded, Slot, Unit
 
 NO_UNIT, STRAY, EMPTY, HIDDEN = -1, -2, -3, -4
-"""In place of a unit's key, for an entry that is in no unit: an edit, a trace, a head, an unknown kind, a number
-outside the log; a result without an open call; a message without content; a fact that is not to be in context."""
+"""What stands in place of a unit's key for an entry that is in no unit.
+
+`NO_UNIT`: an edit, a trace, a head, an unknown kind, or a number outside the log. `STRAY`: a result without an open
+call. `EMPTY`: a message without content. `HIDDEN`: a fact that is not to be in context.
+"""
 
 _first = attrgetter("first")
 
 
 class SlotTable(Protocol):
-    """What a view and the builder of the next one have in common."""
+    """What a view and the builder of the next view have in common. The fields mean what they mean in `View`."""
 
     @property
     def log(self) -> Log: ...
@@ -55,17 +58,18 @@ class SlotTable(Protocol):
 
 
 def slot_index(table: SlotTable, key: int) -> int:
-    """The index of the slot that holds the unit with this key, or of the slot before its place."""
+    """The index of the slot that holds the unit with this key. If no slot does, the index of the last slot before it,
+    -1 for none."""
     return bisect_right(table.slots, key, key=_first) - 1
 
 
 def unit_key(table: SlotTable, entry: int) -> int:
-    """The key of an entry's unit; below 0 if there is no such entry, or it is in no unit."""
+    """The key of an entry's unit; below 0 if the entry is in no unit, or there is no such entry."""
     return table.key_of(entry) if 0 <= entry < table.length else NO_UNIT
 
 
 def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
-    """The unit with this key, and the way down to it through the folds over it."""
+    """The unit with this key, and the `Folded`s over it, from the window down; no path if the unit is a slot itself."""
     path: Path = []
     slot = table.slots[slot_index(table, key)]
     while isinstance(slot, Folded):
@@ -76,7 +80,8 @@ def path_to(table: SlotTable, key: int) -> tuple[Path, Unit]:
 
 
 def path_to_fold(table: SlotTable, seq: int, fold: Fold) -> Path | None:
-    """The way down to a live fold, itself last; None if it is not live."""
+    """The `Folded`s from the window down to the one that the fold with this seq made, that one last; None if it is not
+    live."""
     at = slot_index(table, fold.first)
     slot = table.slots[at] if at >= 0 else None
     path: Path = []
@@ -90,24 +95,25 @@ def path_to_fold(table: SlotTable, seq: int, fold: Fold) -> Path | None:
 
 
 def open_unit(table: SlotTable, key: int) -> Unit:
-    """The unit with this key, which has open calls, so that no fold holds it."""
+    """The unit with this key, which must have open calls: then it is a slot itself, because no fold may hold it."""
     slot = table.slots[slot_index(table, key)]
     assert isinstance(slot, Unit), "an open unit is never folded"
     return slot
 
 
 def fetch(table: SlotTable, seq: int) -> Entry:
-    """An entry of the log, counted."""
+    """The entry with this seq, from the log, with this table's token counts."""
     return counted(table, table.log[seq])
 
 
 def entries_of(table: SlotTable, unit: Unit) -> tuple[Entry, ...]:
-    """A unit's entries; read from the log if a fold hides it."""
+    """All entries of a unit. They are read from the log if a fold hides the unit."""
     return unit.entries if unit.entries is not None else tuple(fetch(table, seq) for seq in unit.seqs)
 
 
 def unit_entry(table: SlotTable, seq: int) -> Entry | None:
-    """An entry that is in a unit; None for others. Read from the log only if a fold hides the unit."""
+    """The entry with this seq if it is in a unit; None otherwise. It is read from the log only if a fold hides the
+    unit."""
     key = unit_key(table, seq)
     if key < 0:
         return None
@@ -116,14 +122,14 @@ def unit_entry(table: SlotTable, seq: int) -> Entry | None:
 
 
 def counted(table: SlotTable, entry: Entry) -> Entry:
-    """The entry with this table's token counts: it may have come with none, or with another tokenizer's."""
+    """The entry with this table's token counts: counted now if it has none, or another tokenizer's."""
     if entry.counter == table.counter.name or isinstance(entry.body, (Sent, Forked, Pin, Undo, Opaque, Summary)):
         return entry
     return replace(entry, tokens=token_counts(table, entry.body), counter=table.counter.name)
 
 
 def token_counts(table: SlotTable, body: Body) -> tuple[int, ...]:
-    """The counts that are stored with an entry. A trim is counted in the form that it gives its part."""
+    """Count the tokens of an entry's body, as `Entry.tokens` explains. A trim is counted as the part that it shows."""
     form = None
     if isinstance(body, Trim) and (entry := unit_entry(table, body.entry)) is not None:  # else it does not apply
         found = find_part(entry, body.part)

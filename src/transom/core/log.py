@@ -1,4 +1,4 @@
-"""The log as a view reads it: a sequence of entries that only grows at its end."""
+"""The log as a view reads it: a sequence of entries that only grows at its end; and whose conversation it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transom.core.entry import Entry, Meta
 
 
 class Log(Protocol):
-    """Gives an entry by its seq. How entries are stored is the log's own business."""
+    """Gives the entry with a seq, from 0. How entries are stored is the log's own business."""
 
     def __len__(self) -> int: ...
 
@@ -20,7 +20,7 @@ class Log(Protocol):
 
 
 class PendingLog(Struct, frozen=True, eq=False):
-    """A log with entries of a plan that are not in it yet."""
+    """A log, followed by the entries of a plan that are not appended yet."""
 
     log: Log
     entries: Sequence[Entry]
@@ -34,25 +34,25 @@ class PendingLog(Struct, frozen=True, eq=False):
 
 
 def stored(log: Log) -> int:
-    """How many entries a log holds, without those of a plan that is not appended."""
+    """How many entries a log really holds: without those of a plan that is not appended yet."""
     while isinstance(log, PendingLog):
         log = log.log
     return len(log)
 
 
 class Owner(Struct, frozen=True):
-    """Whose conversation a log is, and the session that it belongs to; empty where nobody said."""
+    """Whose conversation a log is, and the session that it belongs to. A field is empty if it was not given."""
 
     user_id: str = ""
     session_id: str = ""
 
 
 def owner_of(log: Log) -> Owner:
-    """Whose conversation this is: what its first entry says, for ever."""
+    """The owner of a log: what its first entry says. It never changes; empty for an empty log."""
     meta = log[0].meta if len(log) else None
     return Owner() if meta is None else Owner(meta.user_id, meta.session_id)
 
 
 def owned(entry: Entry, by: Owner) -> Entry:
-    """The first entry of a log, with the owner of the log."""
+    """A copy of the first entry of a log that names `by` as the owner of the log."""
     return replace(entry, meta=replace(entry.meta or Meta(), user_id=by.user_id, session_id=by.session_id))

@@ -1,6 +1,7 @@
 """What happened: facts, made of parts. A fact never changes once it is in the log.
 
-Everything a provider sent that has no field here is kept in `extra` and comes out again in the same dialect.
+Fields that a provider sent and that have no place here are kept in `extra`. They are sent again in the same dialect
+only.
 """
 
 from __future__ import annotations
@@ -11,28 +12,29 @@ from typing import Any, Literal, cast
 from msgspec import Struct, field
 
 Raw = dict[str, Any]
+"""A JSON object in the format in which it was given."""
 Shape = Literal["text", "parts", "null", "absent"]
-"""The form of the content on the wire: a string, a list of parts, null, or no such key."""
+"""The form of a message's content in the provider's format: a string, a list of parts, null, or no such key."""
 
 MediaKind = Literal["image", "file"]
 
 
 class Text(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="text"):
-    """A run of text. `extra` holds the wire part's other keys (such as a cache marker)."""
+    """A run of text. `extra` holds the other keys of the provider's part, such as a cache marker."""
 
     text: str
     extra: Raw | None = None
 
 
 class Media(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="media"):
-    """An image, or a file of any other kind (document, audio): the wire's own part, untouched."""
+    """An image, or a file of any other kind (document, audio). `raw` is the provider's own part, unchanged."""
 
     media: MediaKind
     raw: Raw
 
 
 class Other(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="part", tag="other"):
-    """A part of a kind we do not know. Its strings are counted as text, its bytes are never touched."""
+    """A part of a kind that we do not know. It is kept unchanged, and its strings are counted as text."""
 
     raw: Raw
 
@@ -41,7 +43,11 @@ Part = Text | Media | Other
 
 
 class Call(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A tool call as the model wrote it: `args` need not be JSON. `legacy`: a `function_call`, which has no id."""
+    """A tool call, as the model wrote it.
+
+    `args`: the arguments as text, which need not be JSON. `legacy`: true for an OpenAI `function_call`, which has no
+    id.
+    """
 
     id: str
     name: str
@@ -51,7 +57,11 @@ class Call(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A reasoning text. `field`: its key on the wire. `bound`: signed for its exact prefix, invalid on another."""
+    """A text of the model's reasoning.
+
+    `field`: its key in the provider's format. `bound`: signed for the exact prefix it was made on; a provider refuses
+    it on another.
+    """
 
     text: str
     field: str = "reasoning_content"
@@ -60,10 +70,10 @@ class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the provider says a call cost, in its own tokens.
+    """The tokens that the provider reports for one request and its reply, as the provider counts them.
 
-    `prompt`: the whole input. Of it, `cached` was read from the prompt cache, and `cache_write` was written to it.
-    `output`: the whole answer. Of it, `reasoning` was thinking.
+    `prompt`: the whole input; of it, `cached` was read from the prompt cache, and `cache_write` was written to it.
+    `output`: the whole answer; of it, `reasoning` was thinking.
     """
 
     prompt: int = 0
@@ -80,10 +90,12 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind"):
-    """The root of all facts: content parts, their wire shape, and what else came with them.
+    """The base class of all facts: what happened, as content parts.
 
-    `shape`, `extra` and raw parts are in the format of `dialect`, and come out again only there. `separate`: it came as
-    a message of its own where the dialect would join it to the one before.
+    - `parts`: the content. `shape`: its form in the provider's format.
+    - `extra`: the message's other fields.
+    - `dialect`: the format of `shape`, `extra` and raw parts. They are sent again in this dialect only.
+    - `separate`: true if it came as a message of its own where the dialect would join it to the one before.
     """
 
     parts: tuple[Part, ...] = ()
@@ -94,20 +106,22 @@ class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class User(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="user"):
-    """What the user said."""
+    """A message of the user."""
 
 
 class Instruction(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="instruction"):
-    """A system or developer message: in a head, or in place in the middle of a conversation."""
+    """A system or developer message: part of a head, or a message in the middle of a conversation."""
 
     role: Literal["system", "developer"] = "system"
 
 
 class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="assistant"):
-    """One turn of the model. `answers` is the seq of the `Sent` it replies to.
+    """One turn of the model: content, tool calls and reasoning.
 
-    `order`: the order on the wire, if it is not reasoning, parts, calls: a letter each (r reasoning, p part, c call),
-    and a bar where another message of the same turn begins.
+    - `answers`: the seq of the `Sent` that it replies to; None if it came without a request of ours.
+    - `usage`: what the provider reported for the request; None if nothing.
+    - `order`: the order in the provider's format if it is not reasoning, parts, calls. One letter for each (r
+      reasoning, p part, c call), and a bar where another message of the same turn begins.
     """
 
     calls: tuple[Call, ...] = ()
@@ -118,10 +132,12 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
-    """The result of a call. A real one names its call by the provider's id, `call`; a synthetic one by `place`, the
-    unit and the index of the call.
+    """The result of a tool call: a real one, or a synthetic one, which we write for a call whose result did not come.
 
-    `failed`: the tool reported an error.
+    - `call`: of a real result, the provider's id of its call.
+    - `place`: of a synthetic result, its call: the key of the turn's unit, and the index of the call.
+    - `synthetic`: true if we wrote it. `failed`: true if the tool reported an error.
+    - `legacy`: true for the result of a call that has no id (OpenAI's `function_call`).
     """
 
     call: str = ""
@@ -132,8 +148,11 @@ class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, 
 
 
 class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="note"):
-    """Announces state that changed, under its key: the newest note of a key is in force. A note without a key gives a
-    late result, or is a required user turn."""
+    """A text that we add. With a `key` it announces state: the newest note of a key is the one that holds. Without a
+    key it gives a late result, or is a user turn that the provider requires.
+
+    `refs`: the seqs of the late results that it gives.
+    """
 
     key: str
     text: str
@@ -141,8 +160,11 @@ class Note(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="n
 
 
 class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="recalled"):
-    """Old text brought back, with the entries it came from and `why`. A plan adds it if its policy recalls; a caller
-    appends one of his own with `Conversation.append`."""
+    """Text of old entries that is brought back to the end of the window.
+
+    `refs`: the seqs of these entries. `why`: the reason, for people. A plan adds it if its policy recalls; a caller may
+    add one with `Conversation.append`.
+    """
 
     text: str
     refs: tuple[int, ...] = ()
@@ -150,12 +172,13 @@ class Recalled(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 
 class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="failure"):
-    """A request that gave no reply, or none that was whole.
+    """Records a request that gave no reply, or only a part of one.
 
-    `text` and `reasoning`: what had arrived. `shown`: what the model sees of it, if anything. `error`: what the
-    provider said, or our own words. `model`: whose failure, "provider:model". Of a request that was too long, `limit`:
-    the tokens that a request to this model may have from now on, as the provider counts; `used`: those of this one, if
-    they are known.
+    - `failure`: its kind, for example "interrupted". `error`: the message of the provider, or ours.
+    - `text`, `reasoning`: what had arrived of the reply. `shown`: what the model sees of it; empty if nothing.
+    - `answers`: the seq of the `Sent`. `model`: whose failure, "provider:model".
+    - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
+      provider counts. `used`: the tokens of this request. Both are 0 if they are not known.
     """
 
     failure: str
@@ -170,16 +193,17 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):
-    """The result of another agent or run, as one text. A caller appends it, with `Conversation.append`."""
+    """The result of another agent or run, as one text. A caller adds it with `Conversation.append`. `source`: who made
+    it."""
 
     text: str
     source: str = ""
 
 
 class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="head"):
-    """What stands before the conversation: instructions, and the tools of the request.
+    """What precedes the conversation: the instructions, and the tools of the request.
 
-    A tool is the dict that was given, in the format of any provider, or the `schema` of a `Tool`.
+    A tool is a dict, as it was given: in any provider's format, or the `schema` of a `Tool`.
     """
 
     messages: tuple[Instruction, ...] = ()
@@ -193,13 +217,16 @@ class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, ta
 
 
 Address = tuple[str, int]
-"""Names one part of a fact: (kind, index), kind one of text, args, image, file, reasoning, other."""
+"""Names one part of a fact by kind and index. The kinds: text, args, image, file, reasoning, other. The index counts
+within a kind."""
 
 Addressed = Text | Media | Other | Call | Reasoning
+"""Everything that has an address: the content parts, the calls (as `args`) and the reasoning."""
 
 
 def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """Every part of a fact with its address, in one fixed order (counts are stored in it)."""
+    """Every part of a fact with its address, in a fixed order: content, calls, reasoning. Token counts are stored in
+    this order."""
     seen = {"text": 0, "image": 0, "file": 0, "other": 0}
     for part in fact.parts:
         kind = "text" if isinstance(part, Text) else part.media if isinstance(part, Media) else "other"
@@ -211,19 +238,19 @@ def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 
 
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
-    """Every part of a fact in the order of `addressed_parts`."""
+    """Every part of a fact, in the order of `addressed_parts`, without the addresses."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
 
 
 def own_text(fact: Fact) -> str:
-    """The text of a fact that we added (note, recalled, handoff, failure); empty for other facts."""
+    """The text of a note, recalled text or handoff, or what is shown of a failure; empty for other facts."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
 
 
 def strings_in(raw: object) -> Iterator[str]:
-    """The strings inside a part of unknown kind, its type label left out."""
+    """All strings in a JSON value of unknown form, in order. The values of `type` keys are left out."""
     stack: list[object] = [raw]
     while stack:
         item = stack.pop()
@@ -237,14 +264,15 @@ def strings_in(raw: object) -> Iterator[str]:
 
 
 def role_of(fact: Fact) -> str:
-    """The name of a fact for people: its role on the wire, or its kind if we added it."""
+    """The name of a fact for people: user, assistant, tool, system, developer, or in lower case the class of a fact
+    that we added."""
     if isinstance(fact, Instruction):
         return fact.role
     return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()
 
 
 def is_empty(fact: Fact) -> bool:
-    """Whether it has neither content nor calls: then it stays in the log and is left out of the view."""
+    """Whether a fact has neither content nor calls. Such a fact stays in the log, and no window contains it."""
     for part in fact.parts:
         if not isinstance(part, Text) or part.text:
             return False

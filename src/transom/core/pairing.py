@@ -1,4 +1,4 @@
-"""Where a tool call is paired with its result, and the labels that they share on the wire."""
+"""Pairs tool results with their calls, and makes the labels by which a result names its call in a request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from transom.core.tokens import ZERO, Size, replace_surrogates, text_bytes
 from transom.core.unit import Unit
 
 FEW = 16
-"""Up to so many calls of a turn are looked through for each result; more are indexed."""
+"""Up to this number of calls of a turn are searched one by one for each result; more are indexed."""
 
 
 def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
-    """The unit and index of the open call that a result answers.
+    """The unit and the index of the open call that this result belongs to; None if there is none.
 
-    A synthetic result names its call by place. Any other names it by label, and answers the newest turn that has such
-    a call open.
+    A synthetic result names its call by place. Any other result names it by label; of several turns with such an open
+    call, the newest one counts.
     """
     if result.place is not None:
         key, index = result.place
@@ -40,7 +40,8 @@ def open_call(table: SlotTable, result: ToolResult) -> tuple[Unit, int] | None:
 
 
 def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str) -> Iterable[int]:
-    """The indexes of the open calls that a result with this label may answer, rising. Others may be among them."""
+    """The indexes of the open calls that a result with this label may belong to, rising. The caller must check each:
+    some may be of other labels."""
     if len(unit.open_calls) <= FEW:
         return unit.open_calls
     by_id = _indexes_by_id(ByIdentity(calls))
@@ -51,19 +52,23 @@ def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str) -> Iterable[int
 
 
 def _is_open(unit: Unit, index: int) -> bool:
+    """Whether the call at this index of a unit has no result."""
     at = bisect_left(unit.open_calls, index)
     return at < len(unit.open_calls) and unit.open_calls[at] == index
 
 
 def is_answered(call: Call, *, by: str, name: str | None) -> bool:
-    """A call with an id is answered by this id; a call without one by its name, where the result has any."""
+    """Whether a result with the label `by` and the function name `name` belongs to this call.
+
+    A call with an id needs this label. A call without an id needs its name; a result that has no name fits too.
+    """
     if call.id:
         return by == call.id
     return (not by or by == call.name) and name in {None, call.name}
 
 
 def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResult) -> Size:
-    """What the label of its call adds to the size of a result."""
+    """The size that the label of its call adds to a result: less or more than the id that was counted with it."""
     count, dialect = table.counter.count, table.counter.dialect
     turn = unit.head
     assert isinstance(turn, Assistant)
@@ -79,6 +84,7 @@ def result_label_size(table: SlotTable, unit: Unit, index: int, result: ToolResu
 
 
 def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
+    """The index of a turn's first call with this id."""
     if len(calls) > FEW:
         return _indexes_by_id(ByIdentity(calls))[label][0]
     return next(index for index, call in enumerate(calls) if call.id == label)
@@ -86,7 +92,8 @@ def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
 
 @lru_cache(maxsize=4)
 def _indexes_by_id(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[str, Sequence[int]]:
-    """The indexes of a turn's calls by their id, rising. The last few turns are remembered: a turn's results follow."""
+    """The indexes of a turn's calls by their id, rising. Cached for a few turns, because a turn's results come one
+    after the other."""
     indexes: dict[str, list[int]] = {}
     for index, call in enumerate(calls.value):
         indexes.setdefault(call.id, []).append(index)
@@ -95,11 +102,12 @@ def _indexes_by_id(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[str, Sequence
 
 @lru_cache(maxsize=4)
 def _labels(calls: ByIdentity[tuple[Call, ...]], key: int) -> tuple[str, ...]:
+    """As `call_labels`, cached for a few turns."""
     return call_labels(calls.value, key)
 
 
 def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
-    """What new labels for empty or repeated ids add to the size of a turn."""
+    """The size that labels add to a turn, where they differ from the ids that were counted with it."""
     extra, labels = ZERO, _labels(ByIdentity(turn.calls), key)
     count = table.counter.count
     for call, label in zip(turn.calls, labels, strict=True):
@@ -109,7 +117,11 @@ def call_label_size(table: SlotTable, turn: Assistant, key: int) -> Size:
 
 
 def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
-    """The ids of a turn's calls, made unique and non-empty within the turn; ids that already are stay as received."""
+    """One label for each call of a turn, different from all others of the turn: its id, or a new one
+    (`call_<key>_<index>`) where the id is empty or was used before in the turn.
+
+    `key`: of the turn's unit. Calls in the old `function_call` format keep their empty id.
+    """
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # the usual case
     ids = [replace_surrogates(call.id) for call in calls]
@@ -121,6 +133,7 @@ def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
 
 
 def _fresh_label(given: set[str], label: str) -> str:
+    """`label`, with as many x behind it as it takes to differ from all in `given`. Adds it to `given`."""
     while label in given:
         label += "x"
     given.add(label)

@@ -1,7 +1,7 @@
-"""A hash over head and slots: what the model saw, in 16 bytes.
+"""A hash over the head and the slots of a window: what the model saw, in 16 bytes.
 
-A turn hashes only its new slots, because the hash so far is remembered. After a break it starts again at the head; the
-slots remember their own digests.
+The hash so far is remembered, so that a turn hashes only its new slots. After a break the hash starts again at the
+head, from the digests that the slots remember.
 """
 
 from __future__ import annotations
@@ -20,16 +20,22 @@ from transom.core.unit import Slot
 
 
 class PrefixDigest(Struct, frozen=True, eq=False):
-    """Remembers the hash of the head and the first slots: how many slots, and a hash object that nobody changes."""
+    """Computes the hash of a window, and remembers it for the next call.
+
+    `remembered`: the number of slots that were hashed, and the hash object over head and slots, which nobody changes;
+    None at the start.
+    """
 
     remembered: tuple[int, Any] | None = None
 
     def truncate(self, at: int) -> PrefixDigest:
-        """What may still be remembered after a change of the slot at this index (-1: the head)."""
+        """A PrefixDigest that is valid after a change of the slot at this index (-1: the head). It forgets the hash if
+        that slot is in it."""
         return PrefixDigest() if self.remembered is not None and at < self.remembered[0] else self
 
     def digest(self, head: Entry | None, slots: Sequence[Slot]) -> str:
-        """The hash over all of it."""
+        """The hash over the head and all these slots, in hexadecimal. The first slots must be those of the call
+        before."""
         count, known = self.remembered or (0, _start(head))
         running = known.copy()
         for slot in slots[count:]:
@@ -39,7 +45,10 @@ class PrefixDigest(Struct, frozen=True, eq=False):
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
-    """For each slot its index and the digest of what precedes it, and of them all. Slots may be replaced meanwhile."""
+    """For each slot its index and the hash of everything before it; last, the number of slots and the hash of them all.
+
+    The caller may replace a slot while it iterates, as long as the slot has not been passed.
+    """
     running = _start(head)
     for at in range(len(slots)):
         yield at, running.hexdigest()
@@ -48,5 +57,6 @@ def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, s
 
 
 def _start(head: Entry | None) -> Any:
+    """The hash over the head alone."""
     content = plain(head.body) if head is not None and isinstance(head.body, Head) else b""
     return hashlib.blake2b(content, digest_size=16)

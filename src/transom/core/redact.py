@@ -1,7 +1,7 @@
-"""Where text leaves a fact: folds, summaries, recalled text. What must not leave it is redacted here.
+"""Redacts text where it leaves a fact: in folds, summary requests and recalled text.
 
-The log is not changed, and neither is a message that is in the window. The redaction itself is the caller's
-(`transom.redaction` makes one); it is pure, so that the same log gives the same windows.
+The log is not changed, and neither is a message in the window. The redaction itself is the caller's function
+(`transom.redaction` makes one). It must be pure, so that the same log gives the same windows.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from transom.core.unit import units_in
 from transom.core.view import View
 
 MAX_SOURCE = 4_000_000
-"""Characters of the folded turns that are searched for secrets, the newest first: four times what a digest quotes."""
+"""The most characters of the folded turns that are searched for secrets, from the newest on: four times what a digest
+quotes."""
 
 
 class Redact(Protocol):
-    """Names what must not be shown instead of showing it. `sources`: where the text comes from; what must not be shown
-    of them is redacted in the text, also where only a part of it is quoted."""
+    """A function that replaces the secrets in a text by their names."""
 
     def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """The redacted text."""
+        """Return the redacted text. A secret in `sources`, the texts it was made from, is also redacted where only a
+        part of it is quoted."""
         ...
 
 
 def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
-    """A fold whose text shows nothing of its turns that must not be shown. Its range must be one of the view."""
+    """A copy of the fold whose text shows no secret of the turns it covers. The fold must apply to the view."""
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
     entries = (entry for slot in reversed(slots) for unit in units_in(slot) for entry in view.entries_of(unit))
     facts = (entry.body for entry in entries if isinstance(entry.body, Fact))
@@ -40,14 +41,14 @@ def redacted_fold(view: View, fold: Fold, redact: Redact) -> Fold:
 
 
 def redacted_recall(view: View, recalled: Recalled, redact: Redact) -> Recalled:
-    """A recalled text that shows nothing of the entries it comes from that must not be shown."""
+    """A copy of the recalled text that shows no secret of the entries it comes from."""
     bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
     text = redact(recalled.text, _bounded(body for body in bodies if isinstance(body, Fact)))
     return recalled if text == recalled.text else replace(recalled, text=text)
 
 
 def redacted_fact(fact: Fact, redact: Redact) -> Fact:
-    """A fact as it may be recalled or summarised: its texts, calls and reasoning are redacted."""
+    """A copy of the fact whose texts, calls and reasoning are redacted."""
     own = {"text": redact(fact.text)} if isinstance(fact, (Note, Recalled, Handoff)) else {}
     parts = tuple(replace(part, text=redact(part.text)) if isinstance(part, Text) else part for part in fact.parts)
     changed: dict[str, Any] = {"parts": parts, **own}
@@ -58,12 +59,13 @@ def redacted_fact(fact: Fact, redact: Redact) -> Fact:
 
 
 def redacted_turns(turns: Sequence[SourceTurn], redact: Redact) -> tuple[SourceTurn, ...]:
-    """Turns as a summarizer may read them."""
+    """Copies of turns that a summarizer may read: their facts are redacted."""
     return tuple(replace(turn, facts=tuple(redacted_fact(fact, redact) for fact in turn.facts)) for turn in turns)
 
 
 def redacted_want(want: Summarise, redact: Redact) -> Summarise:
-    """A want for a summary whose worker reads no secret: in turns and notes they are named, exact values are none."""
+    """A copy of the want that shows no secret: turns and notes are redacted, and exact values that contain one are left
+    out."""
     whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
     sources = list(_bounded_texts(reversed(whole)))
     return replace(
@@ -75,7 +77,7 @@ def redacted_want(want: Summarise, redact: Redact) -> Summarise:
 
 
 def texts_of(fact: Fact) -> Iterator[str]:
-    """Every text of a fact that may be quoted."""
+    """Every text of a fact that may be quoted: content, text that we added, arguments, reasoning."""
     for part in fact.parts:
         if isinstance(part, Text):
             yield part.text
@@ -86,10 +88,12 @@ def texts_of(fact: Fact) -> Iterator[str]:
 
 
 def _bounded(facts: Iterable[Fact]) -> Iterator[str]:
+    """The texts of facts, until `MAX_SOURCE` characters are reached."""
     return _bounded_texts(text for fact in facts for text in texts_of(fact))
 
 
 def _bounded_texts(texts: Iterable[str]) -> Iterator[str]:
+    """The texts, until `MAX_SOURCE` characters are reached."""
     left = MAX_SOURCE
     for text in texts:
         if left <= 0:

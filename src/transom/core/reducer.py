@@ -1,4 +1,4 @@
-"""The reducer: a view and more entries give the next view. One handler for each kind of entry.
+"""The reducer: a view and more entries give the next view. It has one handler for each kind of entry.
 
 Facts and traces are handled here; `apply_edits` handles folds, trims, pins and undos.
 """
@@ -35,13 +35,14 @@ from transom.core.unit import Unit, new_unit, with_result
 from transom.core.view import View
 
 _UNKNOWN = "?"
-"""Instead of the digest that a turn was made on, if it answers a request that is not in flight: equals no digest."""
+"""The digest of a turn that answers a request that is not in flight. It equals no real digest."""
 
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
-    """The view after these entries. They must continue the log: their seqs are n, n + 1, …
+    """Compute the view after more entries, which must continue the log: their seqs are n, n + 1, … The old view stays
+    as it is.
 
-    Costs the new entries and a copy of the visible slots, never the log.
+    The time is that of the new entries and of a copy of the visible slots; it does not grow with the log.
     """
     builder = Builder(view)
     for entry in entries:
@@ -52,7 +53,8 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
 
 def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
-    """The view of a log's first `upto` entries: time travel is a smaller number."""
+    """Compute the view of the first `upto` entries of a log; None: of all. A smaller number shows the window of an
+    earlier time."""
     stop = len(log) if upto is None else upto
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 
@@ -61,6 +63,7 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
 
 
 def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
+    """Add a fact as a unit of its own. `key`: of the unit; None: the seq of the entry."""
     fact = entry.body
     assert isinstance(fact, Fact)
     if entry.meta is not None and not entry.meta.include_in_context:
@@ -73,13 +76,15 @@ def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix:
 
 
 def _happened(builder: Builder, key: int) -> int:
-    """What happened counts as newest; what we added (notes, recalled text, handoffs) does not."""
+    """Note that the unit with this key is the newest. (Not called for what we added: notes, recalled text,
+    handoffs.)"""
     if key > builder.landmarks.newest_unit:
         builder.landmarks = replace(builder.landmarks, newest_unit=key)
     return key
 
 
 def _add_unit(builder: Builder, unit: Unit) -> None:
+    """Add a unit at its place by key: at the end, or before units that came while its request was in flight."""
     is_last = not builder.slots or unit.key > builder.slots[-1].last
     holds = False
     if unit.signed_prefix:
@@ -94,10 +99,12 @@ def _add_unit(builder: Builder, unit: Unit) -> None:
 
 
 def _event(builder: Builder, entry: Entry) -> int:
+    """Add a fact that counts as the newest unit."""
     return _happened(builder, _fact(builder, entry))
 
 
 def _user(builder: Builder, entry: Entry) -> int:
+    """Add a user message. It is the newest one, and the first task if there was none."""
     key = _event(builder, entry)
     if key >= 0:
         first = key if builder.landmarks.first_task is None else builder.landmarks.first_task
@@ -106,6 +113,7 @@ def _user(builder: Builder, entry: Entry) -> int:
 
 
 def _note(builder: Builder, entry: Entry) -> int:
+    """Add a note. The late results that it gives are given."""
     note = entry.body
     assert isinstance(note, Note)
     if note.key:
@@ -116,7 +124,7 @@ def _note(builder: Builder, entry: Entry) -> int:
 
 
 def _answered_request(builder: Builder, answers: int | None) -> Sent | None:
-    """The request in flight, if this is its number; it is in flight no more."""
+    """The request in flight if `answers` is its seq; then it is no longer in flight. None otherwise."""
     in_flight = builder.prefix.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
@@ -126,6 +134,7 @@ def _answered_request(builder: Builder, answers: int | None) -> Sent | None:
 
 
 def _assistant(builder: Builder, entry: Entry) -> int:
+    """Add a turn of the model. Its usage moves the calibration if it came in the dialect of this view."""
     turn = entry.body
     assert isinstance(turn, Assistant)
     sent = _answered_request(builder, turn.answers)
@@ -146,7 +155,8 @@ def _assistant(builder: Builder, entry: Entry) -> int:
 
 
 def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
-    """The digest a turn was made on: its request's; for a turn that answers no request, that of what precedes it."""
+    """The digest of the prefix that a turn was made on: that of its request. For a turn that answers no request, of all
+    that precedes it."""
     if turn.answers is not None:
         return sent.digest if sent is not None and sent.digest else _UNKNOWN
     if builder.signatures_unchecked:
@@ -155,8 +165,9 @@ def _signed_on(builder: Builder, turn: Assistant, sent: Sent | None) -> str:
 
 
 def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
+    """Note that the calls of a new turn wait for results, and count their labels."""
     for label in {call.id for call in turn.calls} & builder.calls.synthetic_results.keys():
-        del builder.synthetic_results()[label]  # a label that is used again names the new call from now on
+        del builder.own_synthetic_results()[label]  # a label that is used again names the new call from now on
     builder.calls = replace(builder.calls, open_units=(*builder.calls.open_units, key))
     extra = call_label_size(builder, turn, key)
     if extra != ZERO:
@@ -168,6 +179,7 @@ def _open_calls(builder: Builder, turn: Assistant, key: int) -> None:
 
 
 def _failure(builder: Builder, entry: Entry) -> int:
+    """Add a failure. It may teach a limit, move the calibration, or count as a strike of the summarizer."""
     failure = entry.body
     assert isinstance(failure, Failure)
     sent = _answered_request(builder, failure.answers)
@@ -183,6 +195,8 @@ def _failure(builder: Builder, entry: Entry) -> int:
 
 
 def _result(builder: Builder, entry: Entry) -> int:
+    """Add a result to the unit of its call. Without an open call it is kept out of the view; if a synthetic result had
+    closed the call, it waits for the note that gives it."""
     result = entry.body
     assert isinstance(result, ToolResult)
     found = open_call(builder, result)
@@ -191,7 +205,7 @@ def _result(builder: Builder, entry: Entry) -> int:
     if found is None:
         lost_to = None if result.synthetic else builder.calls.synthetic_results.get(result.call)
         if lost_to is not None:
-            del builder.synthetic_results()[result.call]
+            del builder.own_synthetic_results()[result.call]
             late = (*builder.calls.late_results, (entry.seq, lost_to))
             builder.calls = replace(builder.calls, late_results=late)
         return STRAY
@@ -206,11 +220,12 @@ def _result(builder: Builder, entry: Entry) -> int:
     turn = unit.head
     assert isinstance(turn, Assistant)
     if result.synthetic and turn.calls[index].id:
-        builder.synthetic_results()[turn.calls[index].id] = (unit.key, index)
+        builder.own_synthetic_results()[turn.calls[index].id] = (unit.key, index)
     return unit.key
 
 
 def _head(builder: Builder, entry: Entry) -> int:
+    """Put a head in the place of the old one. The prefix breaks at the head."""
     head = entry.body
     assert isinstance(head, Head)
     prefix = builder.prefix
@@ -225,6 +240,7 @@ def _head(builder: Builder, entry: Entry) -> int:
 
 
 def _sent(builder: Builder, entry: Entry) -> int:
+    """Note that a request is in flight, with what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
     before = builder.prefix
@@ -242,12 +258,14 @@ def _sent(builder: Builder, entry: Entry) -> int:
 
 
 def _summary(builder: Builder, entry: Entry) -> int:
+    """Remember a summary."""
     assert isinstance(entry.body, Summary)
     builder.summaries = builder.summaries.plus(entry.seq, entry.body)
     return NO_UNIT
 
 
 def _edit(builder: Builder, entry: Entry) -> int:
+    """Apply an edit."""
     apply_edit(builder, entry)
     return NO_UNIT
 

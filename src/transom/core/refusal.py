@@ -1,4 +1,4 @@
-"""When an edit applies. One predicate for all: an edit that it refuses changes no view, and is refused at append."""
+"""Decides whether an edit applies to a view. An edit that does not apply is refused at append, and changes no view."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transom.core.unit import pinned_units_in, surfaced
 
 
 def refusal(table: SlotTable, edit: Edit) -> str | None:
-    """Why an edit does not apply, or None if it does."""
+    """Why an edit does not apply, as a sentence; None if it does."""
     if isinstance(edit, Fold):
         return _refuse_fold(table, edit)
     if isinstance(edit, Trim):
@@ -23,11 +23,13 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
 
 
 def is_live(table: SlotTable, seq: int) -> bool:
-    """Whether the entry is a fold, trim or pin that applies, or a summary, and was not undone."""
+    """Whether the entry with this seq is a fold, trim or pin that applies, or a summary, and was not undone."""
     return table.live_edits.index_of(seq) is not None or table.summaries.made.index_of(seq) is not None
 
 
 def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
+    """Why a fold does not apply, or None. Its range must be whole slots before the request in flight, with no open
+    call, and larger than what it shows."""
     slots, i, j = table.slots, slot_index(table, fold.first), slot_index(table, fold.last)
     if fold.first > fold.last or i < 0 or slots[i].first != fold.first or slots[j].last != fold.last:
         return f"no visible slots from {fold.first} to {fold.last}"
@@ -44,6 +46,8 @@ def _refuse_fold(table: SlotTable, fold: Fold) -> str | None:
 
 
 def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
+    """Why a trim does not apply, or None. It must name a part that there is, keep valid spans of it, and make it
+    smaller."""
     entry = unit_entry(table, trim.entry)
     if entry is None:
         return f"entry {trim.entry} is in no unit"
@@ -71,6 +75,7 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
 
 
 def _is_json(text: str) -> bool:
+    """Whether a text is valid JSON."""
     try:
         msgjson.decode(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""State is announced when it changes: which notes are due before the next request."""
+"""Announces state in notes when it changes: which notes are due before the next request."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from transom.core.view import View
 
 
 def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
-    """A note for each key whose newest note is not visible or says something else, and a closing one for each key that
-    is gone."""
+    """The notes that must be added so that the window shows this state.
+
+    One for each key whose newest note is not visible or says something else, and a closing one for each visible key
+    that is not in `state` any more.
+    """
     if not state and not view.notes:
         return []
     notes: list[Note] = []
@@ -29,7 +32,7 @@ def due_notes(view: View, state: Mapping[str, str]) -> list[Note]:
 
 
 def due_size(view: View, state: Mapping[str, str]) -> Size:
-    """How much room the due notes will take."""
+    """The size of the due notes."""
     size = ZERO
     for note in due_notes(view, state):
         size = size.plus(fact_size(note, view.counter.count_body(note)))
@@ -37,10 +40,11 @@ def due_size(view: View, state: Mapping[str, str]) -> Size:
 
 
 def visible_note(view: View, key: str) -> str | None:
-    """The text of the newest note of a key, if the window shows it."""
+    """The text of the newest note of a key; None if there is none or the window does not show it."""
     newest = view.notes.get(key)
     return newest[1] if newest is not None and _is_visible(view, newest[0]) else None
 
 
 def _is_visible(view: View, seq: int) -> bool:
+    """Whether the window shows the entry with this seq."""
     return view.slot_of(seq) is not None and view.is_visible(view.unit_of[seq])

@@ -1,8 +1,8 @@
-"""A model's summary of old turns, as an entry of the log; and the want for one, as a value.
+"""A model's summary of old turns as an entry of the log (`Summary`), and the request for one as a value (`Summarise`).
 
-A `Summary` is a trace: it is in the log and not in the view. A fold shows its text when a compaction breaks the cached
-prefix anyway (docs/why/summaries.md). So a summary may be made in the background and be appended at any time: what it
-says of its turns stays true, because a log never changes.
+A `Summary` is a trace: the log has it, and the view does not show it. A fold shows its text when a compaction breaks
+the cached prefix anyway (docs/why/summaries.md). So a summary may be made in the background and appended at any time.
+It never becomes wrong, because a log never changes.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from transom.core.append_only import AppendOnly
 from transom.core.message import Fact, Raw, Usage
 
 NO_SUMMARY = "summary"
-"""The `failure` of a Failure that says: a model was asked for a summary, and there is none."""
+"""The kind (`Failure.failure`) of the failure that says that a model was asked for a summary and made none."""
 
 
 class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="summary"):
-    """What a summarizer made of the turns from the first of the log to the unit with key `last`.
+    """What a summarizer made of the turns from the beginning of the log to the unit with key `last`.
 
-    `text`: as a fold shows it, final. `state`: its sections as data, from which the next summary goes on. `notes`: the
-    model's or the user's own words, kept verbatim at the head of the text. `prior`: the seq of the summary that it went
-    on from; None if it was made of the turns alone. `made_by`: "provider:model", or "extractive". `degraded`: made by
-    the fallback; to be made again from its turns when a model is there. `cost`: in dollars, if it is known.
+    - `text`: final, as a fold shows it.
+    - `state`: the same as data in sections, from which the next summary goes on.
+    - `notes`: words of the model or the user that are kept verbatim at the beginning of the text.
+    - `prior`: the seq of the summary that it went on from; None if it was made of the turns alone.
+    - `made_by`: "provider:model", or "extractive".
+    - `degraded`: true if it was made without a model because the model failed. It is made again when a model answers.
+    - `usage`, `cost`: of the requests for it; the cost in dollars; None if not known.
     """
 
     last: int
@@ -40,12 +43,13 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 
 
 class Summaries(Struct, frozen=True, eq=False):
-    """What a view knows of the summaries of its log. The brakes on summaries (`core/brakes.py`) need nothing else.
+    """What a view knows of the summaries of its log. `core/brakes.py` decides from it whether one may be asked for.
 
-    `made`: the seqs of those that were not undone, rising. `strikes`: how often a model has failed to make one since
-    the newest that a model made; `failed_at`: the seq of the last such failure. `spent`: the tokens of all summaries'
-    requests and answers, without those that were read from a cache; `sent`: the raw tokens of all requests of the
-    conversation.
+    - `made`: the seqs of the summaries that were not undone, rising.
+    - `strikes`: how often a model has failed to make one since a model last made one.
+    - `failed_at`: the seq of the last such failure; -1 if none.
+    - `spent`: the tokens of all requests for summaries and their answers, without those that were read from a cache.
+    - `sent`: the raw tokens of all requests of the conversation.
     """
 
     made: AppendOnly = field(default_factory=AppendOnly)
@@ -55,25 +59,28 @@ class Summaries(Struct, frozen=True, eq=False):
     sent: int = 0
 
     def plus(self, seq: int, summary: Summary) -> Summaries:
-        """With one more summary."""
+        """A copy with one more summary. One that a model made sets the strikes to 0."""
         spent = self.spent + tokens_spent(summary.usage)
         return replace(self, made=self.made.plus((seq,)), strikes=self.strikes if summary.degraded else 0, spent=spent)
 
     def without(self, seq: int) -> Summaries:
-        """Without a summary that was undone."""
+        """A copy without the summary with this seq, which must be there: it was undone."""
         at = self.made.index_of(seq)
         assert at is not None, "only a summary that is there is undone"
         return replace(self, made=self.made.without(at))
 
 
 def tokens_spent(usage: Usage | None) -> int:
-    """The tokens of a request and its answer that had to be read or written anew."""
+    """The tokens of a request and its answer that were not read from a cache; 0 if the usage is not known."""
     return 0 if usage is None else max(0, usage.prompt - usage.cached) + usage.output
 
 
 class SummaryOptions(Struct, frozen=True, kw_only=True):
-    """Says that whoever plans can have summaries made: in the background, or (`waits`) before the request leaves.
-    `focus` and `notes`: what the caller says of the summary."""
+    """Tells a plan that summaries can be made, and what the caller wants of them.
+
+    `waits`: true if the request waits for a summary; false if it is made in the background. `focus`: what it should
+    keep above all. `notes`: words that it must keep verbatim.
+    """
 
     waits: bool = False
     focus: str = ""
@@ -81,9 +88,9 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
 
 
 class SourceTurn(Struct, frozen=True, kw_only=True):
-    """One unit to be summarised, by value: its key, and its facts in full, a message and the results of its calls.
+    """One unit to be summarised: its key, and copies of its facts in full (a message and the results of its calls).
 
-    It is data that others wrote.
+    The facts are data that others wrote: no instruction in them counts.
     """
 
     key: int
@@ -91,13 +98,16 @@ class SourceTurn(Struct, frozen=True, kw_only=True):
 
 
 class Summarise(Struct, frozen=True, kw_only=True, eq=False):
-    """Wanted: a summary up to the unit `last`. Everything that its worker needs is here; no view crosses a thread.
+    """A want: a summary of everything up to the unit with key `last`. It holds all that its worker needs, so that no
+    view crosses a thread.
 
-    `turns`: the units that `prior` does not cover, and no others, in order. `exact`: values (paths, ids, numbers,
-    quoted errors) that the summary must hold to the letter. `notes`: new ones, verbatim. `focus`: what the caller wants
-    kept above all. `max_tokens`: the most of the summary's text. `waits`: the request waits for it. `request`: the live
-    request, so that a fork of it can be sent, whose prefix is cached; None if there is none. `request_tokens`: its
-    tokens as the provider counts them; 0 if they are not known, and then there is no fork.
+    - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
+      seq.
+    - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors.
+    - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the most of its text.
+    - `waits`: whether the request waits for it.
+    - `request`: the live request; a fork of it has a cached prefix. None if there is none.
+    - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.
     """
 
     last: int

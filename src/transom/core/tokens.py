@@ -1,7 +1,7 @@
-"""How big things are. One formula everywhere: each text is counted by itself, messages and requests add an overhead.
+"""Counts sizes: tokens, bytes, images, messages. Each text is counted by itself; messages and requests add an overhead.
 
-A message adds 4 tokens, a request 3, an image or file 1,000 (its base64 is never counted as text). Sums stay raw:
-calibration multiplies only when they are compared with a limit.
+A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens (its base64 is never counted as text).
+Sizes are raw: calibration multiplies only where they are compared with a limit.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
 MEDIA_BYTES = 1_000
-"""The least size of an image or file: one given by URL or id is fetched by the provider."""
+"""The least bytes of an image or file. One that is given by URL or id is small here, but the provider fetches it."""
 
 SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
-"""Fields of a message that have no class of their own, and whose text the model reads."""
+"""Keys of `Fact.extra` whose text is sent, and which the model reads."""
 
 MESSAGE_BYTES = 32
-"""What a message costs on the wire beside its texts: braces, keys, role."""
+"""The bytes of a message in a request beside its texts: braces, keys, role."""
 
 TOOL_BYTES = 40
-"""The most that a provider's format adds to a neutral tool."""
+"""The most bytes that a provider's format adds to the `schema` of a Tool."""
 
 
 class TokenCounter(Protocol):
@@ -53,16 +53,16 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """Which tokenizer this is. Counts are stored under this name; another name counts a log again."""
+        """The name of the tokenizer. Counts are stored with it; a log with counts of another name is counted again."""
         ...
 
     def count(self, text: str) -> int:
-        """The tokens of one text, 0 or more. A text may hold anything that a model or a tool wrote."""
+        """The tokens of one text, 0 or more. The text may hold anything that a model or a tool wrote."""
         ...
 
 
 class Size(Struct, frozen=True, gc=False, array_like=True):
-    """Raw tokens, UTF-8 bytes, images and messages."""
+    """Raw tokens, UTF-8 bytes, images and messages of something."""
 
     tokens: int = 0
     bytes: int = 0
@@ -70,15 +70,17 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
     messages: int = 0
 
     def plus(self, other: Size) -> Size:
+        """The sum, number by number."""
         a, b = self, other
         return Size(a.tokens + b.tokens, a.bytes + b.bytes, a.images + b.images, a.messages + b.messages)
 
     def minus(self, other: Size) -> Size:
+        """The difference, number by number; it may be below 0."""
         a, b = self, other
         return Size(a.tokens - b.tokens, a.bytes - b.bytes, a.images - b.images, a.messages - b.messages)
 
     def replaced(self, old: Size, new: Size) -> Size:
-        """With `new` in the place of `old`."""
+        """This size after a part of size `old` was replaced by one of size `new`."""
         a, b, c = self, new, old
         size, images = a.bytes + b.bytes - c.bytes, a.images + b.images - c.images
         return Size(a.tokens + b.tokens - c.tokens, size, images, a.messages + b.messages - c.messages)
@@ -91,17 +93,17 @@ ZERO = Size()
 
 
 def replace_surrogates(text: str) -> str:
-    """The text as it is counted and sent: with lone surrogates replaced."""
+    """The text with each lone surrogate replaced by a question mark: so it is counted and sent."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def text_bytes(text: str) -> int:
-    """UTF-8 bytes of a text, a lone surrogate counted as its replacement."""
+    """The UTF-8 bytes of a text, lone surrogates replaced."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def part_bytes(part: Addressed) -> int:
-    """UTF-8 bytes of one addressed part, base64 included."""
+    """The UTF-8 bytes of one part of a fact, base64 included."""
     if isinstance(part, (Text, Reasoning)):
         return text_bytes(part.text)
     if isinstance(part, Call):
@@ -111,7 +113,8 @@ def part_bytes(part: Addressed) -> int:
 
 
 def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
-    """The spans of `text` in order; `note` fills the first gap, a short mark each later one."""
+    """The text as a trim shows it: the pieces `keep` in order, with `note` in the first gap and a short mark in each
+    later one."""
     if not keep:
         return note
     pieces, at, noted = list[str](), 0, False
@@ -125,7 +128,8 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
 
 
 def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
-    """The part as the trim shows it: shorter text, a placeholder text for media, None for dropped reasoning."""
+    """The part as a trim shows it: a shorter text; a call with the note as its arguments; a text in place of media;
+    None for reasoning, which is dropped."""
     if isinstance(part, Text):
         return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
     if isinstance(part, Call):
@@ -134,11 +138,13 @@ def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
 
 
 class FormatCounter:
-    """What texts, parts and messages cost in a dialect, given a tokenizer. This one counts for OpenAI chat.
+    """Counts the tokens of facts as a dialect sends them, given a counter of text. This one counts for OpenAI chat.
 
-    `name` is stored with every count: an entry with counts under another name is counted again. `dialect`: facts of
-    this dialect are its own, all others are foreign. `request`: the cost of a request beside its messages. `place`: the
-    most that the label of a foreign call costs.
+    - `name`: stored with every count; an entry whose counts have another name is counted again.
+    - `counter`, `count`: the counter of text, and its method.
+    - `dialect`: facts of this dialect are its own; those of all others are foreign.
+    - `request`: the tokens of a request beside its messages.
+    - `place`: the most tokens of the label of a foreign call.
     """
 
     request = REQUEST_TOKENS
@@ -150,7 +156,7 @@ class FormatCounter:
         self.counter, self.count, self.dialect = counter, counter.count, dialect
 
     def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
-        """The counts stored with an entry (see `Entry.tokens`); a trim needs the part it trims, in its `shown` form."""
+        """The counts that are stored with an entry: see `Entry.tokens`. `shown`: for a trim, the part as it shows."""
         if isinstance(body, Fact):
             return (self.count_envelope(body), *map(self.count_part, parts_of(body)))
         if isinstance(body, Fold):
@@ -162,7 +168,7 @@ class FormatCounter:
         return ()
 
     def count_part(self, part: Addressed) -> int:
-        """Tokens of one addressed part."""
+        """The tokens of one part of a fact."""
         if isinstance(part, (Text, Reasoning)):
             return self.count(part.text)
         if isinstance(part, Call):
@@ -172,7 +178,7 @@ class FormatCounter:
         return sum(map(self.count, strings_in(part.raw)))
 
     def count_envelope(self, fact: Fact) -> int:
-        """What a fact costs beside its addressed parts: message overhead, ids and names, text of our own."""
+        """The tokens of a fact beside its parts: message overhead, ids and names, and text that we added."""
         count, tokens = self.count, MESSAGE_TOKENS
         if isinstance(fact, Assistant):
             for call in fact.calls:
@@ -189,12 +195,12 @@ class FormatCounter:
         return tokens
 
     def count_tools(self, tools: Sequence[Raw]) -> int:
-        """Tool schemas, each as compact JSON."""
+        """The tokens of tool schemas, each as compact JSON."""
         return sum(self.count(plain(tool).decode()) for tool in tools)
 
 
 def head_size(head: Head, tokens: int) -> Size:
-    """The size of a head whose tokens are known."""
+    """The size of a head. `tokens`: of all of it."""
     messages = len(head.messages)
     size = sum(fact_size(message, (0,)).bytes for message in head.messages)
     size += sum(len(plain(tool)) + (TOOL_BYTES if is_neutral(tool) else 0) for tool in head.tools)
@@ -202,7 +208,7 @@ def head_size(head: Head, tokens: int) -> Size:
 
 
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
-    """The size of an untrimmed fact from its stored counts. Unknown fields count too, since they are sent."""
+    """The size of a fact without trims. `tokens`: its counts. Fields in `extra` count too, because they are sent."""
     size, images = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0), 0
     for part in fact.parts:
         if isinstance(part, Text):

@@ -1,4 +1,4 @@
-"""A tool as the model is told of it, in no provider's format."""
+"""A tool as it is described to the model, in no provider's format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def no_parameters() -> dict[str, Any]:
 
 
 class Tool(Struct, frozen=True):
-    """A tool that the caller runs. `parameters` is the JSON schema of its arguments, an object.
+    """Describes a tool that the caller runs. `parameters` is the JSON schema of its arguments, of type object.
 
-    Raises InvalidSetting.
+    Raises InvalidSetting if the name is not a text of at least one character, the description not a text, or
+    `parameters` not a dict.
     """
 
     name: str
@@ -36,28 +37,28 @@ class Tool(Struct, frozen=True):
             raise InvalidSetting(f"tool {quote(name)}: parameters must be a JSON schema, not {quote(parameters)}")
 
     def schema(self) -> Raw:
-        """The tool as a dict: the form in which a log holds it, beside those in the formats of providers."""
+        """The tool as a dict with name, description and parameters: the form in which a log stores it."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
 def is_neutral(schema: Raw) -> bool:
-    """Whether a dict is the `schema` of a Tool, and so in no provider's format."""
+    """Whether a dict is the `schema` of a Tool, and not in a provider's format."""
     return "parameters" in schema and "type" not in schema
 
 
 def tool_names(schema: Raw) -> list[str]:
-    """The names of the tools in a schema in any format; an empty text for a function that has no name."""
+    """The names of the tools in a schema of any format; an empty text for a function without a name."""
     names = [declared.get("name") for declared in _declared(schema)]
     return [name if isinstance(name, str) else "" for name in names]
 
 
 def is_offered(name: str, schemas: Iterable[Raw]) -> bool:
-    """Whether one of these schemas, in any format, is of the tool with this name."""
+    """Whether a tool of this name is in one of these schemas, in any format."""
     return any(name in tool_names(schema) for schema in schemas)
 
 
 def _declared(schema: Raw) -> list[Raw]:
-    """The objects of a schema that each name a tool; none if it is a provider's own."""
+    """The objects in a schema that each name a tool. None for a provider's own tool, such as a built-in search."""
     listed = schema.get("functionDeclarations") or schema.get("function_declarations")
     if listed and isinstance(listed, (list, tuple)):
         return [cast("Raw", each) if isinstance(each, dict) else {} for each in cast("Sequence[object]", listed)]

@@ -1,4 +1,4 @@
-"""Trims in force: the trims of a unit, which of several on one part wins, and what a trimmed fact shows."""
+"""Trims that apply: the trims of a unit, which of several on one part shows, and what a trimmed fact shows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from transom.core.message import Address, Addressed, Assistant, Fact, Media, Par
 from transom.core.tokens import apply_trim
 
 Place = tuple[int, Address]
-"""A part of a conversation: the entry's seq and the part's address in it."""
+"""One part of a conversation: the seq of its entry, and its address in it."""
 
 
 class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
-    """A live trim: its seq, the trim, the shown tokens, and the shown bytes that decide which of several wins."""
+    """A trim that applies: the seq of its entry, the trim, and the tokens and bytes of the part as it shows it."""
 
     seq: int
     trim: Trim
@@ -32,16 +32,20 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def place(self) -> Place:
+        """The part that it trims."""
         return (self.trim.entry, self.trim.part)
 
     @property
     def order(self) -> tuple[Place, int]:
-        """The trims of a unit are sorted by this."""
+        """The sort key of a unit's trims: the part, then the seq."""
         return (self.place, self.seq)
 
     @property
     def rank(self) -> tuple[int, str, tuple[tuple[int, int], ...]]:
-        """The fewest bytes win, then the content decides. Tokens never decide, because calibration would flip them."""
+        """Of several trims on one part, the one with the lowest rank shows: the fewest bytes, then by content.
+
+        Tokens do not decide, because another calibration or tokenizer would change the order.
+        """
         return (self.bytes, self.trim.note, self.trim.keep)
 
 
@@ -49,26 +53,26 @@ _order, _rank, _entry = attrgetter("order"), attrgetter("rank"), attrgetter("tri
 
 
 def with_trim(trims: Sequence[AppliedTrim], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
-    """The trims of a unit with one more."""
+    """The sorted trims of a unit with one more."""
     at = _index(trims, new.place, new.seq)
     return (*trims[:at], new, *trims[at:])
 
 
 def _index(trims: Sequence[AppliedTrim], place: Place, seq: int) -> int:
-    """Where a trim with this place and seq is, or belongs."""
+    """The index of the trim with this place and seq in sorted trims, or where it would be inserted."""
     if not trims or trims[-1].order < (place, seq):
         return len(trims)  # nearly always: plans trim the parts of a unit in order
     return bisect_left(trims, (place, seq), key=_order)
 
 
 def without_trim(trims: Sequence[AppliedTrim], place: Place, seq: int) -> tuple[AppliedTrim, ...]:
-    """The trims of a unit without one of them."""
+    """The sorted trims of a unit without the one with this place and seq, which must be there."""
     at = _index(trims, place, seq)
     return (*trims[:at], *trims[at + 1 :])
 
 
 def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:
-    """Those on one part, the oldest first."""
+    """Of a unit's sorted trims those on one part, the oldest first."""
     start = stop = _index(trims, place, -1)
     while stop < len(trims) and trims[stop].place == place:
         stop += 1
@@ -76,18 +80,18 @@ def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim
 
 
 def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[AppliedTrim]:
-    """Those on the parts of one entry."""
+    """Of a unit's sorted trims those on the parts of one entry."""
     start, stop = (bisect_left(trims, seq, key=_entry) for seq in (entry, entry + 1))
     return trims[start:stop]
 
 
 def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | None:
-    """The trim that shows on one part."""
+    """The trim that shows on one part: the one with the lowest rank. None if the part has none."""
     return min(trims_at(trims, place), key=_rank, default=None)
 
 
 def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
-    """The trim that shows, for each part that has any."""
+    """For each part that has trims, the one that shows."""
     best: dict[Place, AppliedTrim] = {}
     for applied in trims:
         other = best.get(applied.place)
@@ -97,7 +101,8 @@ def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
 
 
 def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_stale: bool) -> Fact:
-    """A fact as the window shows it; `signature_stale`: without the reasoning that is bound to another prefix."""
+    """The fact of an entry as the window shows it. `best`: the trim that shows, for each part. `signature_stale`: leave
+    out the bound reasoning."""
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {
@@ -125,13 +130,13 @@ def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_s
 
 
 def _order_without(order: str, thoughts: Sequence[Reasoning | None]) -> str:
-    """`Assistant.order` without the letters of dropped reasoning (None)."""
+    """`Assistant.order` without the letters of dropped reasoning. `thoughts`: None for each that is dropped."""
     left = iter(thoughts)
     return "".join(letter for letter in order if letter != "r" or next(left) is not None)
 
 
 def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
-    """The part at an address with its stored tokens, or None if there is no such part."""
+    """The part at an address of an entry, with its stored tokens; None if there is no such part."""
     fact = entry.body
     if not isinstance(fact, Fact):
         return None
@@ -150,7 +155,7 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
 
 
 def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
-    """Where the part of a kind with this index stands among all parts."""
+    """The index among all content parts of the part with this kind and index; None if there is none."""
     if len(parts) > _FEW:
         return _positions(ByIdentity(parts)).get((kind, index))
     for position, part in enumerate(parts):
@@ -162,13 +167,13 @@ def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
 
 
 _FEW = 16
-"""So many parts are looked through each time; more are indexed."""
+"""Up to this number of parts are searched one by one; more are indexed."""
 
 
 @lru_cache(maxsize=4)
 def _positions(parts: ByIdentity[tuple[Part, ...]]) -> dict[tuple[str, int], int]:
-    """The position of each part by its kind and index. The last few are remembered: a compaction trims the parts of one
-    fact one after the other."""
+    """The position of each content part by its kind and index. Cached for a few facts, because a compaction trims the
+    parts of one fact one after the other."""
     positions: dict[tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
     for position, part in enumerate(parts.value):
@@ -179,6 +184,7 @@ def _positions(parts: ByIdentity[tuple[Part, ...]]) -> dict[tuple[str, int], int
 
 
 def _kind(part: Part) -> str:
+    """The kind of a content part in an address: text, image, file or other."""
     if isinstance(part, Text):
         return "text"
     return part.media if isinstance(part, Media) else "other"

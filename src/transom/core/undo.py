@@ -1,4 +1,5 @@
-"""What `undo` takes back: the last edit in force, and with it everything else that its plan decided."""
+"""Decides what `undo` without a number takes back: the last edit that applies, and everything else that its plan
+decided."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from transom.core.view import View
 
 
 def last_edit(view: View) -> int | None:
-    """The newest fold, trim or pin in force; None if there is none."""
+    """The seq of the newest fold, trim or pin that applies; None if there is none."""
     live = view.live_edits
     return live[len(live) - 1] if len(live) else None
 
 
 def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
-    """The entries that take back the last edit; if a plan made it, everything that this plan decided.
+    """The entries that take back the last edit; if a plan made it, all edits and summaries of this plan. Nothing is
+    appended here.
 
-    Empty if no edit is in force. A pin that the plan took back is placed again, because an undo cannot be undone.
+    Empty if no edit applies. A pin that the plan had taken back is placed again, because an undo cannot be undone.
     """
     newest = last_edit(view)
     if newest is None:
@@ -37,14 +39,14 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
 
 
 def _summaries_of(view: View, plan: int) -> list[int]:
-    """The summaries that a plan brought with it."""
+    """The seqs of the summaries that came with a plan, the newest first."""
     made = view.summaries.made
     newest = takewhile(lambda seq: seq >= plan, (made[at] for at in range(len(made) - 1, -1, -1)))
     return [seq for seq in newest if view.fetch(seq).plan == plan]
 
 
 def _pins_taken_back(view: View, plan: int) -> list[Pin]:
-    """The pins that a plan took back. The plan's entries end with its `Sent`."""
+    """New pins for those that a plan took back. `plan`: the seq of its first entry; its entries end with its `Sent`."""
     pins: list[Pin] = []
     for seq in range(plan, view.length):
         entry = view.fetch(seq)

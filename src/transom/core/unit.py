@@ -1,8 +1,9 @@
-"""What must stay together, and what stands in its place.
+"""The slots of a window: units, and the `Folded`s that stand in place of several units.
 
-A unit is a head (a user message, an assistant turn …) with all the results of its calls. A fold is one slot in the
-place of several, and holds them by reference. Both are values: an edit makes a new one. A unit that does not show gives
-up its entries, because the log has them, and keeps its size. So the memory of texts follows the window; units stay.
+A unit is a head (a user message, a turn of the model, …) with the results of all its calls. A `Folded` is the one slot
+that a fold shows in place of others; it holds these as its children. Both are values: an edit makes a new one. A unit
+that is not shown drops its entries, because the log has them, and keeps its size. So the memory for texts follows the
+window.
 """
 
 from __future__ import annotations
@@ -26,9 +27,17 @@ _body = attrgetter("body")
 
 
 class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
-    """`seqs` are the head's and the results' in order of arrival; `open_calls` the indexes of calls without a result.
+    """What must stay together: a message, or a turn of the model with the results of all its calls.
 
-    `signature_stale`: its bound reasoning is hidden, because what precedes it has changed.
+    - `key`: names the unit, and orders units: the seq of its first entry; for a reply the seq of the `Sent` that it
+      answers.
+    - `seqs`: of the head and then the results, in the order in which they came.
+    - `open_calls`: the indexes of the calls without a result. `answered_calls`: for each of `seqs[1:]`, the index of
+      its call.
+    - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
+    - `pins`: the seqs of the pins on it.
+    - `signed_prefix`: the digest of the prefix that its bound reasoning was made on; empty if it has none.
+    - `signature_stale`: true if its bound reasoning is hidden, because what precedes it has changed.
     """
 
     key: int
@@ -53,34 +62,34 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def first(self) -> int:
-        """The key of the first unit here: its own."""
+        """The key. (A `Folded` has the key of its first unit here.)"""
         return self.key
 
     @property
     def last(self) -> int:
-        """The key of the last unit here: its own."""
+        """The key. (A `Folded` has the key of its last unit here.)"""
         return self.key
 
     @property
     def head(self) -> Fact:
-        """The fact that began it. Only of a unit that has its entries."""
+        """The fact that began the unit. Not for a unit that a fold hides: ask the view for its entries."""
         entries: Any = self.entries
         assert entries, "a unit in a fold has no entries: ask the view"
         return entries[0].body
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Its facts, untrimmed. Only of a unit that has its entries."""
+        """Its facts without trims. Not for a unit that a fold hides: ask the view for its entries."""
         entries: Any = self.entries
         assert entries, "a unit in a fold has no entries: ask the view"
         return tuple(map(_body, entries))
 
     def effective_trims(self) -> dict[Place, AppliedTrim]:
-        """The trim that shows, for each part that has any."""
+        """For each part that has trims, the one that shows."""
         return effective_trims(self.trims)
 
     def shown_facts(self) -> tuple[Fact, ...]:
-        """Its facts as the window shows them."""
+        """Its facts as the window shows them: trimmed, and without bound reasoning that is stale."""
         best = self.effective_trims() if self.trims else None
         if not best and not self.signature_stale:
             return self.facts
@@ -93,10 +102,16 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
 
 class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
-    """A live fold: `children` are the slots it stands for, `pinned_units` the pinned units among what they hold.
+    """The slot of a fold that applies: it shows a text in place of its children, and behind it the pinned units among
+    them.
 
-    `carries`: keys of units whose excerpt is in the text; these do not surface. `text` is empty while another fold
-    hides this one.
+    - `first`, `last`: keys of the first and last unit that it covers. `seq`: of the fold's entry.
+    - `text`, `why`: of the fold; the text is empty while another fold hides this one. `tokens`: of the text as a
+      message.
+    - `children`: the slots that it replaced. `unit_count`: how many units these hold.
+    - `pinned_units`: all pinned units among them. `carries`: keys of those whose excerpt is in the text, so that they
+      do not show.
+    - `size`: as shown.
     """
 
     first: int
@@ -116,28 +131,29 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
 
     @property
     def surfaced_units(self) -> tuple[Unit, ...]:
-        """The pinned units that appear after its text, in key order."""
+        """The pinned units that show behind its text, in key order: those that it does not carry."""
         return surfaced(self.pinned_units, self.carries)
 
     def digest(self) -> bytes:
-        """As `Unit.digest`."""
+        """A hash of what it shows, the same in every process and version."""
         return self.cached_digest or _remember(
             self, b"\n".join([plain(self.text), *(unit.digest() for unit in self.surfaced_units)])
         )
 
 
 Slot = Unit | Folded
+"""One place of a window."""
 
 
 def _remember(slot: Slot, content: bytes) -> bytes:
-    """Hash what a slot shows, once. The slot is a value, so the hash stays true, and two threads write the same one."""
+    """Hash what a slot shows, and store the hash in the slot. Two threads may do it at once: both store the same."""
     known = hashlib.blake2b(content, digest_size=16).digest()
     force_setattr(slot, "cached_digest", known)
     return known
 
 
 def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
-    """A unit of one fact; a turn with calls is open until they are answered."""
+    """A unit of one fact. If that is a turn with calls, all of them are open."""
     fact = entry.body
     assert isinstance(fact, Fact)
     size = fact_size(fact, entry.tokens)
@@ -153,7 +169,7 @@ def new_unit(key: int, entry: Entry, signed_prefix: str = "") -> Unit:
 
 
 def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Unit:
-    """The unit with the result of one more call. `extra`: what a new label adds to the size on the wire."""
+    """A copy of the unit with the result of one more call. `extra`: what the label of the call adds to the size."""
     assert unit.entries is not None
     assert isinstance(entry.body, ToolResult)
     more = fact_size(entry.body, entry.tokens).plus(extra)
@@ -171,13 +187,15 @@ def with_result(unit: Unit, index: int, entry: Entry, extra: Size = ZERO) -> Uni
 
 
 def with_trims(unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
-    """The unit with other trims, which differ only at one place; `entry` holds it."""
+    """A copy of the unit with other trims, and its new size. They may differ from the old ones at one place only, a
+    part of `entry`."""
     was, now = (_shown_size(unit, effective_trim(some, place), place, entry) for some in (unit.trims, trims))
     return replace(unit, trims=trims, size=unit.size.replaced(was, now), cached_digest=None)
 
 
 def with_signature_stale(unit: Unit, entries: tuple[Entry, ...], *, stale: bool) -> Unit:
-    """The unit with its bound reasoning hidden or shown. `entries` are its own."""
+    """A copy of the unit with its bound reasoning hidden (`stale`) or shown, and its new size. `entries`: those of the
+    unit."""
     changed, size = replace(unit, signature_stale=stale, cached_digest=None), unit.size
     for entry in entries:
         fact = entry.body
@@ -192,7 +210,7 @@ def with_signature_stale(unit: Unit, entries: tuple[Entry, ...], *, stale: bool)
 
 
 def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry) -> Size:
-    """The size of a part as the unit shows it under the trim that is in effect there."""
+    """The size of a part as the unit shows it. `best`: the trim that shows on it, if any."""
     if best is not None:
         return Size(best.tokens, best.bytes)
     found = find_part(entry, place[1])
@@ -204,20 +222,19 @@ def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry
 
 
 def pinned_units_in(slot: Slot) -> tuple[Unit, ...]:
-    """The pinned units in a slot: what would still show if it were folded."""
+    """The pinned units in a slot: those that would still show if the slot were folded."""
     if isinstance(slot, Folded):
         return slot.pinned_units
     return (slot,) if slot.pins else ()
 
 
 def surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
-    """Those that no excerpt stands for."""
+    """The pinned units whose key is not among `carries`."""
     return tuple([unit for unit in pinned if unit.key not in carries]) if carries else pinned
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
-    """Every unit a slot stands for, from the key `least` on, in key order. Folds nest without bound, so the stack is
-    explicit."""
+    """Every unit that a slot covers, in key order, from the key `least` on."""
     stack: list[Slot] = [slot] if slot.last >= least else []
     while stack:
         top = stack.pop()

@@ -1,8 +1,8 @@
 """The view: what a log shows after its first entries, as a value.
 
-A view never changes. `reducer.apply` builds the next one; the two share the slots that did not change, and the arrays
-that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on.
-What a view remembers of itself (digests) is written in one step, and is the same whoever writes it.
+A view never changes; `reducer.apply` makes the next one. The two share the slots that did not change, and the arrays
+that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on. The
+digests that a view caches are written in one step; every thread would write the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _NO_CALLS: Mapping[str, tuple[int, int]] = {}
 
 
 class Layout(Struct, frozen=True, eq=False):
-    """What stands in the window: the head, the slots in key order, the size of all of it, and each entry's unit."""
+    """What the window shows: the head, the slots in key order, and the size of it all. `unit_of`: for each entry of the
+    log the key of its unit."""
 
     total: Size
     slots: tuple[Slot, ...] = ()
@@ -50,17 +51,19 @@ class Layout(Struct, frozen=True, eq=False):
 
 
 class Calls(Struct, frozen=True):
-    """Tool calls without an ordinary result."""
+    """Tool calls that have no real result in the view."""
 
     open_units: tuple[int, ...] = ()
     """Keys of the units with open calls."""
     synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
-    """Labels of calls that were closed by synthetic results, with their places."""
+    """The calls that synthetic results have closed: their labels, each with the key of the turn and the index of the
+    call."""
     late_results: tuple[tuple[int, tuple[int, int]], ...] = ()
-    """Real results that came after a synthetic one, with the place of their call, until a note gives them. Rising."""
+    """Real results that came after a synthetic one, with the places of their calls, until a note gives them. In the
+    order of their seqs."""
 
     def without_late_results(self, seqs: Iterable[int]) -> Calls:
-        """The same after a note has given these results."""
+        """A copy without the late results with these seqs, because a note has given them."""
         late = self.late_results
         for seq in seqs:
             at = bisect_left(late, seq, key=_seq)
@@ -77,37 +80,42 @@ class Prefix(Struct, frozen=True):
     sent_tokens: int = 0
     sent_digest: str = ""
     shared_slots: int = 0
-    """How many leading slots are those that were sent; -1 if not even the head is."""
+    """How many of the first slots are as they were sent; -1 if the head has changed."""
     first_break: tuple[int, int, str] | None = None
-    """The first slot that differs from what was sent, the entry that changed it, and why."""
+    """The first slot that differs from what was sent, the seq of the entry that changed it, and why. None: nothing
+    does."""
     since_break: SinceBreak = SinceBreak()
     calibration: Calibration = Calibration()
     has_signed: bool = False
-    """Some reasoning is bound to the exact prefix it was made on."""
+    """Whether any reasoning is bound to the exact prefix that it was made on."""
     learned_limits: Mapping[str, int] = _NO_LIMITS
-    """The tokens that a model takes, by its name, where it refused more than that."""
+    """By the name of a model, the tokens that it takes: learned from requests that it refused."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):
-    """Keys of units that plans treat apart."""
+    """The keys of three units that plans treat specially; None or -1 where there is no such unit."""
 
     first_task: int | None = None
     newest_user: int | None = None
     newest_unit: int = -1
-    """The newest unit of what happened; what we added (notes, recalled text, handoffs) does not count. -1: none."""
+    """The newest unit that is not one we added (notes, recalled text, handoffs); -1: none."""
 
 
 class Edits(Struct, frozen=True, eq=False):
-    """Edits in force, and what the user restored by taking one back."""
+    """The edits that apply, and where the user has taken some back."""
 
     live: AppendOnly = field(default_factory=AppendOnly)
-    """The seqs of folds, trims and pins that apply and were not undone, rising."""
+    """The seqs of the folds, trims and pins that apply and were not undone, rising."""
     restored: tuple[tuple[int, int], ...] = ()
-    """Ranges of keys, rising and apart: where folds were undone."""
+    """Ranges of keys where folds were undone; they rise and do not overlap."""
 
 
 class View(Struct, frozen=True, eq=False):
-    """The visible slots in key order, and what the planner must know about the log behind them."""
+    """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
+
+    `log`: where entries are read from. `counter`: counts tokens in the dialect. The parts' fields are also properties
+    of the view. `prefix_digest`: the hash of what was shown so far.
+    """
 
     log: Log
     counter: FormatCounter
@@ -117,19 +125,19 @@ class View(Struct, frozen=True, eq=False):
     landmarks: Landmarks = Landmarks()
     edits: Edits = field(default_factory=Edits)
     notes: Mapping[str, tuple[int, str]] = _NO_NOTES
-    """The newest note of each key: its seq and text."""
+    """For each key of state the seq and the text of its newest note."""
     summaries: Summaries = field(default_factory=Summaries)
-    """The summaries of this log."""
+    """What is known of the log's summaries."""
     prefix_digest: PrefixDigest = field(default_factory=PrefixDigest)
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
-        """The view of none of a log's entries."""
+        """The view of a log before its first entry."""
         format_counter = counter if isinstance(counter, FormatCounter) else FormatCounter(counter)
         return View(log=log, counter=format_counter, layout=Layout(total=Size(format_counter.request)))
 
     def with_log(self, log: Log) -> View:
-        """The same view over another keeper of the same entries."""
+        """A copy that reads its entries from another log object, which must hold the same entries."""
         return replace(self, log=log, prefix_digest=PrefixDigest(self.prefix_digest.remembered))
 
     def __repr__(self) -> str:
@@ -139,27 +147,27 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def length(self) -> int:
-        """How many entries of the log it is the view of."""
+        """The number of entries of the log that the view shows."""
         return len(self.layout.unit_of)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The places of the window, in order: units and folds."""
+        """The slots of the window, in key order: units and `Folded`s."""
         return self.layout.slots
 
     @property
     def total(self) -> Size:
-        """The size of the window, head and request included; raw tokens."""
+        """The size of the window, with head and request overhead; raw tokens."""
         return self.layout.total
 
     @property
     def unit_of(self) -> AppendOnly:
-        """For each entry the key of its unit, or why it has none (below 0)."""
+        """For each entry the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY`, `EMPTY`, `HIDDEN`)."""
         return self.layout.unit_of
 
     @property
     def head_entry(self) -> Entry | None:
-        """The entry of the head, if there is one."""
+        """The entry of the newest head; None if there is none."""
         return self.layout.head_entry
 
     @property
@@ -169,12 +177,13 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def open_units(self) -> tuple[int, ...]:
-        """The keys of the units whose calls wait for results."""
+        """The keys of the units that have calls without a result, rising."""
         return self.calls.open_units
 
     @property
     def synthetic_results(self) -> Mapping[str, tuple[int, int]]:
-        """The labels of calls that were closed by synthetic results, with their places."""
+        """The calls that synthetic results have closed: their labels, each with the key of the turn and the index of
+        the call."""
         return self.calls.synthetic_results
 
     @property
@@ -184,71 +193,72 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def in_flight(self) -> Entry | None:
-        """The request whose reply has not come yet."""
+        """The `Sent` of the request that has no reply yet; None if no request is in flight."""
         return self.prefix.in_flight
 
     @property
     def sent_tokens(self) -> int:
-        """Raw tokens of the last request."""
+        """The raw tokens of the last request; 0 before the first."""
         return self.prefix.sent_tokens
 
     @property
     def sent_digest(self) -> str:
-        """The digest of the last request."""
+        """The digest of the last request's window; empty before the first request."""
         return self.prefix.sent_digest
 
     @property
     def shared_slots(self) -> int:
-        """How many slots, from the first on, are as the last request had them."""
+        """How many slots, from the first on, are as the last request had them; -1 if the head has changed."""
         return self.prefix.shared_slots
 
     @property
     def first_break(self) -> tuple[int, int, str] | None:
-        """The first change to what the last request had: its slot, the entry, and why."""
+        """The first slot that differs from the last request, the seq of the entry that changed it, and why. None:
+        nothing differs."""
         return self.prefix.first_break
 
     @property
     def since_break(self) -> SinceBreak:
-        """Token sums of the requests since the prefix last broke."""
+        """Token sums of the requests since the cached prefix last broke; they say when a compaction pays."""
         return self.prefix.since_break
 
     @property
     def calibration(self) -> float:
-        """The provider's tokens for one of ours."""
+        """How many of the provider's tokens one of ours is. Multiply raw tokens by it."""
         return self.prefix.calibration.ratio
 
     @property
     def learned_limits(self) -> Mapping[str, int]:
-        """The tokens that a model takes, by its name, where it refused more than that."""
+        """By the name of a model, the tokens that it takes: learned from requests that it refused."""
         return self.prefix.learned_limits
 
     @property
     def first_task(self) -> int | None:
-        """The key of the first user message, if there is one."""
+        """The key of the first user message; None if there is none."""
         return self.landmarks.first_task
 
     @property
     def newest_user(self) -> int | None:
-        """The key of the newest user message, if there is one."""
+        """The key of the newest user message; None if there is none."""
         return self.landmarks.newest_user
 
     @property
     def newest_unit(self) -> int:
-        """The key of the newest unit, without what we added (notes, recalled text, handoffs); -1 if there is none."""
+        """The key of the newest unit that is not one we added (notes, recalled text, handoffs); -1 if there is none."""
         return self.landmarks.newest_unit
 
     @property
     def live_edits(self) -> AppendOnly:
-        """The seqs of the edits in force, rising."""
+        """The seqs of the folds, trims and pins that apply, rising."""
         return self.edits.live
 
     @property
     def summary(self) -> tuple[int, Summary] | None:
-        """The newest summary, with its seq."""
+        """The newest summary that was not undone, with its seq; None if there is none."""
         return next(self.newest_summaries(), None)
 
     def newest_summaries(self) -> Iterator[tuple[int, Summary]]:
-        """The summaries that were not undone, the newest first."""
+        """The summaries that were not undone with their seqs, the newest first."""
         made = self.summaries.made
         for at in range(len(made) - 1, -1, -1):
             body = self.log[made[at]].body
@@ -257,7 +267,7 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def head(self) -> Head:
-        """What precedes the slots: instructions and tools, if there are any."""
+        """What precedes the slots: instructions and tools; an empty head if there is none."""
         head = self.head_entry.body if self.head_entry is not None else None
         return head if isinstance(head, Head) else _NO_HEAD
 
@@ -268,11 +278,12 @@ class View(Struct, frozen=True, eq=False):
         return self.layout.unit_of[entry]
 
     def slot_index(self, key: int) -> int:
-        """The index of the slot that holds the unit with this key, or of the slot before its place."""
+        """The index of the slot that holds the unit with this key. If no slot does, the index of the last slot before
+        it, -1 for none."""
         return locate.slot_index(self, key)
 
     def slot_of(self, entry: int) -> int | None:
-        """The index of the visible slot that holds an entry's unit, if it has one."""
+        """The index of the slot that holds the unit of this entry, folded or not; None if the entry is in no unit."""
         key = locate.unit_key(self, entry)
         return None if key < 0 else self.slot_index(key)
 
@@ -281,11 +292,11 @@ class View(Struct, frozen=True, eq=False):
         return locate.path_to(self, key)[1]
 
     def open_unit(self, key: int) -> Unit:
-        """The unit with this key, which has open calls, so that no fold holds it."""
+        """The unit with this key, which must have open calls: then it is a slot itself."""
         return locate.open_unit(self, key)
 
     def visible_units(self) -> Iterator[Unit]:
-        """The units that show, in order."""
+        """The units that the window shows, in order: those that are slots, and the pinned ones behind folds."""
         for slot in self.slots:
             if isinstance(slot, Unit):
                 yield slot
@@ -293,38 +304,39 @@ class View(Struct, frozen=True, eq=False):
                 yield from slot.surfaced_units
 
     def is_visible(self, key: int) -> bool:
-        """Shown by itself: not folded, or pinned out of its fold."""
+        """Whether the window shows the unit with this key itself: it is not folded, or it is pinned out of its fold."""
         slot = self.slots[self.slot_index(key)]
         return isinstance(slot, Unit) or any(unit.key == key for unit in slot.surfaced_units)
 
     def is_present(self, key: int) -> bool:
-        """Visible, or carried as an excerpt in the text of the fold that shows."""
+        """Whether the window shows the unit with this key itself, or an excerpt of it in the text of a fold
+        (`carries`)."""
         slot = self.slots[self.slot_index(key)]
         return isinstance(slot, Unit) or key in slot.carries or self.is_visible(key)
 
     # ---- entries
 
     def fetch(self, seq: int) -> Entry:
-        """An entry of the log, counted."""
+        """The entry with this seq, with this view's token counts."""
         return locate.fetch(self, seq)
 
     def entries_of(self, unit: Unit) -> tuple[Entry, ...]:
-        """A unit's entries; read from the log if a fold hides it."""
+        """All entries of a unit. They are read from the log if a fold hides the unit."""
         return locate.entries_of(self, unit)
 
     def entry(self, body: Body, at: float, meta: Meta | None = None, plan: int | None = None) -> Entry:
-        """The next entry of the log, counted."""
+        """Make the entry that would be the next one of the log, with its token counts. Nothing is appended."""
         tokens = locate.token_counts(self, body)
         return Entry(seq=self.length, at=at, body=body, tokens=tokens, counter=self.counter.name, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
-        """The call that the result with this seq answers."""
+        """The call to which the result with this seq belongs; None if the unit is not a turn of the model."""
         turn = self.entries_of(unit)[0].body
         index = unit.answered_calls[bisect_left(unit.seqs, seq) - 1]
         return turn.calls[index] if isinstance(turn, Assistant) else None
 
     def entry_tokens(self, unit: Unit, seq: int) -> tuple[int, int]:
-        """Tokens of one entry of a unit: whole, and as its trims show it."""
+        """The raw tokens of one entry of a unit: without trims, and as its trims show it."""
         entry = self.entries_of(unit)[bisect_left(unit.seqs, seq)]
         whole = shown = sum(entry.tokens)
         for (_, address), trim in effective_trims(trims_of_entry(unit.trims, seq)).items():
@@ -333,28 +345,30 @@ class View(Struct, frozen=True, eq=False):
         return whole, shown
 
     def counted(self, entry: Entry) -> Entry:
-        """The entry with this view's token counts: it may have come with none, or with another tokenizer's."""
+        """The entry with this view's token counts: counted now if it has none, or another tokenizer's."""
         return locate.counted(self, entry)
 
     # ---- edits
 
     def refusal(self, edit: Edit) -> str | None:
-        """Why an edit does not apply to this view, or None if it does."""
+        """Why an edit does not apply to this view, as a sentence; None if it does."""
         return refusals.refusal(self, edit)
 
     def is_live(self, seq: int) -> bool:
-        """Whether the entry is a fold, trim or pin that applies, or a summary, and was not undone."""
+        """Whether the entry with this seq is a fold, trim or pin that applies, or a summary, and was not undone."""
         return refusals.is_live(self, seq)
 
     def path_to_fold(self, seq: int, fold: Fold) -> list[tuple[Folded, int]] | None:
-        """The folds from the window down to this one, each with the index of the child that leads on.
+        """The `Folded`s from the window down to the one of this fold, that one last, each with the index of the child
+        that leads on.
 
-        None if it is not live.
+        None if the fold is not live. `seq`: of the fold's entry.
         """
         return locate.path_to_fold(self, seq, fold)
 
     def user_restored(self, slot: Slot) -> bool:
-        """An edit of this place was taken back and nothing covers it since: plans leave it alone."""
+        """Whether an edit of this slot was taken back and no later one covers it. Plans leave such a slot alone while
+        the window fits."""
         if not isinstance(slot, Unit):
             return False
         at = bisect_right(self.edits.restored, slot.key, key=lambda keys: keys[0]) - 1
@@ -363,5 +377,5 @@ class View(Struct, frozen=True, eq=False):
         return any(not any(trim.seq > seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
 
     def digest(self) -> str:
-        """A hash of everything the window shows, head first."""
+        """A hash of everything that the window shows, head first, in hexadecimal."""
         return self.prefix_digest.digest(self.head_entry, self.slots)

@@ -1,4 +1,4 @@
-"""The window: what one model call sees, as slots, with the reason for the first difference from the call before."""
+"""The window: what the model sees in one call, and where it first differs from the call before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from transom.core.view import View
 
 
 class Break(Struct, frozen=True):
-    """The first slot that differs from the window before, and the entry that changed it. Slot -1: the head."""
+    """Where a window first differs from the one before: the index of the slot (-1: the head), the seq of the entry that
+    changed it, and why."""
 
     slot: int
     entry: int
@@ -24,34 +25,38 @@ class Break(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True, eq=False):
-    """What a view shows, decided for one call. `tokens`: calibrated, as the budget compares them."""
+    """What the model sees in one call: a view, with what was decided for the call.
+
+    `digest`: the hash of all that it shows. `tokens`: calibrated, as the budget compares them. `limit`: the tokens that
+    it was planned for. `breaks`: None if it begins with the whole window before.
+    """
 
     view: View
     digest: str
     tokens: int
     limit: int
     shared_tokens: int
-    """Tokens of the prefix that it shares with the window before, head and overhead of the request included."""
+    """The raw tokens of the prefix that it shares with the window before, head and request overhead included."""
     breaks: Break | None = None
 
     @property
     def head_entry(self) -> Entry | None:
-        """The entry of the head, which precedes the slots."""
+        """The entry of the head, which precedes the slots; None if there is none."""
         return self.view.head_entry
 
     @property
     def slots(self) -> Sequence[Slot]:
-        """What is shown, in order."""
+        """The units and `Folded`s that it shows, in order."""
         return self.view.slots
 
     @property
     def size(self) -> Size:
-        """Raw tokens, bytes, images and messages of all of it."""
+        """Its raw tokens, bytes, images and messages."""
         return self.view.total
 
     @classmethod
     def of_request_in_flight(cls, view: View) -> Self:
-        """The window of the request in flight of a view: it is what the view shows."""
+        """The window of the request in flight, rebuilt from its `Sent`. The view must have one."""
         assert view.in_flight is not None
         sent = view.in_flight.body
         assert isinstance(sent, Sent)
@@ -62,7 +67,8 @@ class Window(Struct, frozen=True, eq=False):
 
 
 def assemble(view: View, limit: int) -> Window:
-    """The window that a view shows; every view has one. `view` is the one before its `Sent` is applied."""
+    """The window that a view shows. `view`: the one before the `Sent` of this window. `limit`: the tokens it was
+    planned for."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
         same = (at for at, digest in prefixes(view.head_entry, view.slots) if digest == view.sent_digest)
@@ -78,7 +84,10 @@ def assemble(view: View, limit: int) -> Window:
 
 
 def shared_prefix_tokens(view: View, stable: int) -> int:
-    """Raw tokens before slot `stable`, the first one that differs from the window sent last."""
+    """The raw tokens before the slot at index `stable`, the first one that differs from the last window sent.
+
+    0 if the head differs (-1), or if nothing was sent before.
+    """
     if stable < 0 or not view.sent_tokens:  # the first window shares nothing with one before it
         return 0
     return view.total.tokens - sum(map(attrgetter("size.tokens"), view.slots[stable:]))
