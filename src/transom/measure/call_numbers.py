@@ -1,4 +1,4 @@
-"""Calls by their number: the first request of a log is call 1, the last is also call -1."""
+"""Numbers model calls: the first request of a log is call 1, the last one is also call -1."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from transom.stores import StoredLog
 
 
 def sent_requests(log: StoredLog) -> list[Entry]:
-    """Every `Sent` of a log, in order: call number n is the one at n − 1."""
+    """Return every `Sent` entry of a log, in order: call number n is at index n − 1."""
     return [entry for entry in log.read() if isinstance(entry.body, Sent)]
 
 
 def call_number(at: object, calls: int, name: str) -> int:
-    """The number of a call, from 1 on; `at` counts from 1, or from the last as −1. Raises InvalidSetting if there is no
-    such call."""
+    """Convert `at` to the number of a call, from 1 on. -1 means the last call, -2 the one before it.
+
+    `calls`: how many calls the log has; `name`: of the conversation, for the error. Raises InvalidSetting if `at` is 0,
+    no whole number, or there are fewer calls.
+    """
     if isinstance(at, int):
         number = at if at > 0 else calls + 1 + at
         if at and 1 <= number <= calls:

@@ -1,5 +1,8 @@
-"""Compares policies on recorded conversations: are windows valid, what do they cost, how often does the cached prefix
-break, do they have what the next step needs, and how well do they read?"""
+"""Compares policies on recorded conversations.
+
+It asks: are the windows valid, what do they cost, how often does the cached prefix break, do they contain what the next
+step needs, and how well do they read?
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class Label(Struct, frozen=True):
-    """A question's answer, and the positions of the messages before it that contain the answer."""
+    """A question's answer, and the positions of the earlier messages that contain the answer (`evidence`)."""
 
     answer: str
     evidence: tuple[int, ...]
@@ -27,9 +30,11 @@ class Label(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """The window for the reply at position `at` and what it puts in an OpenAI chat request; None if it was refused.
+    """The window for the reply at position `at`, and the OpenAI Chat request made of it.
 
-    With `label`, the window for a question after the messages before `at`, which is no part of the conversation.
+    `window`: None if the call was refused. `seconds`: CPU seconds that building it took. `label`: if given, this is no
+    call: the window was built for a question that was asked after the messages before `at`, and is no part of the
+    conversation.
     """
 
     at: int
@@ -40,13 +45,14 @@ class Seen(Struct, frozen=True):
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """Sums over conversations, all under one policy.
+    """Figures of one policy, summed over conversations.
 
     Refused calls are counted as refused and are in no other sum: nothing was sent that could cost or be grounded. A
-    refused question has none of its evidence. `consecutive`: breaks at a call when the one sent before it broke, too.
-    `evidence`: shares of usable evidence, added up over the questions; for each category of questions also their
-    number. `readability`: how well the windows read right
-    after each compaction.
+    refused question has none of its evidence. `stats`: counts and tokens. `anthropic` and `openai`: cost with the
+    prices of each. `consecutive_breaks`: breaks at a call where the sent call before it had a break too. `grounding`:
+    names that the next step needs. `evidence`: for each question the share of its evidence that is usable, summed.
+    `evidence_by_category`: for each category of questions their number and the same sum. `readability`: how well the
+    windows read right after each compaction.
     """
 
     stats: ReplayStats = ReplayStats()
@@ -59,7 +65,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     readability: Readability = Readability()
 
     def plus(self, other: Compared) -> Compared:
-        """The sum of both."""
+        """Return the sum of both."""
         return Compared(
             stats=self.stats.plus(other.stats),
             anthropic=self.anthropic.plus(other.anthropic),
@@ -73,17 +79,17 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     @property
     def append_only(self) -> float | None:
-        """The share of sent calls whose window begins with the whole window before."""
+        """The share of sent calls whose window begins with the whole window before; None if nothing was sent."""
         return share(self.stats.sent - self.stats.breaks, self.stats.sent)
 
     @property
     def evidence_recall(self) -> float | None:
-        """The usable share of the evidence, on average over the questions."""
+        """The usable share of the evidence, on average over the questions; None without questions."""
         return share(self.evidence, self.stats.questions)
 
 
 def _sums(one: Mapping[str, tuple[int, float]], other: Mapping[str, tuple[int, float]]) -> dict[str, tuple[int, float]]:
-    """The sums for each category."""
+    """Add the two sums for each category."""
     none = (0, 0.0)
     return {
         name: (one.get(name, none)[0] + other.get(name, none)[0], one.get(name, none)[1] + other.get(name, none)[1])
@@ -92,12 +98,19 @@ def _sums(one: Mapping[str, tuple[int, float]], other: Mapping[str, tuple[int, f
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
-    """Tokens of a message's texts: distances in a conversation are measured in these."""
+    """Count the tokens of a message's texts, plus a constant for the message.
+
+    Distances in a conversation are measured in these.
+    """
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 
 def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, counter: TokenCounter) -> Compared:
-    """The figures of one conversation: of every window in `seen`, in order, in a budget of so many tokens."""
+    """Judge the windows of one conversation under one policy.
+
+    `messages`: the conversation, as OpenAI Chat messages; `seen`: its windows, in order; `budget`: tokens that a window
+    may have.
+    """
     judge, total = _Judge(messages, budget, counter), Compared(stats=ReplayStats(conversations=1))
     for one in seen:
         total = total.plus(judge.judged(one))
@@ -108,7 +121,7 @@ def compared(messages: Sequence[Raw], seen: Iterable[Seen], *, budget: int, coun
 
 
 class _Judge:
-    """Walks through a conversation, and remembers its texts so far and what was sent."""
+    """Walks through a conversation; remembers the texts so far and the sizes of the requests sent."""
 
     def __init__(self, messages: Sequence[Raw], budget: int, counter: TokenCounter) -> None:
         self._messages, self._budget, self._counter = messages, budget, counter
@@ -119,7 +132,7 @@ class _Judge:
         self.whole: list[int] = []
 
     def judged(self, one: Seen) -> Compared:
-        """The figures of one window, without its cost."""
+        """Return the figures of one window, without its cost, which `compared` computes at the end."""
         calls, window = int(one.label is None), one.window
         if window is None:
             return Compared(stats=ReplayStats(calls=calls, questions=1 - calls, refused=1, seconds=one.seconds))

@@ -1,7 +1,7 @@
-"""What a conversation's requests cost with prompt caching, simulated: in units of one fresh input token.
+"""Simulates what a conversation's requests cost with prompt caching, in units of one fresh input token.
 
-Each request may read from the cache what it shares with the beginning of the one before, which is assumed to be there
-still. What the model writes costs the same whatever it was shown, and is left out.
+Each request reads from the cache what it shares with the beginning of the request before, which is assumed to be still
+cached. Output tokens cost the same under every policy and are left out.
 """
 
 from __future__ import annotations
@@ -15,30 +15,35 @@ from transom.core.prices import Prices, RequestTokens
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What requests cost, and what the same calls would have cost with everything sent each time."""
+    """What requests cost (`paid`), and what the same calls would cost if each sent the whole conversation
+    (`everything`).
+
+    Both in units of one fresh input token.
+    """
 
     paid: float = 0.0
     everything: float = 0.0
 
     def plus(self, other: Cost) -> Cost:
-        """Both together."""
+        """Return the sum of both."""
         return Cost(paid=self.paid + other.paid, everything=self.everything + other.everything)
 
     @property
     def share(self) -> float | None:
-        """What was paid, by what everything would have cost."""
+        """`paid` as a share of `everything`; None if `everything` is 0."""
         return share(self.paid, self.everything)
 
 
 def share(part: float, whole: float) -> float | None:
-    """From 0 to 1; None where there is nothing to have a share of."""
+    """Return `part / whole`; None if `whole` is 0."""
     return part / whole if whole else None
 
 
 def cost(sent: Iterable[RequestTokens], whole: Sequence[int], prices: Prices) -> Cost:
-    """One conversation's requests, in order; `whole`: the tokens of each, had it carried everything so far.
+    """Compute the cost of one conversation's requests. `sent`: the tokens of each request, in order.
 
-    Where everything is sent, each request begins with the whole one before.
+    `whole`: the tokens that each request would have had if it carried everything so far; such a request begins with the
+    whole one before it.
     """
     growing = ((size, min(before, size)) for before, size in pairwise((0, *whole)))
     return Cost(paid=sum(map(prices.of, sent)), everything=sum(map(prices.of, growing)))

@@ -1,4 +1,6 @@
-"""What edits save in every later request, and what they cost: tokens of the cached prefix that are written again."""
+"""Computes what edits save in every later request, and what they cost once: tokens of the cached prefix that are
+written again.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ from transom.core.window import shared_prefix_tokens
 
 
 class EditCost(Struct, frozen=True, kw_only=True):
-    """What an edit costs and saves.
+    """What an edit costs and saves, in raw tokens.
 
-    `saved_tokens`: how many raw tokens fewer every later request has; below 0 if it has more. `broken_tokens`: how many
-    tokens of the last request are no longer part of the shared prefix; 0 if the prefix was broken before that place, or
-    if the edited entries were never sent. `plan`: edits of one plan have the same number; None is a person's edit.
+    `entry`: the seq of the edit. `saved_tokens`: how many tokens fewer every later request has; below 0 if it has more.
+    `broken_tokens`: how many tokens of the last request are no longer part of the shared prefix; 0 if the prefix was
+    broken before that place, or if the edited entries were never sent. `plan`: the plan that the edit belongs to, the
+    same number for all its edits; None for an edit that a person made.
     """
 
     entry: int
@@ -30,7 +33,10 @@ class EditCost(Struct, frozen=True, kw_only=True):
 
 
 def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
-    """The costs of the edits among these entries, which follow the view; its log need not have them yet."""
+    """Compute the cost of each edit among `entries`, which follow the view's last entry.
+
+    The log of the view need not contain these entries yet.
+    """
     if entries and entries[0].seq >= stored(view.log):
         view = view.with_log(PendingLog(view.log, entries))
     between: list[Entry] = []
@@ -47,6 +53,6 @@ def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
-    """The costs of the edits between the last request before entry `stop` and that entry."""
+    """Compute the cost of each edit between entry `stop` and the last request before it."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
     return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

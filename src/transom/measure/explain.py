@@ -1,4 +1,4 @@
-"""Why a window is what it is: for every fact of the log, whether the window shows it, how, and by which edits."""
+"""Explains a window: for every fact of the log, whether the window shows it, how, and by which edits."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ HIDDEN_REASONING = "signed reasoning hidden, since what precedes it has changed"
 class Explanation(Struct, frozen=True, kw_only=True):
     """What became of one fact.
 
-    `state`: it is whole ("kept"), trimmed ("shortened"), hidden by a fold ("folded"), or in no window ("dropped").
-    `why`: the reasons of the edits behind that. `edits` are the entries of these edits, and `plans` names the plan of
-    each: edits of one plan have the same number; None is a person's edit. `tokens` are those of the whole fact,
-    `shown_tokens` those that it has in the window. `text` begins as the fact does.
+    `entry` and `role`: which fact it is. `state`: "kept" (whole), "shortened" (trimmed), "folded" (a fold hides it) or
+    "dropped" (in no window). `why`: the reasons of the edits behind that state. `edits`: the seqs of these edits;
+    `plans`: the plan of each, the same number for all edits of one plan, and None for an edit that a person made.
+    `tokens`: of the whole fact; `shown_tokens`: of what the window has of it. `text`: the beginning of the fact, on one
+    line.
 
-    Of a folded turn, if a record has it: `lines` are its lines in the record (a line that several turns share is given
-    for each), at the entry that the turn begins with. `quotes` are the quotes of the entry, and why each was chosen:
+    Of a folded turn in a record: `lines` are its lines in the record, given at the entry that the turn begins with (a
+    line that several turns share is given for each). `quotes` are the quotes of the entry, each with why it was chosen:
     the names and words that are nowhere else in the window.
     """
 
@@ -69,9 +70,9 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def explain(shown: Window | View) -> list[Explanation]:
-    """For every fact of the log: kept, shortened, folded or dropped, why, and its tokens before and after.
+    """Explain what became of every fact of the log: kept, shortened, folded or dropped, and why.
 
-    One explanation for each fact, in order. It reads the whole log.
+    Returns one explanation for each fact, in order. It reads the whole log.
     """
     view = shown.view if isinstance(shown, Window) else shown
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
@@ -87,11 +88,11 @@ def explain(shown: Window | View) -> list[Explanation]:
 
 
 Place = tuple[Slot, Unit]
-"""The slot that has a unit, and the unit."""
+"""A slot of the window, and a unit in it."""
 
 
 def _recalled(view: View) -> dict[int, str]:
-    """Of each entry that recalled text in the window quotes, where that is."""
+    """For each entry that recalled text in the window quotes, say in which entry that text is."""
     facts = ((unit.seqs[0], unit.head) for unit in view.visible_units())
     return {ref: f"recalled in entry {seq}" for seq, fact in facts if isinstance(fact, Recalled) for ref in fact.refs}
 
@@ -130,7 +131,9 @@ def _covered(fold: Folded, key: int) -> str:
 
 
 def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[int, ...], int]:
-    """An entry of a visible unit: what its trims and a changed prefix leave of it."""
+    """Return state, reasons, edits and shown tokens of an entry of a visible unit, from its trims, pins and hidden
+    reasoning.
+    """
     trims = effective_trims(trims_of_entry(unit.trims, entry.seq)).values()
     pins = [view.fetch(pin).body for pin in unit.pins]
     hidden = _hidden_reasoning(entry, unit)
@@ -144,7 +147,7 @@ def _visible(view: View, entry: Entry, unit: Unit) -> tuple[State, str, tuple[in
 
 
 def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
-    """What was repaired so that the request is valid."""
+    """Say what was changed about a visible entry so that the request is valid: new ids, made-up or moved results."""
     fact = entry.body
     if isinstance(fact, Assistant):
         names = call_labels(fact.calls, unit.key)
@@ -159,14 +162,20 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
 
 
 def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
-    """Tokens that new ids for a turn's calls add to it and to their results; they count for the turn."""
+    """Count the tokens that new ids add to a turn's calls and to their results.
+
+    All are counted at the turn's first entry.
+    """
     if entry.seq != unit.seqs[0]:
         return 0
     return unit.untrimmed_size.tokens - sum(sum(each.tokens) for each in view.entries_of(unit))
 
 
 def _hidden_reasoning(entry: Entry, unit: Unit) -> int:
-    """Tokens of signed reasoning that is hidden because its prefix has changed, without what is trimmed anyway."""
+    """Count the tokens of signed reasoning that is hidden because the prefix before it has changed.
+
+    Trimmed parts are not counted.
+    """
     if not unit.signature_stale or not isinstance(entry.body, Assistant):
         return 0
     trimmed = unit.effective_trims()
@@ -184,7 +193,7 @@ def _why(edit: object) -> str:
 
 
 def preview(fact: Fact, length: int = 80) -> str:
-    """The beginning of its text, and its calls, on one line."""
+    """Return the beginning of a fact's text, and its calls, on one line of at most `length` characters."""
     text = own_text(fact) or " ".join(part.text for part in fact.parts if isinstance(part, Text))
     if isinstance(fact, Assistant) and fact.calls:
         text += " → " + ", ".join(f"{call.name}({call.args[:40]})" for call in fact.calls)

@@ -1,8 +1,8 @@
-"""Grounding: does a window still have what the next step needs?
+"""Measures grounding: does a window still contain what the next step needs?
 
 The identifiers that the next real message of the model uses, and that occur somewhere before it, are looked for in the
-window, with their surroundings: a name without these means nothing. So is the text that answers a labelled question.
-The window is judged by the texts that it puts in a request, whoever built it.
+window, together with the text around them: a name without that says nothing. For a labelled question, the text that
+answers it is looked for. A window is judged by the texts of its request, whatever built it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ from transom.core.message import Raw
 from transom.measure.cost import share
 
 NEAR = 40
-"""So many characters on either side of an identifier must be as in the original text, or up to its end."""
+"""Characters on either side of an identifier that must be as in the original text (fewer at the beginning or end of
+that text).
+"""
 
 WIDE = 240
-"""Characters of an original stretch around it, in all, that are enough to read it by; or the whole text."""
+"""Characters of original text around an identifier, in one piece with it, that are enough to understand it; or the
+whole text.
+"""
 
 _IDENTIFIERS = re.compile(
     r"""https?://[^\s"'`<>)\]}]+"""  # URLs
@@ -53,9 +57,12 @@ _QUOTED = re.compile(r"""(?<!\w)(["'`])([^"'`\n]{4,80})\1(?!\w)""")
 
 
 class Grounding(Struct, frozen=True, kw_only=True):
-    """How many identifiers of the history the next steps needed, how many of these their windows had (`present`), and
-    how many with wide surroundings. `far`: the same for identifiers whose last mention is further back than the budget,
-    and that are not in the head."""
+    """Counts of the identifiers that the next steps use and that occurred before (`needed`).
+
+    `present`: how many of these the windows contain with near surroundings (NEAR). `wide`: how many with wide
+    surroundings (WIDE). `far_needed`, `far_present`, `far_wide`: the same three for identifiers whose last mention is
+    further back than the budget has tokens, and that are not in the head.
+    """
 
     needed: int = 0
     present: int = 0
@@ -65,14 +72,16 @@ class Grounding(Struct, frozen=True, kw_only=True):
     far_wide: int = 0
 
     def plus(self, other: Grounding) -> Grounding:
-        """The sum of both."""
+        """Return the sum of both."""
         sums = map(add, astuple(self), astuple(other))
         return Grounding(**dict(zip(Grounding.__struct_fields__, sums, strict=True)))
 
     @property
     def shares(self) -> tuple[float | None, float | None, float | None]:
-        """The share of identifiers that are present; of those far back the share present, and with wide surroundings.
-        None if none was needed."""
+        """Three shares: `present` of `needed`, `far_present` of `far_needed`, `far_wide` of `far_needed`.
+
+        None where nothing was needed.
+        """
         return (
             share(self.present, self.needed),
             share(self.far_present, self.far_needed),
@@ -81,7 +90,7 @@ class Grounding(Struct, frozen=True, kw_only=True):
 
 
 def texts_of(message: Raw) -> Iterator[str]:
-    """The texts of a message: those of its content, and each value in the arguments of its calls."""
+    """Yield the texts of an OpenAI Chat message: of its content, and each value in the arguments of its calls."""
     content: object = message.get("content")
     if isinstance(content, str):
         yield content
@@ -94,7 +103,7 @@ def texts_of(message: Raw) -> Iterator[str]:
 
 
 def values_of(arguments: object) -> Iterator[str]:
-    """The strings and numbers in a call's arguments; text that is not JSON is one string."""
+    """Yield the strings and numbers in a call's arguments. Arguments that are not JSON are one string."""
     try:
         stack = [json.loads(arguments) if isinstance(arguments, str) else arguments]
     except (ValueError, RecursionError):
@@ -109,7 +118,9 @@ def values_of(arguments: object) -> Iterator[str]:
 
 
 def identifiers(texts: Sequence[str]) -> list[str]:
-    """The identifiers in these texts, each once, in order."""
+    """Return the identifiers in these texts, each once, in order: paths, URLs, dotted names, ids, numbers, short quoted
+    texts.
+    """
     found: dict[str, None] = {}
     for text in texts:
         for match in _IDENTIFIERS.finditer(text):
@@ -121,10 +132,10 @@ def identifiers(texts: Sequence[str]) -> list[str]:
 
 
 class History:
-    """The texts of a conversation so far, and the positions of identifiers in them.
+    """The texts of a conversation so far, with the positions of identifiers in them.
 
-    The head is the leading run of system and developer messages: it is in every window, so what it has is at
-    hand, and never far.
+    The head is the leading run of system and developer messages. It is in every window, so an identifier in it is never
+    far.
     """
 
     def __init__(self) -> None:
@@ -137,7 +148,7 @@ class History:
         self._found: dict[str, tuple[int, list[int]]] = {}
 
     def add(self, message: Raw, tokens: int) -> None:
-        """Add a message; `tokens` of the conversation up to its end."""
+        """Add a message. `tokens`: of the conversation up to and including this message."""
         self._head = self._head and message.get("role") in {"system", "developer"}
         for text in texts_of(message):
             self._starts.append(len(self._all))
@@ -147,7 +158,9 @@ class History:
             self.known.add(text)
 
     def places(self, name: str) -> list[tuple[int, int]]:
-        """The positions of a name as a whole word: the number of the text, and the position in it."""
+        """Find a name as a whole word in the texts: return pairs of the text's index in `texts` and the position in
+        that text.
+        """
         scanned, found = self._found.get(name, (0, []))
         found += occurrences(name, self._all, scanned)
         self._found[name] = (len(self._all), found)
@@ -155,12 +168,18 @@ class History:
         return [(text, at - self._starts[text]) for text, at in zip(texts, found, strict=True)]
 
     def nearest(self, texts: Iterable[int]) -> float:
-        """Tokens of the conversation up to the latest message of these texts; infinite for the head."""
+        """Return the tokens of the conversation up to the latest of these texts (indexes in `texts`); infinite for the
+        head.
+        """
         return max(self._at[text] for text in texts)
 
 
 def grounding(history: History, window: Sequence[str], reply: Raw, total: int, budget: int) -> Grounding:
-    """How many identifiers that `reply` uses are in the texts of `window`; `total`: tokens before the reply."""
+    """Count the identifiers that `reply` uses and that occurred before, and how many of them are in `window`, its
+    texts.
+
+    `total`: tokens of the conversation before the reply; `budget`: tokens that a window may have.
+    """
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]
     for name in identifiers(list(texts_of(reply))):
@@ -178,7 +197,9 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
 def _surroundings(
     history: History, name: str, places: list[tuple[int, int]], whole: set[str], pieces: list[str]
 ) -> int:
-    """0: not in the window with its surroundings; 1: with near surroundings; 2: with wide ones."""
+    """Return how much of the surroundings of a name the window has: 0 not the near ones, 1 the near ones, 2 the wide
+    ones.
+    """
     if any(history.texts[text] in whole for text, _ in places):
         return 2
     best = 0
@@ -192,7 +213,9 @@ def _surroundings(
 
 
 def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
-    """As `_surroundings`, for one position of the name in an original text and one in a piece of the window."""
+    """Do the same as `_surroundings`, for one position of the name in an original text and one in a piece of the
+    window.
+    """
     end, stop = place + length, at + length
     before, after = original[max(0, place - WIDE) : place], original[end : end + WIDE]
     if not (piece.endswith(before[-NEAR:], 0, at) and piece.startswith(after[:NEAR], stop)):
@@ -203,12 +226,12 @@ def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
 
 
 def _same(one: Iterable[str], other: Iterable[str]) -> int:
-    """How many leading characters are the same."""
+    """Count the leading characters that are the same in both."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def occurrences(name: str, text: str, start: int = 0) -> list[int]:
-    """The positions of a name in a text, where it is not part of a longer word."""
+    """Return the positions of a name in a text from `start` on, where it is not part of a longer word."""
     found: list[int] = []
     at = text.find(name, start)
     while at >= 0:
@@ -220,16 +243,16 @@ def occurrences(name: str, text: str, start: int = 0) -> list[int]:
 
 
 def _joins(one: str, other: str) -> bool:
-    """Whether two neighbours belong to one word."""
+    """True if two neighbouring characters belong to one word."""
     return (one.isalnum() or one == "_") and (other.isalnum() or other == "_")
 
 
 def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float:
-    """The share of the evidence (texts of earlier messages) from which a window lets the model give `answer`.
+    """Return the share of the evidence (texts of earlier messages) from which the window lets the model give `answer`.
 
-    A window shows of a text its spans of at least 40 characters, or all of it. The text counts if every word of the
-    answer that it has (words of 3 letters or more that carry meaning, and numbers) is in what is shown. If it has no
-    such word, it counts if at least half of it is shown.
+    A window shows of a text its spans of at least 40 characters, or all of it. The text counts if what is shown of it
+    has every word of the answer that the text has (words of 3 letters or more that carry meaning, and numbers). If the
+    text has no such word, it counts if at least half of it is shown.
     """
     shingles = {text[at : at + NEAR] for text in window for at in range(len(text) - NEAR + 1)}
     return sum(_tells(text, answer, window, shingles) for text in evidence) / len(evidence)

@@ -1,4 +1,4 @@
-"""Missing names: the names in what a fold covers that the window no longer has anywhere."""
+"""Finds missing names: names in what a fold covers that are nowhere in the window any more."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from transom.strategies.digest.visible import visible, visible_names, visible_te
 from transom.strategies.text.identifiers import is_between_strings
 
 FEW = 8
-"""So many missing names are listed: those with the greatest weight."""
+"""The most missing names that are listed: those with the greatest weight."""
 
 
 class MissingNames(Struct, frozen=True, kw_only=True):
-    """How many `names` there are in what a fold covers, how many of them the window still has (`found`), and the
-    weightiest of the others (`missing`), each with the last entry of the fold that has it.
+    """How many names a fold covers (`names`), and how many of them the window still contains (`found`).
 
-    A name has more weight if the user or the model used it, and the more often it occurs (`Index.weight`).
+    `missing`: the weightiest of the other names, each with the last entry of the fold that contains it. A name has more
+    weight if the user or the model used it, and the more often it occurs (`Index.weight`).
     """
 
     names: int
@@ -32,7 +32,7 @@ class MissingNames(Struct, frozen=True, kw_only=True):
 
 
 def missing_names(view: View) -> dict[int, MissingNames]:
-    """A report on each visible fold, by its entry. It reads the whole log."""
+    """Report the missing names of each visible fold; the keys are the seqs of the folds. It reads the whole log."""
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
         index.add(view.fetch(seq))
@@ -44,7 +44,7 @@ def missing_names(view: View) -> dict[int, MissingNames]:
 
 
 def _thoughts(unit: Unit) -> Iterator[str]:
-    """The reasoning that is sent of a turn. Digests do not rely on it, but the model sees it."""
+    """Yield the reasoning that is sent of a turn. Digests do not rely on it, but the model sees it."""
     for fact in unit.shown_facts():
         if isinstance(fact, Assistant):
             yield from (thought.text for thought in fact.reasoning)

@@ -1,5 +1,6 @@
-"""Where quotes begin and end in the text that they are taken from: at a line, at a sentence, between words, or inside a
-word."""
+"""Finds where quotes begin and end in the text they are taken from: at a line, at a sentence, between words, or inside
+a word.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ End = Literal["line", "sentence", "between words", "inside a word"]
 _WORST: tuple[End, ...] = ("line", "sentence", "between words", "inside a word")
 
 ESCAPED_LINE = "\\n"
-"""The end of a line in a text that is a string of JSON or of code."""
+"""How a line ends in a text that is a string of JSON or of code."""
 
 GAP = "\n…\n"
-"""Between two passages of one quote."""
+"""Separates two passages of one quote."""
 
 MOST = 16
-"""Places of a passage in a text that are looked at; the best one counts."""
+"""The most places of a passage in a text that are looked at; the best one counts."""
 
 _MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", "·": "."})
 _ESCAPED = re.compile(r"(^[^\S\n]*)?\\(?=\[|\d|changed|plan)", re.MULTILINE | re.IGNORECASE)
@@ -32,7 +33,9 @@ _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Passage(Struct, frozen=True):
-    """One passage of a quote: its text, and where it begins and ends in the original; None if it is not found there."""
+    """One passage of a quote, and what it begins and ends at in the original text (`starts`, `ends`: None if it is not
+    found there).
+    """
 
     text: str
     starts: End | None
@@ -40,8 +43,10 @@ class Passage(Struct, frozen=True):
 
 
 def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -> list[Passage]:
-    """The passages of a quote, each found in one of the original texts. `joined`: a passage may be the end of one of
-    these texts and the beginning of the next."""
+    """Split a quote into its passages and find each in one of the original texts.
+
+    `joined`: a passage may also be the end of one of these texts and the beginning of the next.
+    """
     pieces = [piece for piece in quote.split(GAP) if piece.strip()]
     texts = [text.translate(_MARKS) for text in originals]
     found: list[Passage] = []
@@ -88,7 +93,9 @@ def _occurrences(piece: str, text: str) -> Iterable[int]:
 
 
 def start_of(text: str, at: int) -> End:
-    """What of a text begins at a position."""
+    """Return what begins at a position of a text: a line, a sentence, a word ("between words"), or nothing ("inside a
+    word").
+    """
     line = text[text.rfind("\n", 0, at) + 1 : at]
     if not line.strip() or line.endswith(ESCAPED_LINE):
         return "line"
@@ -96,7 +103,9 @@ def start_of(text: str, at: int) -> End:
 
 
 def end_of(text: str, at: int) -> End:
-    """What of a text ends at a position."""
+    """Return what ends at a position of a text: a line, a sentence, a word ("between words"), or nothing ("inside a
+    word").
+    """
     stop = text.find("\n", at)
     if (
         text.endswith(("\n", ESCAPED_LINE), 0, at)
@@ -112,7 +121,7 @@ def end_of(text: str, at: int) -> End:
 
 
 def _between(text: str, at: int) -> End:
-    """Between two words, or inside one; where words have no blanks between them, no place is inside one."""
+    """Return "between words" or "inside a word". In scripts without spaces between words, no place is inside a word."""
     before, after = text[at - 1], text[at]
     joined = _is_of_word(before) and _is_of_word(after)
     return "inside a word" if joined and not (_NO_BLANKS.match(before) or _NO_BLANKS.match(after)) else "between words"

@@ -1,4 +1,6 @@
-"""Why a record quotes what it quotes: the names and words of a quote that are nowhere else in the window."""
+"""Explains why a record quotes what it quotes: by the names and words of a quote that are nowhere else in the
+window.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,22 @@ from transom.strategies.text.identifiers import is_between_strings, names_in
 from transom.strategies.text.terms import words_in
 
 FEW = 8
-"""So many names, and so many words, are listed for a quote."""
+"""The most names, and the most words, that are listed for a quote."""
 
 
 class Mentioned(Struct, frozen=True, kw_only=True):
-    """A name or a word, and how many messages of the user and the model have it."""
+    """A name or a word, and how many messages of the user and the model contain it (`messages`)."""
 
     name: str
     messages: int
 
 
 class QuoteReason(Struct, frozen=True, kw_only=True):
-    """A quote of a record, and what it is the only place of in the window.
+    """A quote of a record, and the names and words that are in the window only because of it.
 
-    `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the rarest first; only listed where
-    there are no names. Both are empty if everything in the quote is elsewhere, too: then the quote is there because of
-    who said it, or a later message has brought its names back.
+    `names`: paths, identifiers, ids and numbers, the most mentioned first. `words`: the rarest first; empty if there
+    are names. Both are empty if everything in the quote is elsewhere in the window too: then the quote is there because
+    of who said it, or a later message has brought its names back.
     """
 
     text: str
@@ -41,14 +43,17 @@ class QuoteReason(Struct, frozen=True, kw_only=True):
 
 
 class RecordShare(Struct, frozen=True, kw_only=True):
-    """What a record has of one entry: the lines of the turn that the entry begins, and the quotes of the entry."""
+    """What records contain of one entry: `lines` of the turn that the entry begins, and `quotes` of the entry."""
 
     lines: tuple[str, ...] = ()
     quotes: tuple[QuoteReason, ...] = ()
 
 
 def record_shares(view: View) -> dict[int, RecordShare]:
-    """What the records of a window have of each folded entry."""
+    """Collect what the records of a window contain of each folded entry, by seq.
+
+    Entries that no record mentions are not in it.
+    """
     records = {slot: record for slot in view.slots if isinstance(slot, Folded) and (record := parsed_record(slot.text))}
     if not records:
         return {}
@@ -78,7 +83,7 @@ def _begins_a_turn(view: View, seq: int) -> bool:
 
 
 def _entry_of(view: View, quote: Quote) -> int | None:
-    """The entry that a quote is from."""
+    """Return the entry that a quote is from; None if the log has no such turn."""
     if not 0 <= quote.first < view.length or view.unit_of[quote.first] < 0:
         return None
     unit = view.unit(view.unit_of[quote.first])
@@ -87,7 +92,7 @@ def _entry_of(view: View, quote: Quote) -> int | None:
 
 
 class _Reasons:
-    """The names and words of everything that a window shows, and how often the user and the model used them."""
+    """Counts the names and words of everything that a window shows, and how often the user and the model used each."""
 
     def __init__(self, view: View, records: Iterable[Record]) -> None:
         self._view = view
@@ -104,7 +109,7 @@ class _Reasons:
                 self._word_mentions.update({word for text in texts for word in words_in(text)})
 
     def of(self, quote: Quote) -> QuoteReason:
-        """Why a quote is in the window."""
+        """Return why a quote is in the window."""
         only = [name for name in _names(quote.text) if self._names[name] == 1]
         names = [name for name in only if not any(name != whole and name in whole for whole in only)]
         words = [] if names else [word for word in words_in(quote.text) if self._words[word] == 1]
@@ -121,7 +126,7 @@ def _few(found: Iterable[str], times: Counter[str]) -> tuple[Mentioned, ...]:
 
 
 def _pieces(view: View) -> Iterator[str]:
-    """The texts of a window, but for those of records."""
+    """Yield the texts of a window, without those of records."""
     for message in view.head.messages:
         yield from (text for text, _ in readable(message))
     for unit in view.visible_units():

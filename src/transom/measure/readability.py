@@ -1,7 +1,8 @@
-"""How well a window reads: is it in the order of the log, does each folded turn have a line, do quotes begin and end
-where lines or sentences do, is it marked what changed since, and how much of it is whole turns?
+"""Measures how well a window reads.
 
-Judged from the window and the log alone, without the code that writes records, so it judges every policy alike.
+It asks: is the window in the order of the log, does each folded turn have a line, do quotes begin and end at lines or
+sentences, are quotes marked whose source has changed since, and how much of the window is whole turns? It judges by the
+window and the log alone, without the code that writes records, so it judges every policy alike.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ _MESSAGES = re.compile(r"(\d[\d,]*) messages")
 
 
 class Readability(Struct, frozen=True, kw_only=True):
-    """Sums over the windows right after a compaction; the last two are over all windows with a fold.
+    """Sums over the windows right after a compaction; `whole_shares` and `folded_windows` are sums over all windows
+    with a fold.
 
-    `pairs`: of visible things (messages, lines and quotes of records). `turns`: folded turns; `counted` of them have
-    their line together with others. `ends`: beginnings and ends of quoted passages. `misquoted`: passages that are not
-    in the entry that they are attributed to. `stale`: quotes of a result whose file or record a later call changed.
-    `whole_shares`: shares of the room that whole turns take.
+    `windows`: how many windows these are. `pairs`: pairs of things in a window (messages, lines and quotes of records);
+    `pairs_in_order`: those in the order of the log. `turns`: folded turns; `turns_with_line`: those that have a line in
+    a record; `counted`: those whose line is about several turns. `passages`: quoted passages; `misquoted`: those that
+    are not in the entry that they are attributed to. `ends`: beginnings and ends of quoted passages; `at_line`,
+    `at_sentence` and `inside_words`: what these are at. `stale`: quotes of a result whose file or record a later call
+    changed; `unmarked_stale`: those where the window does not say so. `whole_shares_after` and `whole_shares`: summed
+    shares of the room that whole turns take. `folded_windows`: windows with a fold.
     """
 
     windows: int = 0
@@ -59,7 +64,7 @@ class Readability(Struct, frozen=True, kw_only=True):
     folded_windows: int = 0
 
     def plus(self, other: Readability) -> Readability:
-        """The sum of both."""
+        """Return the sum of both."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
         return Readability(**dict(zip(Readability.__struct_fields__, sums, strict=True)))
 
@@ -70,28 +75,32 @@ class Readability(Struct, frozen=True, kw_only=True):
 
     @property
     def line_share(self) -> float | None:
-        """The share of folded turns that have a line or are counted in one."""
+        """The share of folded turns that have a line, alone or with others."""
         return share(self.turns_with_line, self.turns)
 
     @property
     def boundaries(self) -> float | None:
-        """The share of the ends of quotes that are at a line or a sentence."""
+        """The share of the beginnings and ends of quoted passages that are at a line or a sentence."""
         return share(self.at_line + self.at_sentence, self.ends)
 
     @property
     def whole_after(self) -> float | None:
-        """The share of the room that is whole turns right after a compaction."""
+        """The share of the room that whole turns take right after a compaction, on average."""
         return share(self.whole_shares_after, self.windows)
 
     @property
     def whole(self) -> float | None:
-        """The share of the room that is whole turns, on average over all windows with a fold."""
+        """The share of the room that whole turns take, on average over all windows with a fold."""
         return share(self.whole_shares, self.folded_windows)
 
 
 class Findings(Struct, frozen=True, kw_only=True):
-    """What one window showed: the entries of what it shows in order, the folded turns without a line, the passages of
-    its quotes with the line above each, and its stale quotes."""
+    """What was found in one window.
+
+    `order`: the keys of the units that it shows, in the order in which it shows them. `turns`: how many turns are
+    folded; `counted`: how many of them share a line; `without_line`: the first entries of those that have none.
+    `passages`: of its quotes, each with the record's line above it. `stale`: its stale quotes.
+    """
 
     order: tuple[int, ...]
     turns: int
@@ -102,7 +111,7 @@ class Findings(Struct, frozen=True, kw_only=True):
 
 
 class ReadabilityJudge:
-    """Judges the windows of one conversation, in order."""
+    """Judges the windows of one conversation. Pass them in order."""
 
     def __init__(self) -> None:
         self._history = ChangeHistory()
@@ -110,8 +119,11 @@ class ReadabilityJudge:
         self._quotes: dict[tuple[int, str], tuple[list[Passage], int | None]] = {}
 
     def judged(self, window: Window, *, compacted: bool) -> Readability:
-        """The figures of one window. Everything but the whole turns is judged only if it is `compacted`, the first
-        after a compaction: the windows behind it begin as it does."""
+        """Return the figures of one window; all 0 if it has no fold.
+
+        `compacted`: it is the first window after a compaction. For any other window only the share of whole turns is
+        measured: it begins as the first one does.
+        """
         if not any(isinstance(slot, Folded) for slot in window.slots):
             return Readability()
         whole = whole_share(window)
@@ -142,7 +154,7 @@ class ReadabilityJudge:
         )
 
     def findings(self, view: View) -> Findings:
-        """What a view shows, in detail."""
+        """Find, in one view, the order, the lines, the quoted passages and the stale quotes."""
         self._history.update(view)
         folds = [slot for slot in view.slots if isinstance(slot, Folded)]
         records = {fold.seq: parsed_record(fold.text) or Record() for fold in folds}
@@ -175,14 +187,16 @@ class ReadabilityJudge:
         )
 
     def _found(self, view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
-        """As `_passages`; a quote of a layer that stays is looked up once."""
+        """Do the same as `_passages`, once for each quote: the same record is in many windows."""
         key = unit.seqs[0], quote.text
         if key not in self._quotes:
             self._quotes[key] = _passages(view, unit, quote)
         return self._quotes[key]
 
     def _tools_of(self, view: View, unit: Unit) -> tuple[str, ...] | None:
-        """The tools that a turn calls; None for announced state, which is announced again when a fold hides it."""
+        """Return the tools that a turn calls; None for announced state, which needs no line: it is announced again when
+        a fold hides it.
+        """
         turn = unit.seqs[0]
         if turn not in self._tools:
             fact = view.fetch(turn).body
@@ -192,9 +206,9 @@ class ReadabilityJudge:
         return self._tools[turn]
 
     def _with_line(self, hidden: Sequence[int], lines: Sequence[Line]) -> tuple[set[int], set[int]]:
-        """The turns that have a line; and those of them that share it with others.
+        """Return the turns that have a line, and those of them that share their line with others.
 
-        The lines of a turn must name each of its tools. A line that counts must count right.
+        The lines of a turn must name each of its tools. A line that gives numbers must give the right ones.
         """
         with_line, together = set[int](), set[int]()
         texts: dict[int, str] = {}
@@ -212,7 +226,7 @@ class ReadabilityJudge:
         return with_line, together
 
     def _counts_right(self, text: str, keys: Sequence[int]) -> bool:
-        """Whether a line names the tools of these turns, and as often as they were called where it counts."""
+        """True if a line names the tools of these turns and, where it gives numbers, how often each was called."""
         calls = Counter(_short(name) for key in keys for name in self._tools[key] or ())
         counts = Counter({name: _number(number) for number, name in _COUNT.findall(text.replace(",", ""))})
         if counts:
@@ -224,7 +238,7 @@ class ReadabilityJudge:
 
 
 def _short(name: str) -> str:
-    """The beginning of a tool's name: a line may shorten a long one."""
+    """Return the beginning of a tool's name: a line may shorten a long name."""
     return " ".join(name.split())[:40]
 
 
@@ -243,7 +257,9 @@ def _unit(view: View, entry: int) -> Unit | None:
 
 
 def _order(view: View, records: dict[int, Record]) -> Iterator[int]:
-    """The units of what a window shows, in the order in which it shows them: messages, and the parts of records."""
+    """Yield the keys of the units that a window shows, in the order in which it shows them: messages, and parts of
+    records.
+    """
     for slot in view.slots:
         if isinstance(slot, Unit):
             yield slot.key
@@ -257,7 +273,7 @@ def _order(view: View, records: dict[int, Record]) -> Iterator[int]:
 
 
 def pairs_in_order(entries: Iterable[int]) -> int:
-    """How many pairs of these are in rising order, or the same."""
+    """Count the pairs of these entries that are in rising order or equal."""
     before: list[int] = []
     count = 0
     for entry in entries:
@@ -267,12 +283,15 @@ def pairs_in_order(entries: Iterable[int]) -> int:
 
 
 def quoted_call(view: View, unit: Unit, quote: Quote) -> int | None:
-    """The call of a turn whose result a quote is from; None if it is from the turn itself."""
+    """Return the index of the call whose result a quote is from; None if the quote is from the turn itself."""
     return _passages(view, unit, quote)[1]
 
 
 def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
-    """The passages of a quote as they are found in its turn, and the call whose result has them, if one has."""
+    """Find the passages of a quote in its turn.
+
+    Return them, and the index of the call whose result contains them, if one does.
+    """
     head = view.fetch(unit.seqs[0]).body
     assert isinstance(head, Fact)
     originals = [text for text, _ in readable(head)]
@@ -291,8 +310,10 @@ def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int 
 
 
 def whole_share(window: Window) -> float:
-    """The share of a window's room that is whole turns. The room is what the limit leaves beside the system prompt and
-    the first message of the user, which must stay."""
+    """Return the share of a window's room that whole (not trimmed) turns take.
+
+    The room is what the limit leaves beside the system prompt and the first message of the user, which must stay.
+    """
     view, limit = window.view, window.limit
     first = view.first_task
     fixed = view.head_size.tokens

@@ -1,6 +1,6 @@
-"""The parts of a record, read back from its text: its lines with the entries that they are about, and its quotes.
+"""Parses the text of a record: its lines with the entries that they are about, and its quotes.
 
-It is written from the format that `strategies.digest.record` describes, and shares no code with what writes records.
+It is written from the format that `strategies.digest.record` describes, and shares no code with the writer of records.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d
 
 
 class Line(Struct, frozen=True):
-    """One line of a record, about the turns between two entries (the same one, if it is about one turn)."""
+    """One line of a record, about the turns from entry `first` to entry `last`, which are equal for a line about one
+    turn.
+    """
 
     first: int
     last: int
@@ -26,12 +28,12 @@ class Line(Struct, frozen=True):
 
     @property
     def entries(self) -> tuple[int, ...]:
-        """Its first entry; and the last, if it is about several."""
+        """`(first,)`; or `(first, last)` for a line about several turns."""
         return (self.first,) if self.first == self.last else (self.first, self.last)
 
 
 class Quote(Struct, frozen=True):
-    """Text of a turn, word for word, and the line that it is quoted under."""
+    """Text of a turn, word for word, and the line of the record that it is quoted under."""
 
     line: Line
     text: str
@@ -48,24 +50,27 @@ class Quote(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """`parts`: lines and quotes in their order. `endings`: the last lines, which are about all turns."""
+    """A parsed record. `parts`: lines and quotes in their order.
+
+    `endings`: the last lines, which are about all turns.
+    """
 
     parts: tuple[Line | Quote, ...] = ()
     endings: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[Line]:
-        """Its lines, without the quotes."""
+        """The lines among `parts`."""
         return [part for part in self.parts if isinstance(part, Line)]
 
     @property
     def quotes(self) -> list[Quote]:
-        """Its quotes."""
+        """The quotes among `parts`."""
         return [part for part in self.parts if isinstance(part, Quote)]
 
 
 def parsed_record(text: str) -> Record | None:
-    """The parts of a record; None for a text that is neither a record nor has excerpts that name their entry."""
+    """Parse a record, or the excerpts of the last resort. None for a text that is neither."""
     if not is_record(text):
         excerpts = tuple(_excerpts(text))
         return Record(excerpts) if excerpts else None
@@ -93,7 +98,7 @@ def parsed_record(text: str) -> Record | None:
 
 
 def _excerpts(text: str) -> Iterator[Line | Quote]:
-    """Excerpts under the number of their entry, as the last resort writes them."""
+    """Yield excerpts under the number of their entry, as the last resort writes them: a line and a quote for each."""
     for found in _EXCERPT.finditer(text):
         line = Line(int(found[1]), int(found[1]), found[2])
         yield from (line, Quote(line, found[3]))

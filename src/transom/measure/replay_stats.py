@@ -1,4 +1,4 @@
-"""The figures of a replay: counts that add up, over calls, conversations and files."""
+"""The figures of a replay: sums over calls, conversations and files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from transom.core.window import Window
 from transom.errors import BudgetImpossible
 
 Span = tuple[int, int]
-"""The least and the greatest."""
+"""The least and the greatest value."""
 
 
 class ReplayStats(Struct, frozen=True, kw_only=True):
-    """Counts of calls and questions, sums of tokens over the calls that were sent, and CPU seconds of building.
+    """Counts of calls and questions, sums of tokens over the sent calls, and CPU seconds of building windows.
 
-    `invalid`, `over` and `refused` count questions too. The sums do not, because a question is no part of the
-    conversation. `sent`: calls that were not refused. `tokens`, `passthrough` and `shared_tokens` are sums over these
-    alone. `passthrough`: the tokens if each of them had carried the whole history. `shared_tokens`: tokens of the
-    prefix shared with the window before. `breaks`: windows that do not begin with the whole window before.
-    `compactions`: windows with a fold that the window before did not have. `skipped`: assistant messages with no
-    message before them that could be sent.
+    `conversations`, `calls`, `questions`: how many. `sent`: calls that were not refused. `invalid`: windows that break
+    a rule of the provider; `over`: windows over the limit; `refused`: windows that could not be built within it. These
+    three count questions too; the sums of tokens do not, because a question is no part of the conversation. `skipped`:
+    assistant messages with no message before them that could be sent.
+
+    Over the sent calls: `tokens`: of the windows; `passthrough`: if each call had carried the whole history;
+    `shared_tokens`: of the prefix shared with the window before. `breaks`: windows that do not begin with the whole
+    window before. `compactions`: windows with a fold that the window before did not have. `seconds`: CPU time, refused
+    windows included.
     """
 
     conversations: int = 0
@@ -40,13 +43,13 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def plus(self, other: ReplayStats) -> ReplayStats:
-        """The sum of both."""
+        """Return the sum of both."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
         return ReplayStats(**dict(zip(ReplayStats.__struct_fields__, sums, strict=True)))
 
     @property
     def cached_share(self) -> float | None:
-        """Tokens shared with the request before, as a share of tokens sent; None if nothing was sent."""
+        """Tokens shared with the request before, as a share of the tokens sent; None if nothing was sent."""
         return self.shared_tokens / self.tokens if self.tokens else None
 
     @property
@@ -56,24 +59,27 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
 
     @property
     def ms_per_call(self) -> float | None:
-        """CPU milliseconds for each window, refused ones included."""
+        """CPU milliseconds for each window, refused ones included; None if there was none."""
         windows = self.calls + self.questions
         return 1e3 * self.seconds / windows if windows else None
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """The tokens that refused calls would have needed at least, and those of them that precede the conversation."""
+    """What refused calls would have needed, in tokens: each the least and the greatest.
+
+    `need`: of the smallest possible window; `head`: the part of it that is the system prompt and the tools.
+    """
 
     need: Span
     head: Span
 
     def and_of(self, other: Needs) -> Needs:
-        """The range of both together."""
+        """Return the ranges that cover both."""
         return Needs(need=_wider(self.need, other.need), head=_wider(self.head, other.head))
 
 
 def needs_of(refused: BudgetImpossible) -> Needs:
-    """The tokens that one refused call would have needed, from its bill."""
+    """Read what one refused call would have needed from its bill."""
     need, head = refused.bill["need"], refused.bill.get("head", 0) + refused.bill.get("tools", 0)
     return Needs(need=(need, need), head=(head, head))
 
@@ -83,17 +89,20 @@ def _wider(one: Span, other: Span) -> Span:
 
 
 def unedited(window: Window) -> int:
-    """Tokens the window would have without any edit: everything so far."""
+    """Count the raw tokens that the window would have without any edit: everything so far."""
     return window.size.tokens + sum(slot.untrimmed_size.tokens - slot.size.tokens for slot in window.slots)
 
 
 def newest_fold(window: Window) -> int:
-    """The entry of the newest visible fold, or -1."""
+    """Return the seq of the newest fold in the window, or -1."""
     return max((slot.seq for slot in window.slots if isinstance(slot, Folded)), default=-1)
 
 
 def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
-    """The figures of one window; `newest_before` is the newest fold of the windows before it."""
+    """Return the figures of one window of a sent call.
+
+    `newest_before`: the newest fold of the windows before it, or -1.
+    """
     return ReplayStats(
         calls=1,
         sent=1,

@@ -1,4 +1,6 @@
-"""Quotes of a file or record that a later call changed, and whether the window says so."""
+"""Finds stale quotes: quotes of a file or record that a later call changed; and whether the window says that it
+changed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ CHANGING = frozenset(
         *("reset", "toggle", "enable", "disable", "refund", "suspend", "resume", "put", "post"),
     )
 )
-"""Words in the names of tools that change what they are called with."""
+"""Words in the names of tools that change the file or record they are called with."""
 
 SHELLS = frozenset(("bash", "shell", "exec", "terminal", "command"))
 PATH_KEYS = frozenset(
@@ -40,14 +42,19 @@ _LISTED = re.compile(r"(?:entry|message) (\d[\d,]*) \(by ")
 
 
 class Touched(Struct, frozen=True):
-    """The files and records (by their ids) that a call reads, and those that it changes."""
+    """The files (by path) and records (by id) that a call reads, and those that it changes."""
 
     reads: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
 
 
 class StaleQuote(Struct, frozen=True):
-    """A quote of a result, the turns that changed what it shows, and whether the window says that it changed."""
+    """A quote of a tool result that is out of date: a later call changed the file or record that the result showed.
+
+    `quote`: the quote in the record. `changed_by`: the first entries of the turns whose calls changed it, in order.
+    `marked`: the window tells the model so: by "(changed since …)" at the quote, in the record's list of changes, or
+    because a changing turn is whole in the window.
+    """
 
     quote: Quote
     changed_by: tuple[int, ...]
@@ -55,7 +62,7 @@ class StaleQuote(Struct, frozen=True):
 
 
 def touched(call: Call) -> Touched:
-    """What one call reads and changes, by its name and arguments."""
+    """Guess what one call reads and changes, from the tool's name, its arguments, or a shell command in them."""
     words, values = tool_words(call.name), list(arguments(call))
     if "*** " in call.args and (patched := _PATCHED.findall("\n".join(value for _, value in values))):
         return Touched(frozenset(patched), frozenset(patched))
@@ -76,7 +83,7 @@ def _of_command(command: str) -> Touched:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two paths may be one file, one of them given from a folder further in; or two ids are the same."""
+    """True if two paths may be one file (one may be relative to an inner folder), or if two ids are the same."""
     one, other = one.removeprefix("./"), other.removeprefix("./")
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
@@ -90,7 +97,7 @@ class ChangeHistory:
         self._changes: dict[str, list[tuple[int, int, str]]] = {}
 
     def update(self, view: View) -> None:
-        """Look at the entries that are new."""
+        """Take in the entries of the view that are new since the last call."""
         for seq in range(self._read, view.length):
             fact = view.fetch(seq).body
             if isinstance(fact, Assistant) and fact.calls:
@@ -101,12 +108,15 @@ class ChangeHistory:
         self._read = view.length
 
     def of_call(self, turn: int, at: int) -> Touched:
-        """What one call of a turn touched."""
+        """Return what one call touched. `turn`: the first entry of the turn; `at`: the index of the call in it."""
         calls = self._calls.get(turn, ())
         return calls[at] if at < len(calls) else Touched()
 
     def changed_after(self, view: View, turn: int, names: frozenset[str]) -> Iterator[int]:
-        """The later turns that changed one of these, in order. A call that failed changed nothing."""
+        """Yield the turns after `turn` that changed one of these files or records, in order.
+
+        A call that failed, or has no result, changed nothing.
+        """
         found = {
             (seq, at)
             for name in names
@@ -135,10 +145,11 @@ def _failed(view: View, turn: int, at: int) -> bool:
 def stale_quotes(
     view: View, history: ChangeHistory, records: Sequence[Record], quoted: Sequence[tuple[Quote, Unit, int]]
 ) -> Iterator[StaleQuote]:
-    """The stale quotes among those that are `quoted`, each with its turn and the call whose result it is from.
+    """Yield the stale ones among `quoted`: quotes, each with its turn and the index of the call whose result it is
+    from.
 
     A quote is marked if the line above it says "(changed since …)", if a record lists it as changed since it was
-    quoted, or if a turn that changed it stands whole in the window.
+    quoted, or if a turn that changed it is whole in the window.
     """
     whole = {unit.seqs[0] for unit in view.visible_units()}
     lines = [ending for record in records for ending in record.endings if ending.startswith(_STALE_LINE)]

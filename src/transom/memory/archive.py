@@ -16,14 +16,17 @@ from transom.search import SearchFilters, search_index
 from transom.stores import Store
 
 LONGEST = 20_000
-"""Characters of one text."""
+"""The most characters of one text."""
 
 FIELD = "memory"
+"""The key of our fields in `Note.extra`."""
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
-    """One text of the archive: its number, when it was stored (seconds since the epoch), its tags, and the text.
-    `score`: of a search; greater is better, comparable within one answer only."""
+    """One text of the archive. `number`: its number, from 0; `at`: when it was stored, in seconds since the epoch.
+
+    `score`: how well it fits the query of a search; greater is better, comparable within one answer only.
+    """
 
     number: int
     at: float
@@ -33,15 +36,18 @@ class Remembered(Struct, frozen=True, kw_only=True):
 
 
 class Archive:
-    """The texts of one memory. See `Memory.archive`."""
+    """The texts of one memory: `Memory.archive` gives it. It is one log, which the first `store` creates."""
 
     def __init__(self, store: Store, name: str, *, user_id: str, agent: str, clock: Clock) -> None:
         self._store, self._name, self._user_id, self._agent, self._clock = store, name, user_id, agent, clock
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text; its number. Raises InvalidSetting for a text that is empty or too long, and for tags that are
-        one text."""
+        """Store a text and return its number, which `read` takes. White space at both ends is removed.
+
+        Raises InvalidSetting if the text is empty or has more than 20,000 characters, or if `tags` is a single text,
+        not a list.
+        """
         if isinstance(tags, str):
             raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(tags)}")
         words, marks = text.strip(), tuple(tags)
@@ -61,7 +67,7 @@ class Archive:
                 return entry.seq
 
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
-        """The texts that fit a query best, the best one first."""
+        """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first."""
         index = search_index(self._store)
         index.update([self._name])
         hits = index.search(query, filters=SearchFilters(conversations=(self._name,)), limit=limit)
@@ -69,7 +75,7 @@ class Archive:
         return [_remembered(log[hit.entry], hit.score) for hit in hits]
 
     def read(self, number: int) -> Remembered:
-        """A text by its number. Raises InvalidSetting if there is none."""
+        """Return the text with this number. Raises InvalidSetting if there is none."""
         log = self._store.open(self._name)
         if not 0 <= number < len(log):
             raise InvalidSetting(f"archive: there is no text {quote(number)}; it has {len(log):,}")
@@ -79,7 +85,7 @@ class Archive:
         return len(self._store.open(self._name))
 
     def forget(self) -> None:
-        """Remove the whole archive for good."""
+        """Remove the whole archive for good. Does nothing if it is empty."""
         search_index(self._store).forget([self._name])
         try:
             self._store.forget(self._name)

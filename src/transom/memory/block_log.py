@@ -1,6 +1,6 @@
 """The log of a block: each edit is an entry with the whole new text, so every version can be read and none is lost.
 
-Two agents may edit at once: an append names the length that the log must have, and whoever comes second computes the
+Two agents may edit at once. An append names the length that the log must have; the agent that comes second computes its
 edit again from the newer text.
 """
 
@@ -21,7 +21,10 @@ FIELD = "memory"
 
 
 def newest(log: StoredLog, label: str) -> Block:
-    """The block as its log has it now."""
+    """Read the newest version of a block from its log; an empty block of version 0 if the log has none.
+
+    Refreshes the log.
+    """
     log.refresh()
     return next(
         (_block(log[seq], label) for seq in range(len(log) - 1, -1, -1) if _is_version(log[seq])), Block(label=label)
@@ -31,7 +34,12 @@ def newest(log: StoredLog, label: str) -> Block:
 def edit(
     log: StoredLog, label: str, change: Callable[[Block], Block], *, operation: str, by: str, user_id: str, clock: Clock
 ) -> Block:
-    """Append what `change` makes of the newest version. It is called again if another writer came first."""
+    """Append `change(newest)` as a new version of the block, and return it.
+
+    `change` is called again, with the newer block, if another writer appended first. Raises InvalidSetting if the new
+    text is longer than the block's limit, and whatever `change` raises; nothing is stored then. `operation`, `by`:
+    stored for the history; `user_id`: stored in the first entry.
+    """
     while True:
         block = newest(log, label)
         changed = change(block)
@@ -48,7 +56,7 @@ def edit(
 
 
 def versions(log: StoredLog) -> Iterator[BlockVersion]:
-    """Every version, the oldest first."""
+    """Yield every version of a block, the oldest first."""
     log.refresh()
     for entry in log.read():
         if _is_version(entry):

@@ -8,14 +8,18 @@ from transom import texts
 from transom.errors import InvalidSetting, MemoryConflict, quote
 
 LIMIT = 2_000
-"""Characters of a block, if nobody says."""
+"""The most characters of a block's text, if the caller gives no limit."""
 
 MOST_LABEL = 64
-"""Characters of a label."""
+"""The most characters of a label."""
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """One labelled text. `limit`: the most characters of it. `version`: how many edits made it; 0 before the first."""
+    """A labelled text.
+
+    `description`: what it is for; `limit`: the most characters of `text`; `version`: how many edits made it, 0 if it
+    does not exist yet.
+    """
 
     label: str
     text: str = ""
@@ -25,8 +29,11 @@ class Block(Struct, frozen=True, kw_only=True):
 
 
 class BlockVersion(Struct, frozen=True, kw_only=True):
-    """One edit of a block: its number from 1, when (seconds since the epoch), by which agent, by which operation, and
-    the text that it made."""
+    """One edit of a block, and the text that it made.
+
+    `version`: from 1; `at`: when, in seconds since the epoch; `by`: the agent; `operation`: "add", "append", "replace",
+    "insert", "rethink" or "restore".
+    """
 
     version: int
     at: float
@@ -36,7 +43,10 @@ class BlockVersion(Struct, frozen=True, kw_only=True):
 
 
 def checked_label(label: object) -> str:
-    """A label as it is stored. Raises InvalidSetting."""
+    """Return the label without white space at both ends.
+
+    Raises InvalidSetting unless it is a text of 1 to 64 printable characters, not only blanks, without square brackets.
+    """
     if (
         not isinstance(label, str)
         or not label.strip()
@@ -51,7 +61,7 @@ def checked_label(label: object) -> str:
 
 
 def within_limit(block: Block, text: str) -> str:
-    """The new text of a block. Raises InvalidSetting if it is too long."""
+    """Return `text` unchanged. Raises InvalidSetting if it has more characters than the block's limit."""
     if len(text) > block.limit:
         raise InvalidSetting(
             f"memory block {block.label}: {len(text):,} characters, limit {block.limit:,}: shorten the block first, or "
@@ -61,13 +71,17 @@ def within_limit(block: Block, text: str) -> str:
 
 
 def appended(block: Block, text: str) -> str:
-    """The text of a block with one more line."""
+    """Return the text of the block with one more line at its end."""
     return f"{block.text.rstrip()}\n{text}" if block.text.strip() else text
 
 
 def replaced(block: Block, old: str, new: str, seen: int | None) -> str:
-    """The text of a block with `old`, which it has once, replaced. Raises InvalidSetting; MemoryConflict if `old` is
-    gone since version `seen`."""
+    """Return the text of the block with `old`, which must occur exactly once, replaced by `new`.
+
+    `seen`: the version of the block that the caller has read, None if none. Raises InvalidSetting if `old` is empty,
+    occurs more than once or not at all; MemoryConflict if it does not occur and the block has changed since version
+    `seen`.
+    """
     times = block.text.count(old) if old else 0
     if times == 1:
         return block.text.replace(old, new)
@@ -78,8 +92,12 @@ def replaced(block: Block, old: str, new: str, seen: int | None) -> str:
 
 
 def inserted(block: Block, text: str, line: int, seen: int | None) -> str:
-    """The text of a block with a line inserted: 0 before the first, -1 behind the last. Raises InvalidSetting;
-    MemoryConflict if its lines have changed since version `seen`."""
+    """Return the text of the block with a line inserted: before the first line (0), behind line `line`, or at the end
+    (-1).
+
+    `seen`: the version of the block that the caller has read. Raises InvalidSetting if there is no such line;
+    MemoryConflict, unless `line` is -1, if the block has changed since version `seen`.
+    """
     if line == -1:
         return appended(block, text)
     require_newest(block, seen)
@@ -90,11 +108,11 @@ def inserted(block: Block, text: str, line: int, seen: int | None) -> str:
 
 
 def require_newest(block: Block, seen: int | None) -> None:
-    """Raises MemoryConflict, with the newest text, if somebody has changed a block since version `seen`."""
+    """Raise MemoryConflict, with the newest text, if the block has changed since version `seen`."""
     if seen != block.version and block.version:
         raise conflict(block)
 
 
 def conflict(block: Block) -> MemoryConflict:
-    """The error that tells an agent what a block says now."""
+    """Make the error that tells an agent what the block contains now."""
     return MemoryConflict(block.label, texts.memory_text(block.text, block.limit))

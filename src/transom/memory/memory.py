@@ -1,4 +1,4 @@
-"""The memory of one user, or of those who share a name, in any store."""
+"""The memory of one user, or of a store, under one name: blocks and an archive."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from transom.core.view import View
 
 ROOT = ".memory"
-"""Logs of memory begin with it. Names that begin with a dot are no conversations."""
+"""Prefix of the names of memory logs. Names that begin with a dot are no conversations."""
 
 
 class Memory:
-    """Labelled blocks, and an archive.
+    """Labelled blocks that a model reads and edits, and an archive that it searches; they outlive a conversation.
 
-    Everything belongs to `user_id` and `name`: who opens the same store with the same two shares it, in other
-    conversations, processes and agents; nobody else sees it. Without a user it belongs to the store. `agent`: whose
-    edits these are, for the history.
+    All of it belongs to `user_id` and `name`. A memory opened on the same store with the same two is the same memory,
+    in other conversations, processes and agents; nobody else sees it. Without a user the memory belongs to the store.
+    `agent`: the name that the history gives for the edits made here.
 
-    Every edit is a new version, and no edit is lost: an edit is made of the newest text. An edit that was meant for an
-    older text (`rethink`, or `insert` at a line) is refused with the newer one (MemoryConflict).
+    Every edit makes a new version from the newest text, so no edit is lost. An edit that was meant for an older text
+    (`rethink`, or `insert` at a line) raises MemoryConflict, which has the newer text: call it again.
 
-    It may be used from several threads.
+    A memory may be used from several threads.
     """
 
     def __init__(
@@ -67,8 +67,11 @@ class Memory:
     ) -> Self:
         """Open a memory in a store: a URL, a path, or a store object, as for `Conversation.open`.
 
-        `user_id`: whose memory it is; None: it belongs to the store, and everybody who uses it shares it. An empty one
-        is refused. Raises InvalidSetting, StoreDamaged.
+        `close` closes the store unless you passed a store object.
+
+        `user_id`: whose memory it is; None: the memory belongs to the store, and everybody who uses the store shares
+        it. Raises InvalidSetting if `user_id` is empty, if `user_id`, `name` or `agent` is not a text, or if the store
+        cannot be opened; StoreDamaged.
         """
         if user_id is not None and (not isinstance(user_id, str) or not user_id):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory: user_id must be a text of at least one character, not {quote(user_id)}")
@@ -83,9 +86,11 @@ class Memory:
     # ---- blocks
 
     def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = LIMIT) -> Block:
-        """Make a block. If there is one with this label, nothing changes: it returns that block as it is.
+        """Create a block and return it. If there is one with this label, nothing changes, and that block is returned.
 
-        `limit`: in characters. Raises InvalidSetting.
+        `description`: what it is for, which the model reads; `limit`: the most characters of its text. Raises
+        InvalidSetting if the label is not 1 to 64 printable characters without square brackets, if `limit` is not a
+        whole number from 1, or if `text` is longer than `limit`.
         """
         label = blocks.checked_label(label)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -98,17 +103,20 @@ class Memory:
             return self._edit(label, "add", lambda now: now if now.version else new)
 
     def blocks(self) -> list[Block]:
-        """Every block, by label."""
+        """Return every block as it is now, sorted by label."""
         with self._lock:
             return [self.block(label) for label in self.labels()]
 
     def labels(self) -> list[str]:
-        """The labels of the blocks, sorted."""
+        """Return the labels of the blocks, sorted."""
         prefix = self._log_name("")
         return sorted(unquote(name.removeprefix(prefix)) for name in self._store.names() if name.startswith(prefix))
 
     def block(self, label: str) -> Block:
-        """A block as it is now. Raises InvalidSetting if there is none with this label."""
+        """Return a block as it is now. Raises InvalidSetting if there is none with this label.
+
+        The memory then counts as having read this version: see `rethink`.
+        """
         with self._lock:
             block = block_log.newest(self._log(label), label)
             if not block.version:
@@ -119,22 +127,34 @@ class Memory:
             return self._now_seen(block)
 
     def append(self, label: str, text: str) -> Block:
-        """Add a line to a block. Never refused for what others did. Raises InvalidSetting."""
+        """Add a line at the end of a block. It is added whatever other agents have changed.
+
+        Raises InvalidSetting if there is no such block, or if it would exceed the block's limit.
+        """
         return self._edit_text(label, "append", lambda now, _: blocks.appended(now, text))
 
     def replace(self, label: str, old: str, new: str) -> Block:
-        """Replace a text that the block has once. Raises InvalidSetting; MemoryConflict if another agent has removed
-        it."""
+        """Replace `old`, which the block must contain exactly once, by `new`.
+
+        Raises InvalidSetting if there is no such block, if `old` does not occur exactly once, or if the text would
+        exceed the limit; MemoryConflict if `old` is not there and the block has changed since this memory read it.
+        """
         return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))
 
     def insert(self, label: str, text: str, line: int = -1) -> Block:
-        """Insert a line: 0 before the first, 1 behind the first, -1 at the end. Raises InvalidSetting; MemoryConflict
-        if the block has changed since this memory has read it."""
+        """Insert a line: before the first line (0), behind line number `line`, or at the end (-1).
+
+        Raises InvalidSetting if there is no such block or line, or if the text would exceed the limit; MemoryConflict,
+        unless `line` is -1, if the block has changed since this memory read it.
+        """
         return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
 
     def rethink(self, label: str, text: str) -> Block:
-        """Write the whole block anew. Raises InvalidSetting; MemoryConflict if it has changed since this memory has
-        read it."""
+        """Replace the whole text of a block.
+
+        Raises InvalidSetting if there is no such block, or if `text` exceeds the limit; MemoryConflict if the block has
+        changed since this memory read it. The error has the newer text, which counts as read.
+        """
 
         def whole(now: Block, seen: int | None) -> str:
             blocks.require_newest(now, seen)
@@ -143,13 +163,16 @@ class Memory:
         return self._edit_text(label, "rethink", whole)
 
     def history(self, label: str) -> list[BlockVersion]:
-        """Every version of a block, the oldest first. Raises InvalidSetting if there is no such block."""
+        """Return every version of a block, the oldest first. Raises InvalidSetting if there is no such block."""
         with self._lock:
             self.block(label)
             return list(block_log.versions(self._log(label)))
 
     def restore(self, label: str, version: int) -> Block:
-        """Make an older version the newest. Raises InvalidSetting if there is no such version."""
+        """Write the text of an older version as a new version.
+
+        Raises InvalidSetting if there is no such block or version.
+        """
         found = next((one for one in self.history(label) if one.version == version), None)
         if found is None:
             raise InvalidSetting(f"memory block {label}: there is no version {quote(version)}")
@@ -170,7 +193,7 @@ class Memory:
 
     @property
     def archive(self) -> Archive:
-        """Texts that are not in every window: stored once, found by search."""
+        """The archive of this memory: texts that are not in every window, stored once and found by search."""
         return Archive(
             self._store,
             f"{ROOT}-archive/{encoded(self.user_id, safe='')}/{encoded(self.name, safe='')}",
@@ -182,27 +205,34 @@ class Memory:
     # ---- for a conversation
 
     def state(self) -> dict[str, Callable[[], str]]:
-        """The blocks as state of a conversation: `Conversation.open(…, state=memory.state())`. The model reads a block
-        when it changes, in a note at the end of the window, so that the cached prefix stays."""
+        """Return the blocks as state of a conversation: `Conversation.open(…, state=memory.state())`.
+
+        The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Blocks
+        that are added later are not in it.
+        """
         return {f"memory {label}": _Reader(self, label) for label in self.labels()}
 
     def head_part(self) -> Callable[[View], str]:
-        """The blocks as a part of the head: `Conversation.open(…, head_parts={"memory": memory.head_part()})`. It is
-        renewed when the cached prefix breaks anyway, so the model may read an older version until then."""
+        """Return the blocks as a part of the head: `Conversation.open(…, head_parts={"memory": memory.head_part()})`.
+
+        It is renewed only when the cached prefix breaks anyway, so until then the model may read an older version.
+        """
         return _HeadPart(self)
 
     def tools(self) -> list[Callable[..., Any]]:
-        """The tools by which a model edits the blocks and uses the archive: `conv.run(…, tools=[*memory.tools()])`."""
+        """Return the tools by which a model edits the blocks and uses the archive: `conv.run(…,
+        tools=[*memory.tools()])`.
+        """
         return memory_tools(self)
 
     def text_of(self, block: Block) -> str:
-        """A block as the model reads it: what it is for, how full it is, and its text as data."""
+        """Render a block for the model: what it is for, how full it is, and its text, marked as data."""
         shown = texts.memory_text(block.text, block.limit, [f"memory {label}" for label in sorted(self._seen)])
         about = texts.in_a_line(" ".join(block.description.split()))
         return f"{about} {shown}" if about else shown
 
     def close(self) -> None:
-        """Close the store if `open` opened it. What was acknowledged is safe without it."""
+        """Close the store, if `open` opened it. Every edit is stored without it."""
         if self._own_store:
             self._store.close()
 
@@ -253,13 +283,16 @@ class Memory:
 
 
 def is_users_block(logs: list[str], name: str, label: str) -> bool:
-    """Whether any user has a block with this label in memories of this name. `logs`: the names of a store's logs."""
+    """True if any user, or the store, has a block with this label in a memory of this name.
+
+    `logs`: the names of a store's logs.
+    """
     end = f"/{encoded(name, safe='')}/{encoded(label, safe='')}"
     return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
 
 
 class _Reader:
-    """A block as announced state. A conversation may ask from any thread."""
+    """Reads a block as announced state. A conversation may call it from any thread."""
 
     def __init__(self, memory: Memory, label: str) -> None:
         self._memory, self._label = memory, label
@@ -273,7 +306,7 @@ class _Reader:
 
 
 class _HeadPart:
-    """All blocks as a part of the head."""
+    """Renders all blocks as a part of the head."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

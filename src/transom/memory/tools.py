@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from transom.memory.memory import Memory
 
 MOST_FOUND = 10
-"""The most texts that one search of the archive gives."""
+"""The most texts that one search of the archive returns."""
 
 MOST_CHARACTERS = 8_000
-"""Characters of all texts that one search gives."""
+"""The most characters of all texts that one search returns."""
 
 
 def memory_tools(memory: Memory) -> list[Callable[..., Any]]:
-    """The tools of one memory."""
+    """Make the tools of one memory. Each answers with a text for the model."""
 
     def memory_append(label: str, text: str) -> str:
         """Add a line to the end of one of your memory blocks.
@@ -90,7 +90,9 @@ def memory_tools(memory: Memory) -> list[Callable[..., Any]]:
 
 
 def _edited(memory: Memory, edit: Callable[[], Block]) -> str:
-    """The block after an edit; after a conflict what it says now, so that the model can edit that."""
+    """Make an edit and return the block as the model reads it; after a conflict, the newest text, so that the model can
+    edit that.
+    """
     try:
         return memory.text_of(edit())
     except MemoryConflict as changed:

@@ -1,7 +1,7 @@
-"""Reading back what the log holds and a window does not: read, search and list, as functions and as tools of a model.
+"""Reads back what the log holds and a window does not: read, search and list, as functions and as tools of a model.
 
-`read`, `grep` and `list_entries` take a log and return a bounded answer; `str(answer)` is its text. `TOOLS` are the
-same three and `Conversation.search` as tools for a model, and `answer_call` answers a call of one of them.
+`read`, `grep` and `list_entries` take a log and return a bounded answer; `str(answer)` is its text. `TOOLS` are these
+three and `Conversation.search` as tools for a model; `answer_call` answers a call of one of these tools.
 """
 
 from transom.readback.entry_list import EntryList, list_entries

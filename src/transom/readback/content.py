@@ -1,8 +1,8 @@
 """The text of an entry that can be read back.
 
-An entry with one text part is that text, byte for byte. An entry with several parts is a text in which each part
-follows a line that names it as a reference does: `[text 0]`, `[args 1 of sh]`. Media have no text: their line says what
-they are.
+The text of an entry with a single text part is that part, byte for byte. In the text of an entry with several parts,
+each part follows a line that names it as a reference does: `[text 0]`, `[args 1 of sh]`. Media have no text: their line
+says what they are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from transom.errors import InvalidSetting
 from transom.readback.references import Reference
 
 CALL_SEARCH = 256
-"""How many entries before a result are searched for its call. Usually the call is the entry just before it."""
+"""The most entries before a result that are searched for its call. Usually the call is in the entry just before it."""
 
 
 class ReadablePart(NamedTuple):
-    """One part of an entry: its address if it has one, the title that names it, and its text (None for media)."""
+    """One part of an entry. `address`: None for a part without one; `title`: names the part; `text`: None for media."""
 
     address: Address | None
     title: str
@@ -34,7 +34,9 @@ class ReadablePart(NamedTuple):
 
 
 class ReadableEntry(NamedTuple):
-    """An entry with something to read. `role`: what it is; `tool`: for a result, the tool that it is from.
+    """An entry with something to read.
+
+    `role`: the role of its message, or its kind; `tool`: for a result, the tool's name.
 
     `reference` names the entry, or the one part of it that is to be read.
     """
@@ -45,7 +47,10 @@ class ReadableEntry(NamedTuple):
     reference: Reference
 
     def text(self) -> str:
-        """The whole text, with lone surrogates replaced. Raises InvalidSetting if the entry has no such part."""
+        """Return the text of what `reference` names, with lone surrogates replaced.
+
+        Raises InvalidSetting if the entry does not have the part that `reference` names.
+        """
         address = self.reference.part
         parts = [part for part in readable_parts(self.entry.body) if address in {None, part.address}]
         if not parts:
@@ -64,9 +69,10 @@ def _under_its_title(part: ReadablePart) -> str:
 
 
 def readable_entries(log: Log, reference: Reference, *, include_hidden: bool) -> Iterator[ReadableEntry]:
-    """The entries of a reference that have something to read: facts, heads and folds.
+    """Yield the entries of a range that have something to read: facts, heads and folds.
 
-    `include_hidden`: also the entries that are kept out of context, and so are for people only.
+    `reference` must lie within the log. `include_hidden`: also entries that are kept out of context, which only people
+    may read.
     """
     for seq in range(reference.first, reference.last + 1):
         entry = log[seq]
@@ -77,12 +83,12 @@ def readable_entries(log: Log, reference: Reference, *, include_hidden: bool) ->
 
 
 def is_hidden(entry: Entry) -> bool:
-    """Whether an entry is kept out of context: no model ever reads it."""
+    """True if an entry is kept out of context (`include_in_context` is false): no model ever reads it."""
     return entry.meta is not None and not entry.meta.include_in_context
 
 
 def readable_parts(body: Body) -> Iterator[ReadablePart]:
-    """The parts of an entry. Of the edits only a fold has one, its text; traces have none."""
+    """Yield the parts of an entry that can be read. An edit has none, except a fold: its text. A trace has none."""
     if isinstance(body, Fold):
         yield ReadablePart(None, "fold", body.text)
     elif isinstance(body, m.Head):
@@ -111,7 +117,10 @@ def _readable_part(address: Address, part: m.Addressed) -> ReadablePart:
 
 
 def tool_of(log: Log, entry: Entry) -> str:
-    """The name of the tool that a result is from; empty if its call is not among the entries just before it."""
+    """Return the name of the tool that a result is from.
+
+    Empty if the entry is no result, or if its call is not in one of the CALL_SEARCH entries before it.
+    """
     result = entry.body
     if not isinstance(result, m.ToolResult):
         return ""
@@ -127,8 +136,10 @@ def tool_of(log: Log, entry: Entry) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text from outside on one line. Characters that are invisible, or that would move the cursor or change colours,
-    are written as escapes."""
+    """Return a text from outside on one line.
+
+    Characters that are invisible, or that would move the cursor or change colours, are written as escapes.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

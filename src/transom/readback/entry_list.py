@@ -1,4 +1,4 @@
-"""A list of the entries that can be read back, one line for each."""
+"""Lists the entries that can be read back, one line for each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from transom.readback.references import Reference, resolve
 
 MAX_ENTRIES = 50
 TEXT_WIDTH = 80
-"""Characters of an entry's text in its line."""
+"""The most characters of an entry's text in its line."""
 
 
 class EntryLine(Struct, frozen=True):
-    """An entry in a list: its number, its role, the tool if it is a result, its tokens if they were counted, and the
-    beginning of its text."""
+    """One entry in a list. `tool`: for a result, its tool; `tokens`: None if they were not counted; `text`: the
+    beginning of its text, on one line.
+    """
 
     entry: int
     role: str
@@ -32,8 +33,10 @@ class EntryLine(Struct, frozen=True):
 
 
 class EntryList(Struct, frozen=True):
-    """The lines in order, and how many entries the log has. `next` is the number of the first entry that had no
-    room."""
+    """The lines in order.
+
+    `entries`: how many entries the log has; `next`: the seq of the first entry that had no room, or None.
+    """
 
     entries: int
     lines: tuple[EntryLine, ...]
@@ -53,9 +56,11 @@ def list_entries(
     *,
     include_hidden: bool = False,
 ) -> EntryList:
-    """List the entries from `first` to `last` that can be read, at most `limit`.
+    """List the entries from `first` to `last` (default: the newest), both included, that can be read; at most `limit`
+    lines.
 
-    Raises InvalidSetting if there is no entry `first`.
+    `max_bytes`: of all lines in UTF-8. A first line is always given. `include_hidden`: also entries that are kept out
+    of context. Raises InvalidSetting if the log has no entry `first`.
     """
     if not len(log) and first == 0:
         return EntryList(0, ())
@@ -66,7 +71,10 @@ def list_entries(
 
 
 def _line(readable: ReadableEntry) -> EntryLine:
-    """The text of an entry and the calls that it makes, on one line. Arguments and reasoning are left out."""
+    """Make the line of an entry from its text and its calls.
+
+    Arguments beyond a few words, and reasoning, are left out.
+    """
     body, tokens = readable.entry.body, readable.entry.tokens
     texts = [
         f"[{part.title}]" if part.text is None else part.text[: 4 * TEXT_WIDTH]

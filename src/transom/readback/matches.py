@@ -1,4 +1,4 @@
-"""Search a whole log, or a part of it, for a pattern. The answer is bounded: one line for each match.
+"""Searches a whole log, or a part of it, for a pattern. The answer is bounded: one line for each match.
 
 Text from outside is escaped, so that no content of a match can look like the next match. Calls of the readback tools
 and their results are left out unless the reference names that entry alone: they only repeat what other entries hold.
@@ -20,13 +20,16 @@ from transom.texts import READ_BACK
 
 MAX_MATCHES = 50
 MAX_CONTEXT = 10
-"""The most lines before and after a match."""
+"""The most lines that are shown before, and after, a match."""
 LINE_WIDTH = 500
-"""Characters of a line in the answer. Of a longer line the part around the match is taken."""
+"""The most characters of a line in the answer. Of a longer line the part around the match is shown."""
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A line that matches, escaped, with the lines around it. `column` is the character at which the match begins."""
+    """A line that matches, escaped.
+
+    `line` and `column`: of the match, from 1, in the text of `reference`; `before` and `after`: the lines around it.
+    """
 
     entry: int
     reference: str
@@ -45,7 +48,10 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class GrepResult(Struct, frozen=True):
-    """The matches in order. `next` is where to continue, if there was no room for all."""
+    """The matches in order.
+
+    `reference`: what was searched; `next`: where to continue if there was no room for all, else None.
+    """
 
     reference: str
     matches: tuple[Match, ...]
@@ -73,11 +79,15 @@ def grep(
     *,
     include_hidden: bool = False,
 ) -> GrepResult:
-    """The first `limit` lines that match, in the whole log or in what `reference` names. Time is linear in the text.
+    """Find the first `limit` lines that match a pattern, in the whole log or in what `reference` names.
 
-    `pattern` has the syntax of RE2 and matches within a line. `start` is the line of the first entry to begin at.
-    `context` is the number of lines to return around each match. Raises InvalidSetting for a pattern that does not
-    compile.
+    `pattern`: in RE2 syntax, matched within a line. `start`: the line of the first entry to begin at, from 1.
+    `context`: lines to return before and after each match, at most 10. `max_bytes`: of all matches in UTF-8; a first
+    match is always given. `include_hidden`: also search entries that are kept out of context. Time is linear in the
+    text.
+
+    Raises InvalidSetting if the pattern does not compile (see `compile_pattern`), if `reference` is no reference or
+    names no entry of the log, or if its first entry has no line `start`.
     """
     compiled = compile_pattern(pattern)
     if not len(log) and reference is None:
@@ -96,7 +106,7 @@ def grep(
 
 
 def _is_readback(readable: ReadableEntry) -> bool:
-    """Whether an entry only calls readback tools, or is the result of one."""
+    """True if an entry only calls readback tools, or is the result of one."""
     turn = readable.entry.body
     tools = {call.name for call in turn.calls} if isinstance(turn, Assistant) else {readable.tool}
     return bool(tools) and tools <= READ_BACK
@@ -122,7 +132,7 @@ def _matches(readable: ReadableEntry, pattern: Pattern, start: int, context: int
 
 
 def _shortened(line: bytes, offset: int = 0) -> str:
-    """A line, escaped. Of a long line only the part around `offset` is taken."""
+    """Return a line, escaped. Of a long line only the part around byte `offset` is returned."""
     left = line[max(0, offset - 4 * LINE_WIDTH) : offset].decode("utf-8", "ignore")
     right = line[offset : offset + 4 * LINE_WIDTH].decode("utf-8", "ignore")
     right = right[: LINE_WIDTH - min(len(left), LINE_WIDTH // 3)]

@@ -1,9 +1,8 @@
-"""Tool results as files, for tools that read files: `<folder>/<call id>.json`.
+"""Writes tool results to files, for tools that read files: `<folder>/<call id>.json`.
 
-Call ids come from outside. A result whose id is not a safe file name, or is taken by another file, gets a file that is
-named by its entry, so no id can name a folder or leave this one. No file
-in the folder is ever changed, whoever wrote it. The folder belongs to the caller: no store knows of it, and forgetting
-the conversation does not remove it.
+Call ids come from outside. If a call id is not a safe file name, or another file has that name, the file is named by
+the entry; so no id can name a folder or leave this one. A file in the folder is never changed, whoever wrote it. The
+folder belongs to the caller: no store knows of it, and forgetting the conversation does not remove it.
 """
 
 from __future__ import annotations
@@ -25,15 +24,16 @@ from transom.readback.content import is_hidden, tool_of
 _SAFE_NAME = re.compile(
     r"(?!entry-\d+$|con$|prn$|aux$|nul$|com\d$|lpt\d$)[a-z0-9_][a-z0-9_-]{0,99}", re.ASCII | re.IGNORECASE
 )
-"""A name that every file system takes, and that is not the name of a file named by its entry."""
+"""Matches a name that every file system accepts, and that does not look like one made from an entry's seq."""
 
 
 def mirror(log: Log, folder: Path, first: int = 0, *, redact: Callable[[str], str] | None = None) -> list[Path]:
-    """Write the results of entry `first` and later that have no file yet. Returns the path of each result, in order.
+    """Write each tool result of entry `first` and later to a file, unless it has one.
 
-    A file holds `entry`, `tool`, `call`, `failed` and `content` (a text, or the list of parts). A file is never changed
-    once it is written, and writing again finds it. Entries that are kept out of context are left out. `redact` is
-    applied to every text of `content`; `transom.redaction.redactor("secrets")` is one. Raises OSError.
+    Returns the path of each result, in order. A file holds `entry`, `tool`, `call`, `failed` and `content` (a text, or
+    the list of parts) as JSON. A file is never changed: writing the same result again returns the existing path, and a
+    result that differs gets a new file. Entries that are kept out of context are left out. `redact`: applied to every
+    text of `content`; `transom.redaction.redactor("secrets")` makes one. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     entries = (log[seq] for seq in range(first, len(log)))
@@ -60,7 +60,7 @@ def _write_result(folder: Path, seq: int, result: ToolResult, tool: str, redact:
 
 
 def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """JSON with every text in it redacted."""
+    """Return a JSON value with every text in it redacted."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
@@ -71,7 +71,7 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _names(seq: int, call: str) -> Iterator[str]:
-    """The names that a result's file may have, the best one first."""
+    """Yield the names that a result's file may have, the preferred one first."""
     if _SAFE_NAME.fullmatch(call):
         yield call
     yield f"entry-{seq}"

@@ -1,4 +1,4 @@
-"""Read entries of a log, one page at a time.
+"""Reads entries of a log, one page at a time.
 
 A page is bounded in lines and in UTF-8 bytes. A text never has more tokens than bytes, so the bound holds for every
 tokenizer. The text of a page is exact, control characters included: a page is only useful if it is what was logged. The
@@ -22,13 +22,15 @@ MAX_LINES = 200
 MAX_BYTES = 20_000
 """The bounds of a page, if the caller gives none."""
 MIN_BYTES = 200
-"""Bytes of text for which a page has room, whatever the caller's bound."""
+"""Bytes of text that a page may always have, whatever the caller's bound."""
 
 _Item = TypeVar("_Item")
 
 
 class Start(Struct, frozen=True):
-    """Where a page begins: a line of the first entry, counted from 1, and a character of that line."""
+    """Where a page begins: at a line of the first entry of `reference`, and at a character of that line; both are
+    counted from 1.
+    """
 
     reference: str
     line: int = 1
@@ -40,8 +42,11 @@ class Start(Struct, frozen=True):
 
 
 class Extract(Struct, frozen=True):
-    """Lines `first` to `last` of one entry that has `lines` lines. `column` is the character at which the first line
-    begins. `truncated`: the last line continues after the extract."""
+    """Lines `first` to `last` of one entry (or of a part of it) that has `lines` lines; all are counted from 1.
+
+    `column`: the character of the first line at which the text begins. `truncated`: the last line continues after the
+    extract.
+    """
 
     reference: str
     role: str
@@ -54,7 +59,7 @@ class Extract(Struct, frozen=True):
     truncated: bool = False
 
     def __str__(self) -> str:
-        """The line above the extract, without its brackets."""
+        """Return the line above the extract, without its brackets."""
         name = f"{self.reference}, {self.role}" + (f" {escaped(self.tool)[:80]}" if self.tool else "")
         which = f"line {self.first:,}" if self.first == self.last else f"lines {self.first:,} to {self.last:,}"
         part = f" from character {self.column:,}" if self.column > 1 else ""
@@ -63,7 +68,10 @@ class Extract(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What a reference names, as far as there was room. `next` is where the next page begins."""
+    """What a reference names, as far as there was room.
+
+    `next`: where the next page begins; None after the last page.
+    """
 
     reference: str
     extracts: tuple[Extract, ...]
@@ -87,10 +95,14 @@ def read(
     *,
     include_hidden: bool = False,
 ) -> Page:
-    """A page of an entry, of a part of one, or of a range of entries, with at most `lines` lines.
+    """Read one page of an entry, of a part of one, or of a range of entries.
 
-    The page begins at line `start` of the first entry. `max_bytes` bounds its text. Raises InvalidSetting for a
-    reference, a line or a character that does not exist.
+    The page begins at line `start`, character `column` of the first entry, both from 1. It has at most `lines` lines
+    and `max_bytes` UTF-8 bytes of text (at least 200 bytes are always allowed); `Page.next` says where the next page
+    begins. `include_hidden`: also read entries that are kept out of context.
+
+    Raises InvalidSetting if `reference` is no reference or names no entry of the log, if the entry has no such part,
+    line or character, or if a single entry has nothing to read.
     """
     where, next_start = resolve(log, reference), None
     extracts: list[Extract] = []
@@ -116,7 +128,7 @@ def read(
 
 
 def _extract(readable: ReadableEntry, start: int, column: int, lines: int, max_bytes: int) -> Extract:
-    """As many whole lines as the bounds allow. If the first line alone is too long, its first characters."""
+    """Take as many whole lines as the bounds allow; if not even the first line fits, its first characters."""
     text = readable.text()
     line_begin = line_offset(text, start, readable.reference)
     begin = line_begin + column - 1
@@ -148,7 +160,10 @@ def _line_end(text: str, offset: int) -> int:
 
 
 def line_offset(text: str, line: int, reference: Reference) -> int:
-    """Where a line begins; lines are counted from 1. Raises InvalidSetting if the text has no such line."""
+    """Return the position in the text at which line `line` begins; lines are counted from 1.
+
+    Raises InvalidSetting, naming `reference`, if the text has no such line.
+    """
     total, offset = text.count("\n") + 1, 0
     if not 1 <= line <= total:
         raise InvalidSetting(f"{reference} has no line {line:,}: it has {total:,}")
@@ -158,12 +173,17 @@ def line_offset(text: str, line: int, reference: Reference) -> int:
 
 
 def utf8_prefix(text: str, max_bytes: int) -> str:
-    """The longest beginning of a text that has at most `max_bytes` UTF-8 bytes."""
+    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut."""
     return text[:max_bytes].encode("utf-8")[:max_bytes].decode("utf-8", "ignore")
 
 
 def take_fitting(items: Iterable[_Item], limit: int, max_bytes: int) -> tuple[tuple[_Item, ...], _Item | None]:
-    """As many items as fit in both bounds, at least one; and the first item that does not fit."""
+    """Take items while both bounds hold, but at least one.
+
+    Return them, and the first item that did not fit (None: all fit).
+
+    `max_bytes`: of the items as text, in UTF-8, with a line end each.
+    """
     taken: list[_Item] = []
     free = max(MIN_BYTES, max_bytes)
     for item in items:

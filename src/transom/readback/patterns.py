@@ -1,4 +1,4 @@
-"""Find a pattern in time that is linear in the text, whatever the pattern is.
+"""Searches for a pattern in time that is linear in the text, whatever the pattern is.
 
 Python's own regular expressions backtrack, and a pattern comes from a model. RE2 never backtracks.
 """
@@ -14,21 +14,31 @@ from transom.core.tokens import replace_surrogates
 from transom.errors import InvalidSetting
 
 MAX_CHARACTERS = 1_000
-"""The longest pattern."""
+"""The most characters of a pattern."""
 MAX_INSTRUCTIONS = 1_000
-"""The largest compiled pattern. In the worst case each byte of the text costs one step through all instructions."""
+"""The most instructions of a compiled pattern.
+
+In the worst case each byte of the text costs one step through all of them.
+"""
 MAX_MEMORY = 1 << 20
-"""Bytes that a compiled pattern may use."""
+"""The most bytes that a compiled pattern may use."""
 
 
 class Pattern(NamedTuple):
-    """A compiled pattern: `search(data, begin)` finds its first match from a position on."""
+    """A compiled pattern.
+
+    `search(data, begin)` finds its first match in `data` from byte `begin` on, or returns None.
+    """
 
     search: Callable[[bytes, int], re.Match[bytes] | None]
 
 
 class MatchingLine(NamedTuple):
-    """A line that matches: its number from 1, where it begins and ends, and where its first match begins."""
+    """A line that matches.
+
+    `line`: its number, from 1; `begin`, `end`: bytes at which it begins and ends; `match_begin`: the byte at which its
+    first match begins.
+    """
 
     line: int
     begin: int
@@ -37,7 +47,12 @@ class MatchingLine(NamedTuple):
 
 
 def compile_pattern(pattern: str) -> Pattern:
-    """Compile a pattern. Raises InvalidSetting, with one line, if it is invalid or too large."""
+    """Compile an RE2 pattern, to be searched for within each line.
+
+    Raises InvalidSetting, with a message of one line, for an empty pattern, a line end, bad syntax (RE2 has no
+    look-around and no back-references), more than MAX_CHARACTERS characters, or more than MAX_INSTRUCTIONS when
+    compiled.
+    """
     source = replace_surrogates(pattern)
     if not source or len(source) > MAX_CHARACTERS:
         raise InvalidSetting(f"a pattern has 1 to {MAX_CHARACTERS:,} characters, not {len(source):,}")
@@ -62,7 +77,10 @@ def compile_pattern(pattern: str) -> Pattern:
 
 
 def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0) -> Iterator[MatchingLine]:
-    """The lines that match, each once. The search starts at `line`, which begins at `begin`. Linear in the data."""
+    """Yield the lines that match, each once. Time is linear in the data.
+
+    The search starts at line number `line`, whose first byte is `begin`.
+    """
     while begin <= len(data) and (match := pattern.search(data, begin)) is not None:
         line_begin = data.rfind(b"\n", begin, match.start()) + 1 or begin
         line_end = data.find(b"\n", match.end())

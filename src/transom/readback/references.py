@@ -1,6 +1,6 @@
-"""How a text names a part of a log: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
+"""References: how a text names a part of a log: "entry 412", "entry 412 text 1", "entries 10-20"; or only "412".
 
-Markers in a window use the same form, so that whoever reads a marker can ask for what it stands for. A reference is two
+Markers in a window use the same form, so a reader can ask for the entries that a marker names. A reference is two
 numbers and an address. It never becomes a path, a query or code.
 """
 
@@ -28,7 +28,9 @@ _FORM = re.compile(
 
 
 class Reference(Struct, frozen=True):
-    """The entries from `first` to `last`, both included; or one part of one entry."""
+    """The entries from `first` to `last`, both included; or, with `part`, one part of one entry (`first` equals
+    `last`).
+    """
 
     first: int
     last: int
@@ -40,14 +42,15 @@ class Reference(Struct, frozen=True):
         return f"entry {self.first}" + (f" {self.part[0]} {self.part[1]}" if self.part is not None else "")
 
     def starting_at(self, entry: int) -> Reference:
-        """The rest of the range, from this entry on."""
+        """Return the reference with `entry` as its first entry: the rest of a range."""
         return Reference(entry, self.last, self.part)
 
 
 def parse_reference(reference: str) -> Reference:
-    """Parse a reference, in brackets or not. Raises InvalidSetting if the text is no reference.
+    """Parse a reference, in brackets or not. The log is not looked at: see `resolve`.
 
-    The log is not looked at: see `resolve`.
+    Raises InvalidSetting if the text is not of the form "412", "entry 412", "entry 412 text 0" or "entries 10-20", or
+    if a range ends before it begins.
     """
     text = " ".join(reference.split()) if len(reference) <= _MAX_CHARACTERS else ""
     if text.startswith("[") and text.endswith("]"):
@@ -62,9 +65,9 @@ def parse_reference(reference: str) -> Reference:
 
 
 def resolve(log: Log, reference: Reference | str) -> Reference:
-    """The reference with its entries checked against the log. A range that ends after the log ends with the log.
+    """Check a reference, or its text, against a log. A range that ends after the log is shortened to end with it.
 
-    Raises InvalidSetting if the text is no reference, or if the log has no such first entry.
+    Raises InvalidSetting if the text is no reference, or if the log has no such first entry. The part is not checked.
     """
     parsed = parse_reference(reference) if isinstance(reference, str) else reference
     if not 0 <= parsed.first < len(log):

@@ -26,7 +26,10 @@ from transom.readback.references import FORMS
 from transom.texts import GREP, LIST, READ, SEARCH
 
 BYTES_PER_TOKEN = 0.5
-"""Bytes that an answer may have for each token of the budget. In plain text this is an eighth of a window."""
+"""Bytes that an answer may have for each token of the budget.
+
+For plain text this makes an answer an eighth of a window.
+"""
 HEADER_BYTES = 400
 """Bytes that are reserved for the first line of an answer."""
 MIN_ANSWER_BYTES = 1_000
@@ -46,6 +49,7 @@ class ReadArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     lines: Annotated[int, Meta(ge=1, le=10_000, description="The most lines to show.")] = MAX_LINES
 
     def answer(self, log: Log, max_bytes: int) -> object:
+        """Read the page that the model asked for."""
         return read(log, self.ref, self.start, self.column, self.lines, max_bytes)
 
 
@@ -60,6 +64,7 @@ class GrepArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     context: Annotated[int, Meta(ge=0, le=MAX_CONTEXT, description="Lines to show before and after each match.")] = 0
 
     def answer(self, log: Log, max_bytes: int) -> object:
+        """Search for the pattern that the model gave."""
         return grep(log, self.pattern, self.ref or None, self.start, self.limit, self.context, max_bytes)
 
 
@@ -71,11 +76,12 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=1_000, description="The most entries to list.")] = MAX_ENTRIES
 
     def answer(self, log: Log, max_bytes: int) -> object:
+        """List the entries that the model asked for."""
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, max_bytes)
 
 
 class FoundEntry(Protocol):
-    """An entry that a search has found: a part of `transom.search.SearchHit`."""
+    """An entry that a search has found: the fields of `transom.search.SearchHit` that an answer uses."""
 
     @property
     def reference(self) -> str: ...
@@ -88,7 +94,7 @@ class FoundEntry(Protocol):
 
 
 class Search(Protocol):
-    """Finds entries of one conversation: `Conversation.search`."""
+    """A function that finds entries of one conversation: `Conversation.search`."""
 
     def __call__(
         self, query: str, /, *, limit: int, roles: Sequence[str], tools: Sequence[str], file: str
@@ -106,7 +112,7 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="The most entries to show.")] = MAX_HITS
 
     def found_by(self, search: Search, max_bytes: int) -> str:
-        """The answer: a line for each entry, as far as there is room."""
+        """Search, and return the answer: a line for each entry found, as far as `max_bytes` allows."""
         hits = search(
             self.query,
             limit=self.limit,
@@ -131,7 +137,7 @@ ARGUMENTS: dict[str, type[Arguments]] = {
     LIST: ListArguments,
     SEARCH: SearchArguments,
 }
-"""The arguments of each tool. Its schema is made from them."""
+"""The arguments of each tool; its schema and its description are made from them."""
 
 
 def _tool(name: str, kind: type[Arguments]) -> Tool:
@@ -145,11 +151,14 @@ def _tool(name: str, kind: type[Arguments]) -> Tool:
 
 
 TOOLS: tuple[Tool, ...] = tuple(_tool(name, kind) for name, kind in ARGUMENTS.items())
-"""The tools. Give them to a request together with your own."""
+"""The readback tools. Give them to a request together with your own tools."""
 
 
 def answer_limit(budget: Budget) -> int:
-    """The most bytes of one answer: 20,000, or less in a small window. A text never has more tokens than bytes."""
+    """Return the most bytes of one answer: 20,000, or less in a small window.
+
+    A text never has more tokens than bytes.
+    """
     return budget.share(MAX_BYTES, BYTES_PER_TOKEN)
 
 
@@ -164,9 +173,10 @@ def answer_call(
 ) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
-    `search`: the `search` of the log's conversation; without it the answer of `transom_search` says to use grep.
-    `arguments`: a JSON text, or the object itself where the provider gives one. `redact`
-    is applied to the answer. Nothing that a model sends raises.
+    `arguments`: a JSON text, or the object itself where the provider gives one. `search`: the `search` of the log's
+    conversation; without it the answer of `transom_search` says to use grep. `redact`: applied to an answer that is no
+    error. Nothing that a model sends raises: an unknown tool or wrong arguments give an answer of one line that says
+    what is wrong.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
