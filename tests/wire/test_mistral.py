@@ -17,7 +17,7 @@ from transom.core.message import Head
 from transom.core.window import assemble
 from transom.policies import policy_named
 from transom.stores import MemoryStore
-from transom.wire.openai.mistral import MISTRAL, nine
+from transom.wire.openai.mistral import MISTRAL, nine_letters
 from transom.wire.rendering import render_messages
 
 USER = {"role": "user", "content": "a"}
@@ -78,11 +78,11 @@ def test_the_rules_both_ways(messages, broken):
 
 @given(st.text())
 def test_a_label_of_nine_stays_itself(text):
-    label = nine(text)
+    label = nine_letters(text)
     assert len(label) == 9
     assert label.isascii()
     assert label.isalnum()
-    assert nine(label) == label
+    assert nine_letters(label) == label
 
 
 def test_what_openai_takes_is_made_what_mistral_takes():

@@ -1,11 +1,12 @@
-"""What providers write when a request is too long, and what they write when it only looks like that.
+"""The wordings by which `overflow/classify.py:classify` recognises that a request was too long, and those that only
+look like it.
 
-A rule has a pattern and the place where its wording was seen. The patterns describe wordings, not whole messages: a
-gateway that rewrites a message, or a server that is not in any list, mostly keeps the words. They are searched in the
-text in lower case, with every run of white space as one blank.
+A rule is a pattern with the place where its wording was seen. Patterns describe wordings, not whole messages: a gateway
+that rewrites a message, or a server in no list, mostly keeps the words. They are searched in the text in lower case,
+with single blanks.
 
-CODES decide alone. Otherwise one of PHRASES must be there, and none of LOOK_ALIKES; OUTPUT_CAPS count only in a text
-that does not speak of the input. LIMITS, INPUTS and BOTH_SIDES then find the numbers.
+An error with one of CODES is an overflow. Otherwise the text must match one of PHRASES, and none of LOOK_ALIKES.
+OUTPUT_CAPS count only in a text that does not mention the input. LIMITS, INPUTS and BOTH_SIDES then find the numbers.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from msgspec import Struct
 
 
 class Rule(Struct, frozen=True):
-    """`pattern` is searched in the text. `source`: where the wording was seen."""
+    """A pattern that is searched in the text, and the `source`: where its wording was seen."""
 
     pattern: re.Pattern[str]
     source: str
 
 
 def _rule(pattern: str, source: str) -> Rule:
+    """A rule from the text of its pattern."""
     return Rule(re.compile(pattern), source)
 
 
@@ -69,7 +71,7 @@ LOOK_ALIKES = (
         "Anthropic: image exceeds 5 MB maximum",
     ),
 )
-"""A text with one of these is about something else."""
+"""A text with one of these is another error."""
 
 OUTPUT_CAPS = (
     _rule(r"max\w*.{0,3}tokens? (?:value )?(?:that )?(?:you )?requested exceeds?", "github:charmbracelet/crush#946"),
@@ -82,10 +84,11 @@ OUTPUT_CAPS = (
     ),
     _rule(r"range of max_(?:output_)?tokens", "DashScope: Range of max_tokens should be [1, 8192]"),
 )
-"""The longest answer that a model can give, which has nothing to do with the input."""
+"""A text with one of these says that the wanted answer is longer than the model can write. That says nothing about the
+input."""
 
 INPUT_WORDS = re.compile(r"context|prompt|\binputs?\b|messages|conversation")
-"""A text with one of these speaks of the input."""
+"""A text with one of these mentions the input."""
 
 _SUBJECT = (
     r"(?:prompts?|inputs?|context|conversation|chat|histor(?:y|ies)|messages?|requests?|payload|query|text|sequence|"
@@ -162,18 +165,18 @@ INPUT_AND_ANSWER = re.compile(
     r"inputs?\W{0,2}(?: length| tokens?)? ?(?:and|plus|\+) ?\W?max_\w*tokens|"
     r"max_\w*tokens (?:would )?exceeds? (?:the )?context"
 )
-"""A text with this counts the wanted answer too: a shorter one may be enough."""
+"""A text with this counts the wanted answer too, so a shorter answer may be enough."""
 
 NO_TOKENS = re.compile(r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit")
-"""The numbers of a text with one of these are no numbers of tokens (MiniMax ends with a code of its own)."""
+"""The numbers in a text with one of these are not tokens. (MiniMax puts an error code of its own at the end.)"""
 
 LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "context_window", "max_input_tokens", "max_model_len")
 INPUT_FIELDS = ("n_prompt_tokens", "prompt_tokens", "input_tokens", "num_prompt_tokens")
-"""Fields of an error, besides its text, that hold the numbers (llama.cpp and its relatives)."""
+"""Fields of an error, beside its text, that have the limit or the input (llama.cpp and its relatives)."""
 
 
 def _numbers(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    """In a pattern, `<limit>`, `<input>` and `<output>` stand for a number of that name."""
+    """Compile patterns in which `<limit>`, `<input>` and `<output>` stand for a number with that name."""
     number = r"(?P<\1>(?<![\\d.\[-])\\d+(?![\\d]|\\.\\d))"
     return tuple(re.compile(re.sub("<(limit|input|output)>", number, pattern)) for pattern in patterns)
 
@@ -190,10 +193,10 @@ BOTH_SIDES = _numbers(
     r"(?:length|count|size|tokens|prompt|input|request)[^\d.;]{0,12}<input>\)?[^\d.;]{0,30}"
     r"(?:exceed\w*|longer than|greater than|larger than|more than|over)[^\d;]{0,80}<limit>",
 )
-"""The input beside the limit, or beside the longest answer that was asked for."""
+"""Patterns for the input together with the limit or the wanted answer."""
 
 _GAP = r"(?:(?!request|got |receiv|contain|given|resulted|has |have )[^\d;]){0,30}?"
-"""Words between a limit's name and its number, none of which begins to speak of the input."""
+"""Words between the name of a limit and its number. None of them may begin a statement about the input."""
 
 LIMITS = _numbers(
     r"\[\d+, ?<limit>\]",
@@ -205,7 +208,7 @@ LIMITS = _numbers(
     rf"only \w+|exceeds?)\b{_GAP}<limit>",
     r"(?:超过|超出|最大|上限|限制)[^\d;]{0,16}<limit>",
 )
-"""The limit alone, the first that is found."""
+"""Patterns for the limit alone. The first match counts."""
 
 INPUTS = _numbers(
     r"(?:prompt|input|token|total)s? (?:token )?(?:count|length|size)[^\d.;]{0,12}<input>",
@@ -217,4 +220,4 @@ INPUTS = _numbers(
     r"(?:prompt|input|request|messages)(?: \w+){0,3}:? <input> tokens",
     r"<input> tokens",
 )
-"""The input alone, the first that is found at another place than the limit."""
+"""Patterns for the input alone. The first match counts that is not the limit's number."""

@@ -1,4 +1,4 @@
-"""Tool arguments for APIs that take a JSON object where others take its text."""
+"""Tool arguments as JSON objects, for APIs that take an object where other APIs take its text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from transom.errors import InvalidMessage
 from transom.wire.fields import compact_json, json_copy
 
 WRAPPED = "arguments"
-"""Under this key stand arguments that are no JSON object: cut off, free text, a list."""
+"""The key under which arguments stand that are not a JSON object: text that was cut off, free text, a list."""
 
 
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Raw | None:
+    """The object in a text of arguments; None if it is not one that can be sent."""
     try:
         value: object = json.loads(text)
         return json_copy({WRAPPED: value}, "")[WRAPPED] if isinstance(value, dict) else None
@@ -23,9 +24,10 @@ def _parsed(text: str) -> Raw | None:
 
 
 def as_object(text: str) -> Raw:
-    """The object an arguments text is; one that is none comes whole, as a text, under one key. No arguments: {}.
+    """The object that a text of arguments holds. Text that is not a JSON object is put under the key `WRAPPED`; no text
+    gives {}.
 
-    The object is shared with the next caller of the same text: copy what is to be changed.
+    The object is cached and shared with later callers: copy it before changing it.
     """
     if not text.strip():
         return {}
@@ -34,5 +36,5 @@ def as_object(text: str) -> Raw:
 
 
 def object_text(text: str) -> str:
-    """The compact JSON of `as_object`: what is counted."""
+    """The arguments as `as_object` sends them, as compact JSON: for counting."""
     return compact_json(as_object(text))

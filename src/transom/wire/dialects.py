@@ -1,4 +1,4 @@
-"""The provider APIs by the names callers know them by. Each is imported when it is first asked for."""
+"""The dialects by name. A dialect's package is imported when its name is first used."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ DIALECTS = {
     "anthropic_bedrock": "transom.wire.anthropic:ANTHROPIC_BEDROCK",
     "gemini": "transom.wire.gemini:GEMINI",
 }
-"""Where the value of each stands."""
+"""The module and the value of each dialect."""
 
 
 def dialect_named(dialect: str | Dialect) -> Dialect:
-    """The dialect with this name, or the dialect itself. Raises InvalidSetting."""
+    """The dialect with this name; a dialect is returned as it is.
+
+    Raises InvalidSetting for an unknown name, with the known ones, and for a value that is neither a name nor a
+    dialect.
+    """
     if isinstance(dialect, str):
         return _loaded(dialect)
     if not hasattr(dialect, "format_counter"):
@@ -34,7 +38,10 @@ def dialect_named(dialect: str | Dialect) -> Dialect:
 
 
 def with_digest_role(dialect: Dialect, role: object) -> Dialect:
-    """The dialect with this role for the text of folds; None keeps its own. Raises InvalidSetting."""
+    """A copy of the dialect that shows the texts of folds under this role; the same dialect for None.
+
+    Raises InvalidSetting if the API does not allow the role (`Dialect.digest_roles`).
+    """
     if role is None or role == dialect.digest_role:
         return dialect
     if role not in dialect.digest_roles:
@@ -44,7 +51,11 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
 
 
 def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
-    """The measure by which the entries of a log were counted, with this tokenizer; OpenAI chat's if none says."""
+    """The format counter by which the entries of a log were counted, read from the name stored with its first counted
+    entry.
+
+    `counter`: counts texts in it. OpenAI chat's if no entry has such a name, or an unknown one.
+    """
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")
     return dialect_named(dialect if apart and dialect in DIALECTS else "openai").format_counter(counter)
@@ -52,6 +63,7 @@ def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
 
 @cache
 def _loaded(name: str) -> Dialect:
+    """The dialect with this name. Raises InvalidSetting for an unknown one."""
     if name not in DIALECTS:
         raise InvalidSetting(f"unknown dialect {quote(name)}: there are {', '.join(DIALECTS)}")
     module, _, value = DIALECTS[name].partition(":")

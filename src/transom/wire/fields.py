@@ -1,6 +1,6 @@
-"""Reading wire data that anybody may have written: copied, so that it is ours; checked, so that it is JSON.
+"""Reads data in a provider's format that anybody may have written: copies it, and checks that it is JSON.
 
-Every function that can refuse raises InvalidMessage with `where` (which message) and the path of the field.
+The functions raise InvalidMessage with `where` (which message) and the path of the field that is wrong.
 """
 
 from __future__ import annotations
@@ -16,33 +16,36 @@ from transom.errors import InvalidMessage
 T = TypeVar("T")
 
 NUMBER_BITS = 1_000
-"""How large a whole number may be. Python refuses to write numbers of more than 4,300 digits."""
+"""The most bits of a whole number. Python refuses to write numbers of more than 4,300 digits."""
 
 DEPTH = 100
-"""How deep a message may nest. JSON libraries recurse: some thousand levels would end the process that reads them."""
+"""The most levels that a message may nest. JSON libraries recurse: some thousand levels would end the process."""
 
 
 def compact_json(value: object) -> str:
-    """The value as JSON text without blanks."""
+    """A value as JSON text without blanks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_text(arguments: object) -> str:
-    """Arguments as a text, also where they came as JSON; none are an empty one."""
+    """Arguments of a call as text: a string as it is, None as an empty text, any other value as JSON."""
     return arguments if isinstance(arguments, str) else "" if arguments is None else compact_json(arguments)
 
 
 _CHAT = ("tool_calls", "function_call", "reasoning_content", "refusal", "annotations")
-"""What only chat messages have, at times as null, which other APIs would refuse too."""
+"""Fields that only chat messages have. Some come as null, which other APIs would refuse too."""
 _PARTS_OF_OPENAI = frozenset(
     {"image_url", "input_audio", "file", "input_text", "output_text", "input_image", "input_file"}
 )
-"""Content parts of OpenAI's two APIs that Anthropic's refuses."""
+"""Types of content parts that OpenAI's two APIs know, and Anthropic's refuses."""
 _ALIEN_BLOCKS = {"tool_use": "anthropic", "tool_result": "anthropic"}
 
 
 def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
-    """The fields of a message, if they are not plainly another dialect's: what it says would be lost."""
+    """Return the fields of a message of this dialect.
+
+    Raises InvalidMessage if a field or a content part is one of another dialect's: its content would be lost.
+    """
     found = ["openai"] if dialect != "openai" and any(key in fields for key in _CHAT) else []
     if dialect != "gemini" and fields.get("parts"):
         found.append("gemini")
@@ -61,20 +64,24 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
 
 
 def message_list(messages: object, where: str) -> list[object]:
-    """The messages of a request, as a list."""
+    """The messages of a request as a list. Raises InvalidMessage if they are neither a list nor a tuple."""
     if not isinstance(messages, (list, tuple)):
         raise InvalidMessage(where, f"must be a list of messages, not {type(messages).__name__}")
     return list(cast("list[object]", messages))
 
 
 def take_role(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
-    """The role taken out of a message that is this dialect's: one of these."""
+    """Take the role out of a message's fields and return it.
+
+    Raises InvalidMessage if there is none, if it is not one of `roles`, or if the message is another dialect's.
+    """
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
     return require_role(roles, require_dialect(fields, where, dialect).pop("role"), where)
 
 
 def require_role(roles: Collection[str], role: object, where: str) -> str:
+    """Return the role. Raises InvalidMessage if it is not one of `roles`."""
     if isinstance(role, str) and role in roles:
         return role
     shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
@@ -84,8 +91,11 @@ def require_role(roles: Collection[str], role: object, where: str) -> str:
 def take_content(
     fields: Raw, key: str, where: str, be: str, read: Callable[[Raw, str, str], T], path: str = ""
 ) -> tuple[tuple[T | Text, ...], Shape]:
-    """The content taken out of a message or a result, and how it stood there. `be`: what it must be; `read` takes each
-    part that is no mere text, `where` and the part's path."""
+    """Take the content out of the fields of a message or a result; return its parts, and the form that it had.
+
+    `be`: what an error says that it must be. `read` reads each part of a list, from the part, `where` and its path.
+    Raises InvalidMessage if the content is neither a string, a list of objects nor null.
+    """
     if key not in fields:
         return (), "absent"
     content = fields.pop(key)
@@ -100,7 +110,10 @@ def take_content(
 
 
 def take_text(fields: Raw, key: str, where: str, path: str) -> str:
-    """A text taken out of `fields`; an empty, null or missing one is left as it is."""
+    """Take a text out of the fields and return it. An empty, null or missing one stays there, and the result is empty.
+
+    Raises InvalidMessage if the value is not a string.
+    """
     value = fields.get(key)
     if value is None or value == "":
         return ""
@@ -110,17 +123,23 @@ def take_text(fields: Raw, key: str, where: str, path: str) -> str:
 
 
 def is_text(value: object) -> bool:
+    """Whether a value is a string that is not empty."""
     return isinstance(value, str) and value != ""
 
 
 def require_object(value: object, where: str, path: str) -> Raw:
+    """Return the object. Raises InvalidMessage if the value is not a dict."""
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
     return cast("Raw", value)
 
 
 def json_copy(message: dict[Any, Any], where: str) -> Raw:
-    """A deep copy, sure to be JSON."""
+    """A deep copy of a message.
+
+    Raises InvalidMessage if the message holds a value that JSON has not, keys that are not strings, more than `DEPTH`
+    levels or a number of more than `NUMBER_BITS` bits.
+    """
     fields: Raw = {}
     for key, value in message.items():
         if not isinstance(key, str):
@@ -130,6 +149,7 @@ def json_copy(message: dict[Any, Any], where: str) -> Raw:
 
 
 def _copy(value: object, left: int, where: str, field: str) -> Any:
+    """A copy of one value, of at most `left` levels. Raises as `json_copy` does."""
     kind = type(value)
     if kind is str:
         return value
@@ -151,6 +171,7 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
 
 
 def _copy_object(value: dict[object, object], left: int, where: str, field: str) -> Raw:
+    """A copy of one object, of at most `left` levels. Raises as `json_copy` does."""
     copied: Raw = {}
     for key, item in value.items():
         if not isinstance(key, str):
@@ -169,6 +190,6 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in the words of JSON."""
+    """What a value is in JSON's words, for errors: "a string", "null"."""
     known = (name for kind, name in _KINDS if isinstance(value, kind))
     return "null" if value is None else next(known, type(value).__name__)

@@ -1,7 +1,7 @@
-"""Images and files between dialects: each part read as what it is, and said as another dialect says it.
+"""Translates images and files between dialects, through an `Asset` that belongs to none.
 
-A provider's own file id means nothing elsewhere, and not every API takes every kind: what cannot be said is left to the
-caller's placeholder.
+A file id of a provider means nothing to another one, and not every API takes every kind of file. Then there is no
+translation, and the caller writes a placeholder.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from transom.core.message import Media, MediaKind, Raw
 from transom.wire.violations import as_dict, text
 
 _HEADER = 128 * 1024
-"""Letters of base64 within which the size of an image stands, behind whatever a camera put before it."""
+"""The first characters of base64 that are read for the size of an image. A camera may put data before it."""
 _PICTURES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF")
 
 _PDF = "application/pdf"
 _USUAL = {"image": "image/png", "file": _PDF}
-"""What it is if nobody says."""
+"""The media type to assume if none is given."""
 _FILES = ("inlineData", "inline_data", "fileData", "file_data")
-"""Gemini's parts, in both spellings."""
+"""The keys of Gemini's parts with files, in both spellings."""
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.ASCII)
 
 
 class Asset(Struct, frozen=True):
-    """An image or file in nobody's words: base64 `data`, or a `url`. `name`: a file's, if it has one."""
+    """An image or file in no dialect's format: base64 `data`, or a `url`. `mime`: its media type. `name`: its file
+    name, if known."""
 
     kind: MediaKind
     mime: str = ""
@@ -43,11 +44,15 @@ class Asset(Struct, frozen=True):
 
 
 _ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
-"""Where only Gemini can fetch from."""
+"""URLs from which only Gemini can fetch."""
 
 
 def translate_media(media: Media, source: str, target: str) -> Raw | None:
-    """The part in the format of the dialect `target`; None if that has no such part, or is a dialect we do not know."""
+    """The part in the format of the dialect `target`.
+
+    None if that dialect has no such part, if the file is only named by a provider's id, or if one of the two dialects
+    is unknown.
+    """
     asset = _KNOWN[source][0](media.raw) if source in _KNOWN and target in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
         return None
@@ -55,13 +60,13 @@ def translate_media(media: Media, source: str, target: str) -> Raw | None:
 
 
 def asset_of(media: Media) -> Asset | None:
-    """A part in whatever dialect it is: with its data or its URL; None if it has neither."""
+    """The image or file in a part of any dialect; None if the part has neither its data nor a URL."""
     assets = (read(media.raw) for read, _ in _KNOWN.values())
     return next((asset for asset in assets if asset is not None and (asset.data or asset.url)), None)
 
 
 def pixels(media: Media) -> tuple[int, int] | None:
-    """Width and height of an image whose data is here; None if it is not, or is of no kind that models see."""
+    """Width and height of an image. None if its data is not in the part, or is in no format that models take."""
     import imagesize  # type: ignore[reportMissingTypeStubs]  # noqa: PLC0415 - it brings an HTTP client along
 
     asset = asset_of(media)
@@ -75,7 +80,7 @@ def pixels(media: Media) -> tuple[int, int] | None:
 
 
 def _located(kind: MediaKind, url: str, name: str = "") -> Asset:
-    """An asset from a URL, which may carry the data itself."""
+    """An asset from a URL, which may be a data URL."""
     found = _DATA_URL.match(url[:200])
     if found is None:
         return Asset(kind, url=url, name=name)
@@ -83,10 +88,12 @@ def _located(kind: MediaKind, url: str, name: str = "") -> Asset:
 
 
 def _url(asset: Asset) -> str:
+    """The URL of an asset; a data URL if it has only data."""
     return asset.url or f"data:{asset.mime};base64,{asset.data}"
 
 
 def _read_chat(raw: Raw) -> Asset | None:
+    """The asset in a part of the chat API; None for other parts."""
     kind = text(raw, "type")
     body = as_dict(raw.get(kind))
     if kind == "file":
@@ -100,6 +107,7 @@ def _read_chat(raw: Raw) -> Asset | None:
 
 
 def _write_chat(asset: Asset) -> Raw | None:
+    """The asset as a part of the chat API; None if that takes no such file."""
     if asset.kind == "image":
         return {"type": "image_url", "image_url": {"url": _url(asset)}}
     sound = asset.mime.removeprefix("audio/")
@@ -111,6 +119,7 @@ def _write_chat(asset: Asset) -> Raw | None:
 
 
 def _read_responses(raw: Raw) -> Asset | None:
+    """The asset in a part of the Responses API; None for other parts."""
     kind = raw.get("type")
     if kind in ("input_image", "computer_screenshot"):
         return _located("image", text(raw, "image_url"))
@@ -120,6 +129,7 @@ def _read_responses(raw: Raw) -> Asset | None:
 
 
 def _write_responses(asset: Asset) -> Raw | None:
+    """The asset as a part of the Responses API; None if that takes no such file."""
     if asset.kind == "image":
         return {"type": "input_image", "image_url": _url(asset), "detail": "auto"}
     if asset.mime != _PDF:
@@ -130,6 +140,7 @@ def _write_responses(asset: Asset) -> Raw | None:
 
 
 def _read_anthropic(raw: Raw) -> Asset | None:
+    """The asset in a block of the Messages API; None for other blocks."""
     kind: MediaKind = "image" if raw.get("type") == "image" else "file"
     source, name = as_dict(raw.get("source")), text(raw, "title")
     if source.get("type") == "url":
@@ -140,6 +151,7 @@ def _read_anthropic(raw: Raw) -> Asset | None:
 
 
 def _write_anthropic(asset: Asset) -> Raw | None:
+    """The asset as a block of the Messages API; None if that takes no such file."""
     taken = {"image/png", "image/jpeg", "image/gif", "image/webp"} if asset.kind == "image" else {_PDF}
     if asset.mime not in taken:
         return None
@@ -149,6 +161,7 @@ def _write_anthropic(asset: Asset) -> Raw | None:
 
 
 def _read_gemini(raw: Raw) -> Asset:
+    """The asset in a part of Gemini's API."""
     body = as_dict(next((raw[key] for key in _FILES if isinstance(raw.get(key), dict)), None))
     mime = text(body, "mimeType") or text(body, "mime_type")
     data = text(body, "data").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is only Gemini's
@@ -157,6 +170,7 @@ def _read_gemini(raw: Raw) -> Asset:
 
 
 def _write_gemini(asset: Asset) -> Raw:
+    """The asset as a part of Gemini's API."""
     if asset.data:
         return {"inlineData": {"mimeType": asset.mime, "data": asset.data}}
     return {"fileData": {"mimeType": asset.mime, "fileUri": asset.url}}
@@ -168,4 +182,4 @@ _KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | N
     "anthropic": (_read_anthropic, _write_anthropic),
     "gemini": (_read_gemini, _write_gemini),
 }
-"""How each dialect is read and said."""
+"""For each dialect the function that reads a part, and the one that writes it."""

@@ -1,8 +1,8 @@
-"""What files cost: pages and seconds, read from the data, by each provider's published rate.
+"""Counts the tokens of files: pages and seconds, read from the data, by each provider's published rate.
 
-A provider's rule needs facts that a request may not show. Where they are missing, a margin stands in: a PDF whose pages
-cannot be counted has one for each 25 KB, and a sound or a film without a duration in its header plays at a low bitrate.
-A file that only its URL or id names counts one flat figure. Real usage then calibrates what was assumed.
+Some rules need facts that a request does not show. Then an estimate from the size stands in: 25 KB a page for a PDF
+whose pages cannot be counted, a low bitrate for sound or film without a duration in its header. A file that is given by
+URL or id counts a fixed number. Real usage later calibrates these estimates.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from transom.wire.media import asset_of
 from transom.wire.violations import as_dict
 
 NAMED_FILE = 4_000
-"""Tokens of a file that is not in the request: its URL or id says nothing of its size. See docs/why/media-tokens.md."""
+"""Tokens of a file that is given by URL or id, so that its size is not known. See docs/why/media-tokens.md."""
 
 LOW_DETAIL = 100
-"""OpenAI's image with `detail: low`: 85 tokens with most models, 70 with some. Small models that count patches take up
-to 630."""
+"""Tokens of an image for OpenAI with `detail: low`: 85 with most models, 70 with some. Small models that count patches
+take up to 630."""
 
 _PAGE_BYTES = 25_000
 _SOUND_BYTES = 4_000
 _FILM_BYTES = 60_000
-"""The least data of a page, and of a second (32 and 480 kbit/s)."""
+"""The least bytes of a page, and of a second of sound and of film (32 and 480 kbit/s)."""
 _INFLATED = 1 << 24
-"""Bytes of a PDF's compressed objects that are read."""
+"""The most bytes of a PDF's compressed objects that are read."""
 _STREAM = 1 << 20
-"""Bytes of one stream of them that are read."""
+"""The most bytes that are read of one of their streams."""
 
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
@@ -42,7 +42,7 @@ _PACKED = re.compile(rb"/ObjStm\b[^\0]{0,400}?stream\r?\n")
 
 
 class Rates(Struct, frozen=True):
-    """Tokens for a page of a PDF, for a second of sound and for a second of film."""
+    """The tokens of a page of a PDF, of a second of sound and of a second of film."""
 
     page: int
     sound: int
@@ -50,8 +50,8 @@ class Rates(Struct, frozen=True):
 
 
 OPENAI = Rates(page=1_500, sound=10, film=290)
-"""A page is its text and an image of it (at most 765 tokens in four tiles); sound has a token for each 100 ms. Film is
-taken by compatible servers only: Gemini's rate."""
+"""A page counts its text and an image of it (at most 765 tokens in four tiles); sound has one token for each 100 ms.
+Only compatible servers take film: it has Gemini's rate."""
 ANTHROPIC = Rates(page=3_000, sound=32, film=290)
 """1,500 to 3,000 tokens for a page. The API takes neither sound nor film."""
 GEMINI = Rates(page=560, sound=32, film=290)
@@ -59,7 +59,7 @@ GEMINI = Rates(page=560, sound=32, film=290)
 
 
 def file_tokens(media: Media, rates: Rates) -> int:
-    """What a file costs. Linear in its data."""
+    """The tokens of a file at these rates. Its time grows with the size of the data."""
     asset = asset_of(media)
     if asset is None or not asset.data:
         return NAMED_FILE
@@ -74,12 +74,13 @@ def file_tokens(media: Media, rates: Rates) -> int:
 
 
 def is_low_detail(media: Media) -> bool:
-    """Whether OpenAI shows the model a small version of an image."""
+    """Whether OpenAI shows the model only a small version of this image (`detail: low`)."""
     return "low" in (media.raw.get("detail"), as_dict(media.raw.get("image_url")).get("detail"))
 
 
 def pages(data: bytes) -> int:
-    """Pages of a PDF: its page objects, or what its page tree states if that is more. Other documents: the margin."""
+    """The pages of a PDF: the number of its page objects, or the count in its page tree if that is higher. Of any other
+    data, an estimate from its size."""
     if not data.startswith(b"%PDF"):
         return max(1, ceil(len(data) / _PAGE_BYTES))
     objects, stated = _pages_in(data)
@@ -94,7 +95,7 @@ def pages(data: bytes) -> int:
 
 
 def _packed_objects(data: bytes) -> Iterator[bytes]:
-    """The compressed objects of a PDF, stream by stream; each byte is looked at once."""
+    """The compressed objects of a PDF, decompressed, one stream at a time."""
     end = 0
     while (packed := _PACKED.search(data, end)) is not None:
         end = data.find(b"endstream", packed.end())
@@ -107,13 +108,14 @@ def _packed_objects(data: bytes) -> Iterator[bytes]:
 
 
 def _pages_in(data: bytes) -> tuple[int, int]:
-    """The page objects, and the largest count that a page tree states."""
+    """The number of page objects, and the largest count that a page tree states."""
     counts = [int(each) for each in _COUNT.findall(data)] if b"/Pages" in data else []
     return sum(1 for _ in _PAGE.finditer(data)), max((each for each in counts if each <= 100_000), default=0)
 
 
 def _seconds(data: bytes, least: int) -> float:
-    """How long a sound or a film plays. `least`: bytes of a second where nothing says."""
+    """The seconds that a sound or a film plays. `least`: the bytes of a second, if the header does not state a
+    duration."""
     if data.startswith(b"RIFF") and len(data) >= 44 and (rate := struct.unpack_from("<I", data, 28)[0]):
         return len(data) / rate
     at = data.find(b"mvhd")  # MP4, M4A, MOV
@@ -126,6 +128,7 @@ def _seconds(data: bytes, least: int) -> float:
 
 
 def _decoded(data: str) -> bytes:
+    """The bytes of base64 text; none if it is not valid."""
     try:
         return b64decode(data + "=" * (-len(data) % 4))
     except ValueError:

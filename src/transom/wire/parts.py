@@ -1,4 +1,5 @@
-"""Content parts, as all dialects read them. What differs is a table: which types of parts are images or files."""
+"""Reads content parts, in the same way for all dialects. Each dialect gives a table of its types of images and
+files."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from transom.errors import InvalidMessage
 from transom.wire.fields import kind_of
 
 MediaTypes = Mapping[str, MediaKind]
-"""A dialect's types of parts that hold an image or a file."""
+"""A dialect's types of parts that hold an image or a file, and which of the two."""
 
 
 def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str]) -> Text:
-    """A part whose text is under `key`. Its other fields stay in `extra`, but for those that rendering knows (`drop`).
+    """Read a text part: the text under `key`, and its other fields as `extra`, without those that rendering writes
+    (`drop`).
 
-    Raises InvalidMessage if there is no text.
+    Raises InvalidMessage if there is no string under `key`.
     """
     text: object = raw.get(key)
     if not isinstance(text, str):
@@ -25,6 +27,7 @@ def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str
 
 
 def other_part(raw: Raw, media: MediaTypes) -> Media | Other:
-    """A part that is no text: an image, a file, or something that we do not know. It is kept as it is."""
+    """Read a part that is not text: an image or file of a type in `media`, or a part that we do not know. It is kept
+    unchanged."""
     kind: object = raw.get("type")
     return Media(media[kind], raw) if isinstance(kind, str) and kind in media else Other(raw)

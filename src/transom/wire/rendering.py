@@ -1,4 +1,4 @@
-"""From a view to the body of a request, in the format of a dialect. Each slot is rendered once."""
+"""Renders a view as the body of a request in the format of a dialect. Each slot is rendered once and cached."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 
 _SPARE_SLOTS = 1_000
-"""How many slots that no longer show may stay in the cache."""
+"""How many slots that are no longer in the window may stay in the cache, beside as many as the window has."""
 
 
 class _RenderedSlots(dict[Dialect, dict[Slot, list[Rendered]]]):
-    """The messages of slots, by dialect. Keyed by slot object: a slot never changes, so its messages do not."""
+    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not."""
 
 
 def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Derived | None = None) -> dict[str, Any]:
-    """What a request to a provider API holds of the conversation, under the API's own keys.
+    """Render a window as the part of a request's body that the conversation gives, under the API's own keys.
 
-    The body is made of plain dicts and lists that are the caller's to change: nothing in it is shared with the log or
-    with another body. It is valid and within the budget in the dialect that the conversation was opened in. In another
-    dialect it has another number of tokens, and it may end with the model's message where that API wants the user's.
-    `derived` keeps what was rendered for the next call. Raises InvalidSetting for an unknown dialect.
+    The result is new dicts and lists, which the caller may change. In the dialect of the conversation it is valid and
+    within the budget. In another dialect it has another number of tokens, and it may end with the model's message where
+    that API wants the user's. `derived`: a cache for the next call. Raises InvalidSetting for the name of an unknown
+    dialect.
     """
     view = shown.view if isinstance(shown, Window) else shown
     spoken = dialect_named(dialect)
@@ -37,17 +37,18 @@ def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Der
 
 
 def render_messages(view: View, dialect: Dialect, derived: Derived | None = None) -> list[dict[str, Any]]:
-    """The messages of a body alone; as for `render`."""
+    """The list of messages alone, as `render` has them in its body."""
     return to_builtins(dialect.join(_rendered(view, dialect, view.slots, derived or Derived())))
 
 
 def message_count(view: View, dialect: Dialect, slots: int, derived: Derived | None = None) -> int:
-    """How many messages the head and the first `slots` slots render to."""
+    """How many messages the head and the first `slots` slots of a view render to."""
     return len(dialect.join(_rendered(view, dialect, view.slots[:slots], derived or Derived())))
 
 
 def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], derived: Derived) -> list[Rendered]:
-    """The messages of the head and of these slots. They are shared with the cache: copy before handing out."""
+    """The messages of the head and of these slots, from the cache. They belong to the cache: copy them before handing
+    them out."""
     caches = derived.of(_RenderedSlots)
     cache = caches.setdefault(dialect, {})
     if len(cache) > 2 * len(view.slots) + _SPARE_SLOTS:

@@ -1,4 +1,5 @@
-"""What the replies of all providers share: a client library's objects, errors that came instead, and usage."""
+"""Reads what all providers' replies have in common: objects of a client library, errors in place of a reply, and
+usage."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from transom.wire.violations import as_dict
 
 
 def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
-    """A client library's object as the JSON it stands for; anything else as it is.
+    """An object of a client library as the JSON that it stands for. Any value without `model_dump` is returned as it
+    is.
 
-    `how`: what its `model_dump` is asked for. One that takes no such words fills in null for whatever was not sent:
-    see `without_nulls`.
+    `how`: arguments for `model_dump`. An object that does not take them fills in null for what was not sent; such nulls
+    are dropped, except below the keys `keep`.
     """
     dump: Any = None if isinstance(value, dict) else getattr(value, "model_dump", None)
     if not callable(dump):
@@ -33,7 +35,7 @@ def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
 
 
 def without_nulls(value: Any, keep: Collection[str]) -> Any:
-    """JSON without its nulls; what stands under the keys `keep` is somebody's own, and a null says something there."""
+    """A JSON value without its nulls. Values under the keys `keep` stay whole: there a null means something."""
     if isinstance(value, list):
         return [without_nulls(item, keep) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -43,7 +45,8 @@ def without_nulls(value: Any, keep: Collection[str]) -> Any:
 
 
 def require_reply(value: object, needed: str) -> Raw:
-    """It as an object. Raises InvalidMessage if it is none, or an error."""
+    """The reply as a dict. Raises InvalidMessage if it is not one, or holds an error. `needed`: what the error asks
+    for."""
     if not isinstance(value, dict):
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
     fields = cast("Raw", value)
@@ -53,7 +56,7 @@ def require_reply(value: object, needed: str) -> Raw:
 
 
 def as_assistant(fact: Fact, message: Raw) -> Assistant:
-    """The fact that a message is. Raises InvalidMessage if somebody else said it."""
+    """The fact, which must be a turn of the model. Raises InvalidMessage if the message has another role."""
     if isinstance(fact, Assistant):
         return fact
     raise InvalidMessage("reply", f"role must be assistant, not {message['role']!r}")
@@ -62,7 +65,8 @@ def as_assistant(fact: Fact, message: Raw) -> Assistant:
 class UsageFields(Struct, frozen=True, kw_only=True):
     """Where a dialect's usage has each number of `Usage`.
 
-    Paths, words apart, are added up. Of alternatives (`a|b`) the first that is above 0 counts.
+    Each field is a list of paths, with blanks between them, whose values are added up. A path may be a choice (`a|b`):
+    the first that is above 0 counts.
     """
 
     prompt: str
@@ -73,7 +77,8 @@ class UsageFields(Struct, frozen=True, kw_only=True):
 
 
 def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
-    """The turn with its usage, if that came. What is no number above 0 counts nothing."""
+    """A copy of the turn with its usage. Without usage, the same turn. A value that is not a whole number above 0
+    counts as 0."""
     if not isinstance(usage, dict):
         return turn
     fields = cast("Raw", usage)
@@ -85,6 +90,7 @@ _USAGE_FIELDS = Usage.__struct_fields__
 
 
 def _number(fields: Raw, alternatives: str) -> int:
+    """The first number above 0 at these paths (`a|b`); 0 if there is none."""
     for path in alternatives.split("|"):
         value = reduce(lambda held, key: as_dict(held).get(key), path.split("."), cast("Any", fields))
         if isinstance(value, int) and value > 0:

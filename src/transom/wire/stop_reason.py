@@ -1,4 +1,4 @@
-"""Why the model stopped: the same few words for every provider."""
+"""Why the model stopped, in the same few words for every provider."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 StopReason = Literal["stop", "tool_calls", "length", "filter", "malformed", "pause", "unknown"]
 """Why a reply ended.
 
-"stop": the model was done. "tool_calls": it waits for results. "length": the limit of its answer, or of its context,
-cut it. "filter": the provider refused. "malformed": the model wrote a call that the provider could not read. "pause":
-the provider paused a long turn, and goes on if it gets the turn back. "unknown": the provider gave no reason we know.
+"stop": the model was done. "tool_calls": it waits for results. "length": it reached the limit of the answer or of the
+context. "filter": the provider refused. "malformed": the model wrote a call that the provider could not read. "pause":
+the provider paused a long turn, and goes on if the turn is sent back. "unknown": no reason, or one that we do not know.
 """
 
 _REASONS: dict[str, StopReason] = {
@@ -28,13 +28,13 @@ _REASONS: dict[str, StopReason] = {
 
 
 def stop_reason(reason: object) -> StopReason:
-    """A provider's word for why it stopped, in ours. An enum of an SDK is taken by its value."""
+    """Translate a provider's word for why it stopped; a word or an enum of an SDK."""
     word = getattr(reason, "value", reason)
     return _REASONS.get(word.lower(), "unknown") if isinstance(word, str) else "unknown"
 
 
 def stop_reason_of(reply: object) -> StopReason:
-    """Why a whole reply ended: a response object, or a response as a dict, of any provider."""
+    """Why a whole reply ended: a response object or dict of any provider."""
     for items, name in (("choices", "finish_reason"), ("candidates", "finish_reason"), ("candidates", "finishReason")):
         if found := _field(_first(_field(reply, items)), name):
             return stop_reason(found)
@@ -49,8 +49,10 @@ def stop_reason_of(reply: object) -> StopReason:
 
 
 def _field(value: object, name: str) -> Any:
+    """A field of a dict or an attribute of an object; None if it has none."""
     return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def _first(items: object) -> object:
+    """The first item of a list; None if there is none."""
     return cast("list[object]", items)[0] if isinstance(items, (list, tuple)) and items else None

@@ -1,8 +1,7 @@
-"""Streams of every provider: the chunks of a reply become a turn, and a finished stream is read like a reply.
+"""Reads streamed replies: an accumulator collects the chunks into a turn. A finished stream is read like a reply.
 
-An accumulator does no I/O. It is fed one chunk at a time, and can give a turn at any moment: what came so far, without
-anything that is not whole. Tool calls are in it only once their arguments are complete; until then, `open_calls` names
-them.
+An accumulator does no I/O. It takes one chunk at a time, and can give the turn so far at any moment. A tool call is in
+the turn only once its arguments are complete; until then, `open_calls` names it.
 """
 
 from __future__ import annotations
@@ -36,22 +35,26 @@ _HELPERS = {
     "get_final_message": "current_message_snapshot",
     "get_final_response": None,
 }
-"""How the stream helpers of the SDKs give the reply, and the property that gives it without reading on."""
+"""The methods by which the stream helpers of SDKs give the reply, and the property that gives it without reading on."""
 
 
 _logger = logging.getLogger(__name__)
 
 
 class Delta(NamedTuple):
-    """A piece of text or of reasoning that a chunk brought."""
+    """A piece of text or of reasoning that one chunk brought."""
 
     kind: Literal["text", "reasoning"]
     text: str
 
 
 class Accumulator:
-    """Collects the chunks of one reply. `finished`: the provider said that the reply is complete; `error`: what it
-    sent instead of the rest, or an empty text. `stop`: why the model stopped, once the provider said it."""
+    """Collects the chunks of one streamed reply into a turn.
+
+    - `finished`: the provider said that the reply is complete.
+    - `error`: the error that came in the stream instead of the rest; empty if none.
+    - `stop`: why the model stopped; "unknown" until the provider says it.
+    """
 
     finished = False
     error = ""
@@ -59,51 +62,55 @@ class Accumulator:
     _deltas: list[Delta] | None = None
 
     def feed(self, chunk: object) -> None:
-        """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is no chunk."""
+        """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither."""
         raise NotImplementedError
 
     def turn(self) -> Assistant:
-        """The turn so far, with its usage if that came."""
+        """The turn so far, with its usage if that has come. May be called at any time."""
         raise NotImplementedError
 
     def final_turn(self) -> Assistant:
-        """The turn after the last chunk. A stream that ended inside a tool call lost that call: a warning in the log of
-        `logging` names it."""
+        """The turn after the last chunk. A call whose arguments are not complete by then is left out; a warning is
+        logged for it."""
         for name in self.open_calls:
             _logger.warning("the stream ended inside a call of %s: the call is left out of the reply", name or "a tool")
         return self.turn()
 
     @property
     def open_calls(self) -> Sequence[str]:
-        """The tool names of the calls that began and are not in `turn`, because their arguments are not complete. A
-        name is empty if it did not come yet."""
+        """The tool names of the calls that have begun and are not in `turn` yet. A name is empty if it has not come
+        yet."""
         return ()
 
     def take_deltas(self) -> list[Delta]:
-        """The pieces of text that came since this was last asked, for whoever shows the reply as it comes."""
+        """Return the pieces of text that came since the last call of this method, and forget them."""
         deltas, self._deltas = self._deltas or [], None
         return deltas
 
     def _add_delta(self, kind: Literal["text", "reasoning"], piece: object) -> None:
+        """Add a piece for `take_deltas`, if it is a text that is not empty."""
         if isinstance(piece, str) and piece:
             self._deltas = [*(self._deltas or ()), Delta(kind, piece)]
 
     @property
     def usage(self) -> Usage | None:
-        """What the provider reported so far."""
+        """The usage that the provider has reported so far; None if none."""
         return self.turn().usage
 
 
 def chunk_fields(chunk: object, keep: Collection[str] = ()) -> Raw:
-    """A chunk as a dict without nulls, which say nothing in a chunk, except below `keep`. Raises InvalidMessage."""
+    """A chunk as a dict. Fields that are null are dropped, except below the keys `keep`: servers fill them in.
+
+    Raises InvalidMessage if the chunk is neither a dict nor an object of an SDK.
+    """
     fields = dumped(chunk, keep)
     if not isinstance(fields, dict):
         raise InvalidMessage("reply", f"a chunk must be an object, not {type(chunk).__name__}")
     return cast("Raw", fields)
 
 
-def whole_object(arguments: object) -> bool:
-    """Whether arguments are a complete JSON object: no longer text begins with one."""
+def is_whole_object(arguments: object) -> bool:
+    """Whether the arguments are a complete JSON object. (No longer text begins with one, so nothing can follow.)"""
     try:
         return isinstance(arguments, str) and isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
@@ -111,9 +118,11 @@ def whole_object(arguments: object) -> bool:
 
 
 def from_stream(reply: object, accumulator: Accumulator) -> object:
-    """A list of chunks as the turn they are; a finished stream helper as the reply it holds; else the reply itself.
+    """The finished reply, whatever form it was handed over in.
 
-    Raises InvalidMessage for an open stream, an async stream that is not finished, and what was not awaited.
+    A list of chunks gives the turn that they make; a stream helper of an SDK that has been read to its end gives its
+    reply; any other value is returned as it is. Raises InvalidMessage for a stream that is not read to its end, a value
+    that must be awaited, an empty list, and a list of chunks with an error.
     """
     if isinstance(reply, (list, tuple)):
         return _accumulated(cast("list[object]", reply), accumulator)
@@ -127,7 +136,8 @@ def from_stream(reply: object, accumulator: Accumulator) -> object:
 
 
 def _must_be_read(reply: object) -> None:
-    """Raises InvalidMessage with what to do if this is a stream, or what has to be awaited or entered to get one."""
+    """Raises InvalidMessage, which says what to do, if the value is an open stream, or must be awaited or entered to
+    give one."""
     if hasattr(reply, "__await__"):
         kind = "a coroutine" if iscoroutine(reply) else type(reply).__name__
         raise InvalidMessage("reply", _NOT_AWAITED.format(kind))
@@ -140,6 +150,7 @@ def _must_be_read(reply: object) -> None:
 
 
 def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
+    """The turn of a list of chunks. Raises InvalidMessage if the list is empty or holds an error."""
     empty = True
     for chunk in chunks:
         accumulator.feed(chunk)
@@ -152,7 +163,7 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
 
 
 def _final(stream: Any, method: str, snapshot: str | None) -> object:
-    """The reply of a stream helper that has been read to its end."""
+    """The reply of an SDK's stream helper. Raises InvalidMessage if the stream was not read to its end."""
     response = getattr(stream, "response", None) or getattr(stream, "_response", None)
     if getattr(response, "is_closed", False) is not True:
         raise InvalidMessage("reply", _OPEN_ASYNC if hasattr(stream, "__aiter__") else _OPEN)
@@ -168,7 +179,7 @@ def _final(stream: Any, method: str, snapshot: str | None) -> object:
 
 
 def _is_complete(reply: Raw) -> bool:
-    """Whether the provider ended this reply, in any API."""
+    """Whether the provider ended this reply itself, in any API."""
     choices = reply.get("choices")
     choice = as_dict(cast("list[object]", choices)[0]) if isinstance(choices, list) and choices else {}
     return bool(choice.get("finish_reason") or reply.get("stop_reason") or "output" in reply)

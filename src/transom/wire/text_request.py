@@ -1,4 +1,4 @@
-"""Requests that are made of a text of ours: one of its own, or the end of another request."""
+"""Builds requests that ask a text of ours: as a request of its own, or as the end of another request."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from transom.wire.dialect import Dialect, Rendered
 
 
 def text_request(dialect: Dialect, system: str, text: str) -> Raw:
-    """A request with a system prompt and one user message, as the keyword arguments of the SDK."""
+    """A request with a system prompt and one user message, as keyword arguments of the provider's SDK."""
     head = Head(messages=tuple(dialect.parse_system(system)))
     messages = [*dialect.render_head(head), dialect.user_message(replace_surrogates(text))]
     return dialect.arguments(dialect.body(head, dialect.join(messages)))
 
 
 def forked_request(dialect: Dialect, live: Raw, text: str) -> Raw:
-    """A live request with one more user message at its end.
+    """A copy of a live request with one more user message at its end.
 
-    System prompt, tools and messages are those of the live one, so that its prefix is read from the provider's cache.
-    Everything else (stop words, tool choice, the form of the answer) is left out: it was meant for the live answer. For
-    the cache's sake no `tool_choice` is set: to change it makes some providers read all messages anew.
+    System prompt, tools and messages stay, so that the provider reads this prefix from its cache. All other settings
+    (stop words, tool choice, response format) are left out: they were meant for the live answer. No `tool_choice` is
+    set, because some providers drop the cache when it changes.
     """
     message = dialect.user_message(replace_surrogates(text))
     key = next(iter(dialect.arguments(dialect.body(Head(), []))))
@@ -35,13 +35,13 @@ def forked_request(dialect: Dialect, live: Raw, text: str) -> Raw:
 
 
 def _fields(dialect: Dialect) -> Raw:
-    """A request with every field of which the dialect itself has use."""
+    """An example of a request that has every field that this dialect itself writes."""
     head = Head(messages=tuple(dialect.parse_system("system")))
     return dialect.arguments(dialect.body(head, [], [Tool(name="tool").schema()]))
 
 
 def _own_fields(given: Raw, fields: Raw) -> Raw:
-    """Those of a request's fields that are in `fields`, and so in the objects among them, in the order given."""
+    """The fields of `given` that are also in `fields`, in the given order; the same for objects inside both."""
     kept: dict[str, Any] = {}
     for key, value in given.items():
         if key in fields:

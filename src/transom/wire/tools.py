@@ -1,7 +1,7 @@
-"""Tool schemas between the formats of providers.
+"""Translates tool schemas between the formats of providers.
 
 A schema that is in the wanted format already is kept as it is, byte for byte. One in another format, or a neutral
-`Tool`, is translated. What is no tool of the caller's (a provider's own, such as a web search) cannot be translated.
+`Tool`, is translated. A provider's own tool, such as a web search, cannot be translated.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from transom.wire.violations import as_dict, dicts, text
 
 
 class ToolFormat(NamedTuple):
-    """How an API writes tools: which schemas are in its format, and how it writes a list of tools."""
+    """How an API writes tools. `is_own`: whether a schema is in its format. `write`: writes a list of tools."""
 
     is_own: Callable[[Raw], bool]
     write: Callable[[Sequence[Tool]], list[Raw]]
 
 
 def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
-    """The schemas in this format, in their order; those that cannot be translated stay as they are."""
+    """The schemas in this format, in the given order. A provider's own tools stay as they are."""
     out: list[Raw] = []
     for keep, group in groupby(schemas, lambda schema: form.is_own(schema) or not tools_in(schema)):
         run = list(group)
@@ -32,7 +32,7 @@ def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
 
 
 def tools_in(schema: Raw) -> list[Tool]:
-    """The tools that a schema in any format holds; none if it is a provider's own."""
+    """The tools that a schema in any format declares; none for a provider's own tool."""
     declared = dicts(schema.get("functionDeclarations") or schema.get("function_declarations"))
     if not declared and text(schema, "type") in {"", "function", "custom"}:
         declared = [as_dict(schema.get("function")) or schema]
@@ -44,6 +44,7 @@ def tools_in(schema: Raw) -> list[Tool]:
 
 
 def _parameters(declared: Raw) -> Raw:
+    """The JSON schema of a declared tool's arguments, under whichever key it stands."""
     for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
         if schema := as_dict(declared.get(key)):
             return schema
@@ -51,6 +52,7 @@ def _parameters(declared: Raw) -> Raw:
 
 
 def _described(tool: Tool) -> Raw:
+    """Name and description of a tool, as all formats write them."""
     return {"name": tool.name, **({"description": tool.description} if tool.description else {})}
 
 

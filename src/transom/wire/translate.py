@@ -1,13 +1,13 @@
-"""Facts of another dialect in this one: their content is translated, their wire form is dropped.
+"""Translates facts into another dialect: their content stays, and the fields of their own format are dropped.
 
-Content that this dialect cannot express becomes a placeholder text. Reasoning is left out: only its own provider takes
-it back.
+Content that the other dialect cannot express becomes a placeholder text. Reasoning is left out: only the provider that
+wrote it takes it back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 
@@ -15,34 +15,29 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.pairing import call_labels
-from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
-from transom.wire.arguments import object_text
-from transom.wire.media import pixels, translate_media
-from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
+from transom.wire.media import translate_media
 
 Takes = Callable[[str], object]
-"""Whether an API takes a label as the id of a call."""
-
-ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
+"""Whether an API accepts a label as the id of a call."""
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
-
-PLACE_LABEL = "call_999999999_99"
-"""The longest id we can generate; counted while the real one is not known."""
 
 
 @lru_cache(maxsize=1024)
 def safe_name(name: str) -> str:
-    """A name of at most 64 letters, digits, _ and -, the same for the same name."""
+    """A tool name that every API takes: letters, digits, _ and -, at most 64. The same name always gives the same
+    result."""
     return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 
 def translate_fact(fact: Fact, target: str) -> Fact:
-    """The fact in the dialect `target`; the same object if it is in it already. Calls keep their ids: `unique_calls`
-    gives those under which they are sent."""
+    """The fact in the dialect `target`; the same object if it is in that dialect already.
+
+    Calls keep their ids here: `unique_calls` gives the ids under which they are sent.
+    """
     if fact.dialect == target:
         return fact
     parts = _parts(fact, target)
@@ -60,17 +55,20 @@ def translate_fact(fact: Fact, target: str) -> Fact:
 
 
 def user_turn_after(turn: Assistant, target: str) -> str:
-    """The text of the user message after a turn that may not be the last. It is empty if the turn is in the target
-    dialect and ends with a part of that provider's own tools."""
+    """The text of the user message that must follow `turn` at the end of a window.
+
+    Empty if the turn is in the dialect `target` and ends with a part of the provider's own tools: the provider goes on
+    by itself.
+    """
     own = turn.dialect == target and turn.parts and isinstance(turn.parts[-1], m.Other)
     return "" if own and (turn.order or "p")[-1] == "p" else texts.CONTINUE
 
 
 def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
-    """The calls of a unit's turn, each under an id that is unique in the turn.
+    """The calls of a unit's turn, each under an id that no other call of the turn has.
 
-    `turn` is the unit's head as this dialect has it. Calls of another dialect get ids made of their places and names
-    that every API takes. The dialect's own calls keep an id that the API `takes` (None: it takes every id).
+    `turn` is the head of the unit, translated into this dialect. Calls of another dialect get ids made of their places,
+    and names that every API takes. The dialect's own calls keep each id that the API `takes` (None: it takes every id).
     """
     if unit.head.dialect != turn.dialect:
         return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
@@ -83,6 +81,7 @@ def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tup
 
 
 def _parts(fact: Fact, target: str) -> tuple[m.Part, ...]:
+    """The content of a fact in the dialect `target`; a refusal of the chat API becomes a text."""
     out = [_part(part, fact.dialect, target) for part in fact.parts]
     refusal = fact.extra.get("refusal") if fact.extra and fact.dialect == "openai" else None
     if isinstance(refusal, str) and refusal:  # chat keeps these words of the model beside its content
@@ -91,77 +90,10 @@ def _parts(fact: Fact, target: str) -> tuple[m.Part, ...]:
 
 
 def _part(part: m.Part, source: str, target: str) -> m.Part:
+    """One part in the dialect `target`; a placeholder text if that cannot express it."""
     if isinstance(part, Text):
         return Text(part.text)
     if isinstance(part, m.Media):
         raw = translate_media(part, source, target)
         return Text(texts.left_out_marker(part.media)) if raw is None else m.Media(part.media, raw)
     return Text(texts.left_out_marker("part"))
-
-
-_OPENAI = frozenset({"openai", "responses"})
-"""Dialects with a `detail` on images."""
-
-
-class DialectCounter(FormatCounter):
-    """Counts never less than a dialect sends: it names foreign calls by their places, and leaves foreign parts out.
-
-    `objects`: the API takes arguments as JSON objects. `tools` renders tool schemas. `takes`: whether the API takes the
-    id of a call of its own (None: it takes all). `name`: of a variant of the dialect that counts in another way.
-    """
-
-    def __init__(
-        self,
-        counter: TokenCounter,
-        dialect: str,
-        *,
-        objects: bool,
-        tools: ToolRenderer,
-        takes: Takes | None = None,
-        name: str = "",
-    ) -> None:
-        super().__init__(counter, dialect, name)
-        self._render_tools = tools
-        self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
-        self.left_out = self.count(texts.left_out_marker("image"))
-        """No placeholder for a part costs more."""
-
-    rates = OPENAI
-    """What a page of a PDF and a second of sound or film cost."""
-
-    def count_tools(self, tools: Sequence[Raw]) -> int:
-        """Tool schemas as they are rendered, each as compact JSON."""
-        return super().count_tools(self._render_tools(tools))
-
-    def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
-        """What an image of this size in pixels costs. The flat 1,000 counts if that is more."""
-        return 0
-
-    def count_part(self, part: m.Addressed) -> int:
-        """As it will be said."""
-        if isinstance(part, Text):
-            return self.count(part.text)
-        if isinstance(part, Call):
-            return self.count(object_text(part.args) if self._objects else part.args)
-        if isinstance(part, m.Media) and part.media == "file":
-            return max(self.left_out, file_tokens(part, self.rates))
-        tokens = super().count_part(part)
-        if self.dialect in _OPENAI and isinstance(part, m.Media) and is_low_detail(part):
-            return LOW_DETAIL
-        if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
-            return max(tokens, self.image(*size))
-        return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
-
-    def count_envelope(self, fact: Fact) -> int:
-        """With the longest id there is for a call whose id will be replaced."""
-        tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
-        if own and takes is None:
-            return tokens
-        ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []
-        if isinstance(fact, m.ToolResult):
-            ids.append(fact.call)
-        for label in ids:
-            tokens += 0 if own and takes is not None and takes(label) else max(0, self.place - count(label))
-        if isinstance(fact, Assistant) and not own:
-            tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
-        return tokens

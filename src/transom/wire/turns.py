@@ -1,4 +1,5 @@
-"""What dialects do alike: a turn from its pieces and back, and the last touch to what goes out."""
+"""What all dialects do in the same way: make a turn from its pieces, take it apart again, and join and clean
+messages."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ _encoder = msgspec.json.Encoder()
 
 
 def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
-    """A turn of these pieces, which remembers their order if it is not reasoning, then content, then calls."""
+    """Make a turn of content parts, calls and reasoning in this order. It remembers the order unless it is reasoning,
+    content, calls.
+
+    `rest`: other fields of the turn.
+    """
     order = "".join("r" if isinstance(i, Reasoning) else "c" if isinstance(i, Call) else "p" for i in items)
     return Assistant(
         parts=tuple(i for i in items if not isinstance(i, (Reasoning, Call))),
@@ -29,7 +34,8 @@ def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
 
 
 def continued(turn: Assistant, more: Assistant) -> Assistant:
-    """A turn that goes on in another message: one fact, in whose order a bar says where the message begins."""
+    """One turn of two: `turn`, and `more`, which goes on with it in another message. A bar in `order` says where that
+    begins."""
     return replace(
         turn,
         parts=turn.parts + more.parts,
@@ -41,11 +47,12 @@ def continued(turn: Assistant, more: Assistant) -> Assistant:
 
 
 def _letters(turn: Assistant) -> str:
+    """The order of a turn's pieces as letters: r reasoning, p part, c call."""
     return turn.order or "r" * len(turn.reasoning) + "p" * len(turn.parts) + "c" * len(turn.calls)
 
 
 def runs(turn: Assistant) -> list[list[Addressed]]:
-    """What a turn holds, in its order on the wire, by the messages it came in."""
+    """The pieces of a turn in their order, in one list for each message that it came in."""
     groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
     return [[next(groups[letter]) for letter in run] for run in _letters(turn).split("|")]
 
@@ -54,16 +61,17 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 
 
 class Rendered(NamedTuple):
-    """A rendered message. `joins` false: it stays a message of its own, even after a neighbour of the same role."""
+    """A rendered message. `joins` false: it is sent as a message of its own, even behind one of the same role."""
 
     message: Raw
     joins: bool = True
 
 
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
-    """Neighbours of one role as one message: what they hold under the key `content` is put together.
+    """Join neighbouring messages of the same role: the lists under the key `content` are put together.
 
-    Messages that hold anything but role and content stay as they are. No given message is changed: a joined one is new.
+    Messages with other fields than the role and `content` stay alone, and so do those with `joins` false. No given
+    message is changed.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
@@ -80,10 +88,12 @@ def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
 
 
 def _can_join(last: Raw, message: Raw, content: str) -> bool:
+    """Whether both messages have the same role, and only role and content."""
     return last.get("role") == message.get("role") and {*last, *message} == {"role", content}
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:
+    """The content of a message as a list of parts."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -91,14 +101,15 @@ def _pieces(content: str | list[Raw]) -> list[Raw]:
 
 
 def copied(value: Any) -> Any:
-    """A JSON value that shares nothing with the one it is a copy of. Parsing has bounded its depth."""
+    """A deep copy of a JSON value. (Parsing has limited its depth.)"""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in cast("Raw", value).items()}
     return [copied(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def cleaned(value: Any) -> Any:
-    """A copy without lone surrogates, which have no UTF-8. Parsing has bounded its depth."""
+    """A deep copy of a JSON value without lone surrogates, which UTF-8 does not have. (Parsing has limited its
+    depth.)"""
     if isinstance(value, dict):
         return {replace_surrogates(key): cleaned(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):
@@ -107,7 +118,7 @@ def cleaned(value: Any) -> Any:
 
 
 def without_surrogates(messages: list[Rendered]) -> list[Rendered]:
-    """The messages, in which lone surrogates are replaced: a request is UTF-8, which has none."""
+    """The messages with lone surrogates replaced. Without any, the same list."""
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:

@@ -1,6 +1,7 @@
-"""How the rules of every dialect look at a request: any JSON has an answer, and what is found becomes a violation.
+"""Helpers for the rules of all dialects: they take any JSON value as a request, and what is wrong becomes a
+`Violation`.
 
-No rule asks the code that renders: a mistake there must not hide itself.
+No rule uses the code that renders, so that a mistake there cannot hide itself.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from msgspec import Struct
 
 
 class Violation(Struct, frozen=True):
-    """A broken rule, the message that breaks it (-1: the request as a whole, or its tools), and how.
+    """A rule of an API that a request breaks.
 
-    `rule` is the number in that API's list of rules, or a word for a rule without a number.
+    `rule`: its number in the list of that API's rules, or a word for a rule without a number. `index`: of the message
+    that breaks it; -1 for the request as a whole, or its tools. `why`: how.
     """
 
     rule: str
@@ -37,7 +39,8 @@ _NAMES: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
 class Must(NamedTuple):
-    """What a field must be, of a type or as a pattern takes it, and the rule that says so."""
+    """What a field must be, and the rule that says so. `be`: a type, or a pattern that its text must match. `else_`:
+    the words for an error."""
 
     rule: str
     be: re.Pattern[str] | type | tuple[type, ...]
@@ -46,20 +49,24 @@ class Must(NamedTuple):
 
 TYPED = {"type": Must("content", str, "has no type")}
 TEXT = {"text": Must("content", str, "has no text")}
-"""What a content part of any kind must hold, and one that is words."""
+"""What every content part must have, and what a text part must have."""
 
 
 def collect_violations(
     whole: Iterable[Finding], each: Iterable[Iterable[Finding]], *together: Iterable[Violation]
 ) -> list[Violation]:
-    """What was found in a request as a whole, in each of its messages and between them, in their order."""
+    """All findings as violations, by the index of their message.
+
+    `whole`: findings in the request as a whole. `each`: those in each of its messages. `together`: violations between
+    messages.
+    """
     placed = enumerate([whole, *each], start=-1)
     found = [Violation(rule, index, why) for index, findings in placed for rule, why in findings]
     return sorted([*found, *chain(*together)], key=lambda violation: violation.index)
 
 
 def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterator[Finding]:
-    """Which fields of an object are not what they must be; one that is missing is null."""
+    """A finding for each field of an object that is not what `musts` says. A missing field counts as null."""
     fields = as_dict(value)
     for key, (rule, be, else_) in musts.items():
         held, path = fields.get(key), f"{where}.{key}" if where else key
@@ -72,7 +79,7 @@ def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterat
 
 
 def lone_surrogates(value: object) -> Iterator[Finding]:
-    """A request is UTF-8, which has no lone surrogates. Whatever the depth."""
+    """A finding if any text inside the value has a lone surrogate: a request is UTF-8, which has none."""
     stack: list[object] = [value]
     while stack:
         item = stack.pop()
@@ -86,22 +93,22 @@ def lone_surrogates(value: object) -> Iterator[Finding]:
 
 
 def as_dict(value: object) -> Json:
-    """An object; empty if it is none."""
+    """The value if it is a dict, else an empty dict."""
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """A list; empty if it is none."""
+    """The items of a list or tuple, else an empty list."""
     return list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else []
 
 
 def dicts(value: object) -> list[Json]:
-    """A list of objects; those are empty that are none."""
+    """The items of a list; an empty dict for each that is not a dict."""
     return [as_dict(item) for item in as_list(value)]
 
 
 def text(fields: Json, key: str) -> str:
-    """A field's text; empty if it holds none."""
+    """The text under a key; empty if there is none."""
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
@@ -111,5 +118,5 @@ _SHORT.maxstring = _SHORT.maxother = 100
 
 
 def short_repr(value: object) -> str:
-    """A value in a few words, however long or deep it is."""
+    """A value in a few words for an error, however long or deep it is."""
     return _SHORT.repr(value)

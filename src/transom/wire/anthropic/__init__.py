@@ -1,5 +1,5 @@
-"""The Anthropic Messages dialect: `ANTHROPIC` reads, renders and checks its requests; `breakpoints` marks where a
-prompt cache may end; `violations` names the rules a request breaks."""
+"""The dialect of the Anthropic Messages API. `ANTHROPIC` is the dialect; `violations` checks a request by the API's
+rules; `breakpoints` marks where the prompt cache may end."""
 
 from transom.wire.anthropic.caching import breakpoints
 from transom.wire.anthropic.dialect import ANTHROPIC, ANTHROPIC_BEDROCK, AnthropicMessages

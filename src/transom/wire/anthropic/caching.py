@@ -1,4 +1,5 @@
-"""Cache breakpoints: marks on blocks behind which the provider keeps what it has read. No more than four a request."""
+"""Cache breakpoints: marks on blocks that tell the provider to cache the prompt up to there. A request may have
+four."""
 
 from __future__ import annotations
 
@@ -9,18 +10,18 @@ from transom.core.message import Raw
 from transom.wire.anthropic.render import is_blank
 
 MOST = 4
-"""A19."""
+"""The most marks in a request (A19)."""
 
 _MARK = "cache_control"
 _MARKABLE = frozenset({"text", "image", "document", "search_result", "tool_use", "tool_result"})
 
 
 def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
-    """A copy of a request with a mark at the end of its system prompt and of the messages at `ends`, while there are
-    any left: the system prompt first, then the last messages. Marks that it has stay, and count.
+    """A copy of a request with cache marks at the end of its system prompt and of the messages at the indexes `ends`.
 
-    An index may be negative; one that is in no message is passed over. Reasoning and blank texts take no mark: it
-    stands on the block before them. What is not marked is shared with the request, which stays as it was.
+    Marks that the request has stay, and count towards the four. The system prompt is marked first, then the last
+    messages. An index may be negative; an index without a message is ignored. Reasoning and blank texts take no mark:
+    it is put on the block before them. The copy shares what is not marked with the request.
     """
     messages: list[Raw] = list(request["messages"])
     size = len(messages)
@@ -36,7 +37,7 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
 
 
 def _ended(content: object) -> list[Raw] | None:
-    """The content with a mark on its last block that takes one; None if there is none, or it is marked there."""
+    """The content with a mark on its last block that can take one; None if there is no such block, or it has a mark."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks: list[Raw] = list(cast("list[Raw]", content or []))
@@ -49,8 +50,10 @@ def _ended(content: object) -> list[Raw] | None:
 
 
 def unmarked(before: Sequence[Raw], messages: list[Raw]) -> list[Raw]:
-    """The messages with no more marks than a request may have, those `before` them included: the oldest messages lose
-    theirs. What had none is shared."""
+    """The messages with no more marks than a request may have. The oldest messages lose theirs.
+
+    `before`: what precedes the messages; its marks count. Messages that had no mark are shared, not copied.
+    """
     surplus, out = _marks([*before, *messages]) - MOST, list(messages)
     for at, message in enumerate(messages):
         if surplus <= 0:
@@ -62,7 +65,7 @@ def unmarked(before: Sequence[Raw], messages: list[Raw]) -> list[Raw]:
 
 
 def _marks(items: list[Raw]) -> int:
-    """How many of these, and of what they hold, bear a mark."""
+    """The number of marks on these items and on the blocks in them."""
     marks = 0
     for item in items:
         marks += _MARK in item
@@ -72,6 +75,7 @@ def _marks(items: list[Raw]) -> int:
 
 
 def _without(content: Any) -> Any:
+    """The content without its marks."""
     if not isinstance(content, list):
         return content
     blocks = cast("list[Raw]", content)

@@ -1,7 +1,7 @@
-"""Messages to facts. Nothing that the API takes is lost: what has no field of its own stays raw in an `extra`.
+"""Reads Messages-API messages as facts. Nothing that the API takes is lost: fields without a place stay in `extra`.
 
-A user message is a result for each of its `tool_result` blocks, and a user fact for the rest. Input is copied: what the
-caller does to its message afterwards never reaches the log.
+A user message gives one result for each of its `tool_result` blocks, and a user fact for the rest. Input is copied, so
+that later changes by the caller do not reach the log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from transom.wire.turns import continued, turn_of
 NAME = "anthropic"
 
 SIGNED = {"thinking": "thinking", "redacted_thinking": "data"}
-"""The kinds of reasoning, and the key that holds what is counted of each."""
+"""The kinds of reasoning blocks, and the key of the text in each."""
 
 MEDIA_TYPES: MediaTypes = {"image": "image", "document": "file"}
 """Blocks that hold an image or a file."""
@@ -42,10 +42,11 @@ _CONTENT = "a string or a list of blocks"
 
 
 def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]:
-    """Facts from messages, in order. `bound`: reasoning is signed for its exact prefix.
+    """The facts of a list of messages, each with the index of its message. `bound`: reasoning is signed for its exact
+    prefix.
 
-    A turn that goes on in the next message (calls not answered yet, a provider's own tool still at work) is one fact:
-    its parts cannot stand alone. Raises InvalidMessage.
+    A turn that goes on in the next message (its calls have no results yet, or a tool of the provider is still at work)
+    is one fact, because its pieces are invalid alone. Raises InvalidMessage for a message that is not in this dialect.
     """
     out: list[Placed] = []
     before: Raw = {}
@@ -65,13 +66,15 @@ def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]
 
 
 def _goes_on(turn: Assistant) -> bool:
+    """Whether the next message of the model belongs to the same turn: this one ends with open calls, or a call of the
+    provider's own tool."""
     last = turn.parts[-1] if turn.parts else None
     return bool(turn.calls) or (isinstance(last, m.Other) and last.raw["type"].endswith("_tool_use"))
 
 
 def as_message(value: object) -> object:
-    """A message as dicts, where a client library's objects stand in it or for it: what they filled in with null is
-    left out of these, but not of a tool's input, which is the model's."""
+    """A message as dicts where objects of a client library stand in it, without the nulls that the library filled in. A
+    tool's input keeps its nulls."""
     message = dumped(value, {"input"})
     if not isinstance(message, dict):
         return message
@@ -82,8 +85,10 @@ def as_message(value: object) -> object:
 
 
 def parse(message: object, where: str = "message", *, bound: bool = False) -> list[Fact]:
-    """The facts in a message, at least one. Raises InvalidMessage, naming `where` and the field, if it can be read in
-    no way."""
+    """The facts in one message, at least one. `where`: what errors say first.
+
+    Raises InvalidMessage if the message has no known role, is another dialect's, or a field has the wrong type.
+    """
     fields = json_copy(require_object(message, where, "a message"), where)
     role = take_role(fields, where, NAME, ("assistant", "user", "system"))
     if role == "assistant":
@@ -102,11 +107,12 @@ def parse(message: object, where: str = "message", *, bound: bool = False) -> li
 
 
 def _user_block(block: Raw, where: str, path: str) -> m.Part | ToolResult:
-    """A block of a user message."""
+    """A block of a user message: a result, or a content part."""
     return (_result if block.get("type") == "tool_result" else _part)(block, where, path)
 
 
 def _part(block: Raw, where: str, path: str) -> m.Part:
+    """A content part."""
     kind: object = block.get("type")
     if not isinstance(kind, str):
         raise InvalidMessage(where, f"{path}.type must be a string, not {kind_of(kind)}")
@@ -117,7 +123,7 @@ def _part(block: Raw, where: str, path: str) -> m.Part:
 
 
 def _drop_response_only(block: Raw) -> None:
-    """Take out of a text block what the API adds to it, or the SDK's `.parse()`, and does not take as input."""
+    """Remove fields from a text block, in place, that responses or the SDK's `.parse()` add and the API refuses."""
     block.pop("parsed_output", None)
     citations = block.get("citations")
     for citation in cast("list[object]", citations) if isinstance(citations, list) else ():
@@ -126,7 +132,7 @@ def _drop_response_only(block: Raw) -> None:
 
 
 def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
-    """A block of a turn."""
+    """A block of a turn: a call, reasoning, or a content part."""
     kind: object = block.get("type")
     if kind == "tool_use":
         return _call(block, where, f"{path}.")
@@ -140,6 +146,7 @@ def _item(block: Raw, where: str, path: str, *, bound: bool) -> m.Addressed:
 
 
 def _call(block: Raw, where: str, path: str) -> Call:
+    """The call in a `tool_use` block."""
     del block["type"]
     label, name = take_text(block, "id", where, path), take_text(block, "name", where, path)
     args = as_text(block.pop("input", None))  # a client that gathered a stream may have left it as a text
@@ -147,6 +154,7 @@ def _call(block: Raw, where: str, path: str) -> Call:
 
 
 def _result(block: Raw, where: str, path: str) -> ToolResult:
+    """The result in a `tool_result` block."""
     del block["type"]
     call = take_text(block, "tool_use_id", where, f"{path}.")
     failed = block.get("is_error") is True

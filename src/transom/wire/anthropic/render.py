@@ -1,6 +1,7 @@
-"""Slots to Messages messages, repaired where the API would refuse them. What was valid comes out as it came.
+"""Renders slots as messages of the Messages API, repaired where it would refuse them. What was valid comes out
+unchanged.
 
-A slot's messages depend on it alone. `join`, in the dialect, puts neighbours of one role together.
+A slot's messages depend on that slot alone. `AnthropicMessages.join` then joins neighbours of one role.
 """
 
 from __future__ import annotations
@@ -23,32 +24,32 @@ from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied, runs
 
 EMPTY = texts.left_out_marker("text")
-"""Where the API wants words and there are none (A10)."""
+"""The placeholder where the API wants a text and there is none (A10)."""
 
 is_label = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
-"""Whether the API takes it as a call's id (A6)."""
+"""Whether the API takes a text as a call's id (A6)."""
 
 _is_name = re.compile(r"[a-zA-Z0-9_-]{1,128}").fullmatch
 
 
 def sent_name(name: str) -> str:
-    """A tool's name as the API takes it."""
+    """A tool's name as it is sent: changed only if the API would refuse it."""
     return name if _is_name(name) else safe_name(name)
 
 
 def is_blank(text: str) -> bool:
-    """Whether the API takes it for no text (A10)."""
+    """Whether the API counts a text as missing (A10)."""
     return not text.strip()
 
 
 def words(text: str, role: str = "user") -> Raw:
-    """Words of our own."""
+    """A message with a text of ours, or the placeholder if it is blank."""
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 
 def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
-    """What a unit shows. `mid_system`: an instruction of another dialect is the system's, and not said by the user
-    (A9)."""
+    """The messages of a unit. `mid_system`: an instruction of another dialect stays a system message; otherwise it
+    becomes a marked user message (A9)."""
     head, *answers = unit.shown_facts()
     if isinstance(head, m.Instruction):
         as_it_is = mid_system or head.dialect == NAME
@@ -65,8 +66,10 @@ def unit_messages(unit: Unit, *, mid_system: bool) -> list[Rendered]:
 
 
 def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
-    """The system prompt: as it came, a string or a list of blocks. Several become one list; nothing but texts stands in
-    it, and what is blank is left out."""
+    """The system prompt of these instructions, as they came: a string or a list of blocks. Several become one list.
+
+    Blank texts are left out, and a placeholder stands for anything that is not a text.
+    """
     contents = [_content(translate_fact(fact, NAME), "prompt") for fact in instructions]
     whole = contents[0] if len(contents) == 1 else [block for content in contents for block in _listed(content)]
     sent: str | list[Raw] = cleaned(whole)
@@ -74,7 +77,8 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
 
 
 def by_user(role: str, rendered: Rendered) -> Rendered:
-    """An instruction as the user says it: marked as what it is. What only the system may say is left out."""
+    """An instruction as a user message, marked as what it is. A placeholder stands for blocks that only the system may
+    send."""
     message = rendered.message
     blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in _listed(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)
@@ -87,26 +91,27 @@ def by_user(role: str, rendered: Rendered) -> Rendered:
 
 _USER_BLOCKS = {"text", "image", "document", "search_result", "container_upload"}
 _MISPLACED = {"tool_use", "tool_result", *SIGNED}
-"""What reads as a fact or a part of its own wherever the API takes it."""
+"""Blocks that would be read as another fact if they stood in a message as they are."""
 
 
 def _adopted(fact: Fact) -> Fact:
-    """A fact of this dialect. What came from elsewhere stands in blocks, which can be joined."""
+    """The fact in this dialect. One of another dialect has blocks, so that it can be joined."""
     return fact if fact.dialect == NAME else replace(translate_fact(fact, NAME), shape="parts")
 
 
 def _plain(role: str, fact: Fact) -> Rendered:
-    """A message that is nothing but content."""
+    """The message of a fact that has only content."""
     own = _adopted(fact)
     return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, joins=not own.separate)
 
 
 def _message(role: str, content: str | list[Raw], extra: Raw | None, *, joins: bool) -> Rendered:
+    """A message with its other fields."""
     return Rendered({**copied(extra or {}), "role": role, "content": content}, joins)
 
 
 def _turn(turn: Assistant) -> list[Rendered]:
-    """The messages of a turn: one, or as many as it came in. Never nothing: what answers it needs it."""
+    """The messages of a turn: as many as it came in. There is always one, because results need it."""
     if turn.shape == "text":
         contents = [_content(turn, "assistant")]
     else:
@@ -117,7 +122,8 @@ def _turn(turn: Assistant) -> list[Rendered]:
 
 
 def _answer(fact: m.ToolResult, call: Call) -> Rendered:
-    """A result under its call's label. Empty it may be, unless it says that the tool failed (A18)."""
+    """The message of a result, under its call's id. An empty one is allowed unless it says that the tool failed
+    (A18)."""
     own = translate_fact(fact, NAME)
     block: Raw = {"type": "tool_result", "tool_use_id": call.id}
     content = _content(own, "user")
@@ -132,7 +138,7 @@ def _answer(fact: m.ToolResult, call: Call) -> Rendered:
 
 
 def _content(fact: Fact, role: str) -> str | list[Raw]:
-    """A string stays a string. Nothing blank is in it."""
+    """The content of a fact, without blank texts. A string stays a string."""
     if fact.shape == "text":
         text = "".join(part.text for part in fact.parts if isinstance(part, Text))
         return "" if is_blank(text) else text
@@ -140,7 +146,8 @@ def _content(fact: Fact, role: str) -> str | list[Raw]:
 
 
 def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
-    """What one item says: a block, or nothing."""
+    """The block of one part, call or reasoning; nothing for a blank text and for reasoning that the API would not take
+    back."""
     if isinstance(item, Text):
         if not is_blank(item.text):
             yield _filled(_text(item.text), item.extra)
@@ -160,17 +167,20 @@ def _block(item: m.Addressed, role: str) -> Iterator[Raw]:
 
 
 def _listed(content: str | list[Raw]) -> list[Raw]:
+    """A content as a list of blocks."""
     return content if isinstance(content, list) else [_text(content)] if content else []
 
 
 def _text(text: str) -> Raw:
+    """A text block."""
     return {"type": "text", "text": text}
 
 
 def _left_out(kind: str) -> Raw:
+    """A text block with a placeholder."""
     return _text(texts.left_out_marker(kind))
 
 
 def _filled(block: Raw, extra: Raw | None) -> Raw:
-    """The block with what else came with it; what we know wins."""
+    """The block with its other fields, which never replace its own."""
     return {**block, **copied(extra or {}), **block}

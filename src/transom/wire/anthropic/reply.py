@@ -1,4 +1,4 @@
-"""What the API answered: a message, as an object or a dict, or the assistant message alone."""
+"""Reads replies of the Messages API: a response as an object or a dict, or the assistant message alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from transom.wire.anthropic.parse import as_message, parse
 from transom.wire.sdk_objects import UsageFields, as_assistant, dumped, require_reply, with_usage
 
 _RESPONSE = ("usage", "stop_reason", "type")
-"""What a response has and a message of a request has not."""
+"""Fields that a response has and a message of a request has not."""
 
 _USAGE = UsageFields(
     prompt="input_tokens cache_creation_input_tokens cache_read_input_tokens",
@@ -16,11 +16,14 @@ _USAGE = UsageFields(
     cache_write="cache_creation_input_tokens",
     reasoning="output_tokens_details.thinking_tokens",
 )
-"""This API tells apart what was read from its cache, written to it, and neither: the prompt is all of it."""
+"""This API counts separately what it read from its cache, wrote to it, and neither: the prompt is the sum."""
 
 
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
-    """The turn a reply holds, with its usage if that came. `bound`: see the dialect. Raises InvalidMessage."""
+    """The turn in a reply, with its usage if that came. `bound`: see `AnthropicMessages`.
+
+    Raises InvalidMessage for an error, and for a message that is not the assistant's.
+    """
     turn = fields = require_reply(as_message(reply), "a response or an assistant message")
     if any(key in fields for key in _RESPONSE):  # its id, model and the like are not part of the turn
         turn: Raw = {key: fields[key] for key in ("role", "content") if key in fields}

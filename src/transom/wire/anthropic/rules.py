@@ -1,15 +1,15 @@
-"""Which rules of the Messages API a request breaks. Written from the rules, not from the code that renders.
+"""Checks which rules of the Messages API a request breaks. Written from the rules, not from the code that renders.
 
 Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange, K
-general knowledge without a source. These are no violations: an id that comes again in a later turn (A5: R contradicts
-D), the same role twice running (A7: they are merged), an assistant message first (A8: R), a system message after the
-first (A9: refused by older models), empty content of a result or of the model (A10: D), a turn of nothing but what the
-provider's own tools did, also as the last (A16, A12: R), the size of images (A17). What cannot be seen in a request is
-not looked for: reasoning that was changed (A13), or that was signed for another prefix (A15). A12 is model-dependent,
-but a violation: models that still take a prefill are the old ones.
+general knowledge without a source. These are not violations: an id that comes again in a later turn (A5: R contradicts
+D), the same role twice in a row (A7: they are merged), an assistant message first (A8: R), a system message after the
+first message (A9: refused by older models), empty content of a result or of the model (A10: D), a turn of only the work
+of the provider's own tools, also as the last (A16, A12: R), the size of images (A17). Two rules cannot be checked in a
+request: reasoning that was changed (A13), and reasoning that was signed for another prefix (A15). A12 depends on the
+model, but is a violation: only old models still take a prefill.
 
-A rule is A1 to A6, A9 to A12, A14, A17 to A19; or where those have no number: empty, message, role, content, call,
-name, thinking, system, text.
+A `Violation.rule` is A1 to A6, A9 to A12, A14, A17 to A19; or, where a rule has no number: empty, message, role,
+content, call, name, thinking, system, text.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _LABELLED = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_
 
 
 def violations(request: object, *, user_first: bool = False) -> list[Violation]:
-    """Everything in a request that the API would refuse, in the order of its messages; none for a valid one.
+    """Every rule that a request breaks, in the order of its messages; empty for a valid one. Any JSON value may be
+    given.
 
-    `user_first`: Amazon Bedrock's API, which also wants the first message to be the user's. Total: any JSON has an
-    answer.
+    `user_first`: the rules of Amazon Bedrock, where the first message must be the user's.
     """
     fields = as_dict(request)
     messages = as_list(fields.get("messages"))
@@ -74,6 +74,7 @@ def violations(request: object, *, user_first: bool = False) -> list[Violation]:
 
 
 def _of_request(fields: Json) -> Iterator[Finding]:
+    """Findings in the request as a whole: system, tools, numbers of images and cache marks."""
     system, tools, messages = fields.get("system"), dicts(fields.get("tools")), dicts(fields["messages"])
     yield from wrong_fields("", fields, _SYSTEM)
     if _is_blank(system):
@@ -96,7 +97,7 @@ def _of_request(fields: Json) -> Iterator[Finding]:
 
 
 def _blocks_in(message: Json) -> Iterator[Json]:
-    """Blocks, and those in results."""
+    """The blocks of a message, and those inside its results."""
     for block in dicts(message.get("content")):
         yield block
         if block.get("type") == "tool_result":
@@ -104,6 +105,7 @@ def _blocks_in(message: Json) -> Iterator[Json]:
 
 
 def _of_message(index: int, message: object) -> Iterator[Finding]:
+    """Findings in one message by itself."""
     fields = as_dict(message)
     role, content = fields.get("role"), fields.get("content")
     if not isinstance(message, dict):
@@ -124,6 +126,7 @@ def _of_message(index: int, message: object) -> Iterator[Finding]:
 
 
 def _of_block(role: str, where: str, block: Json) -> Iterator[Finding]:
+    """Findings in one block of a message of this role."""
     kind = text(block, "type")
     if _BY.get(kind, role) != role:
         yield "content", f"{where} is {kind!r}"
@@ -141,6 +144,7 @@ def _of_block(role: str, where: str, block: Json) -> Iterator[Finding]:
 
 
 def _is_blank(value: object) -> bool:
+    """Whether a value is a text of only white space."""
     return isinstance(value, str) and not value.strip()
 
 
@@ -148,18 +152,22 @@ def _is_blank(value: object) -> bool:
 
 
 class _Turn(NamedTuple):
+    """Neighbouring messages of one role."""
+
     role: object
     blocks: list[tuple[int, Json]]
-    """With the index of the message each stands in."""
+    """Each block with the index of its message."""
 
     def labels(self, kind: str) -> list[tuple[int, str]]:
-        """Of its calls or its results; none if somebody of this role has no such blocks."""
+        """The ids of the turn's calls (`tool_use`) or results (`tool_result`), each with the index of its message; none
+        in a turn of the other role."""
         role, key = _LABELLED[kind]
         return [(at, text(each, key)) for at, each in self.blocks if self.role == role and each.get("type") == kind]
 
 
 def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
-    """A1 to A5 for every turn, A11, A12 and A14 for the last. `thinking`: the request's own setting."""
+    """Violations between messages: A1 to A5 for every turn, A11, A12 and A14 for the last. `thinking`: the request's
+    setting."""
     turns = _turns(messages)
     for before, turn in zip([_Turn(None, []), *turns], [*turns, _Turn(None, [])], strict=True):
         yield from _of_results(turn, before)
@@ -170,6 +178,7 @@ def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
 
 
 def _turns(messages: list[Json]) -> list[_Turn]:
+    """The messages as turns: neighbours of one role together."""
     turns: list[_Turn] = []
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
@@ -181,6 +190,7 @@ def _turns(messages: list[Json]) -> list[_Turn]:
 
 
 def _of_results(turn: _Turn, before: _Turn) -> Iterator[Violation]:
+    """Violations of A2, A3 and A4: results without a call, in the wrong place, or twice."""
     called, seen = {label for _, label in before.labels("tool_use")}, set[str]()
     for at, label in turn.labels("tool_result"):
         if label not in called:  # A2 (D; P: openhands, "unexpected `tool_use_id` found in `tool_result` blocks")
@@ -195,6 +205,7 @@ def _of_results(turn: _Turn, before: _Turn) -> Iterator[Violation]:
 
 
 def _unanswered(turn: _Turn, after: _Turn) -> Iterator[Violation]:
+    """Violations of A1 and A5: calls without a result, or with the same id."""
     calls, answered = turn.labels("tool_use"), {label for _, label in after.labels("tool_result")}
     missing, seen = dict[int, list[str]](), set[str]()
     for at, label in calls:
@@ -209,6 +220,7 @@ def _unanswered(turn: _Turn, after: _Turn) -> Iterator[Violation]:
 
 
 def _of_the_end(index: int, turn: _Turn) -> Iterator[Violation]:
+    """Violations of A11 and A12: what the model's last words may not be."""
     last = turn.blocks[-1][1] if turn.role == "assistant" and turn.blocks else {}
     if last.get("type") == "text" and text(last, "text") != text(last, "text").rstrip():
         # A11 (E: forgecode#1872, `final assistant content cannot end with trailing whitespace`)
@@ -218,7 +230,7 @@ def _of_the_end(index: int, turn: _Turn) -> Iterator[Violation]:
 
 
 def _of_thinking(turn: _Turn, last: _Turn) -> Iterator[Violation]:
-    """A14 (D: "Expected `thinking` or `redacted_thinking`, but found `tool_use`"), in the loop that goes on now."""
+    """Violations of A14, in the tool loop that goes on now."""
     if turn.labels("tool_use") and last.labels("tool_result"):
         at, first = turn.blocks[0]
         if first.get("type") not in _THOUGHTS:

@@ -1,4 +1,4 @@
-"""A streamed message, event by event."""
+"""Reads a streamed message, one event at a time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 from transom.core.message import Assistant, Raw
 from transom.wire.anthropic.reply import parse_reply
 from transom.wire.stop_reason import stop_reason
-from transom.wire.stream import Accumulator, chunk_fields, whole_object
+from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-"""Which field of a block a delta adds to."""
+"""The field of a block to which each kind of delta adds."""
 
 
 class AnthropicAccumulator(Accumulator):
-    """Events of `messages.create(stream=True)`, or those of the SDK's `.stream()`, which adds some of its own.
+    """Collects the events of `messages.create(stream=True)`, or of the SDK's `.stream()`, which adds some of its own.
 
-    `bound`: see the dialect. Before the message ends, only blocks that have ended are in the turn, and the text so far.
+    Before the message ends, the turn has only the blocks that have ended, and the text so far. `bound`: see
+    `AnthropicMessages`.
     """
 
     def __init__(self, *, bound: bool = False) -> None:
@@ -63,6 +64,7 @@ class AnthropicAccumulator(Accumulator):
         return [text(block, "name") for block in blocks if block.get("type") == "tool_use"]
 
     def _add(self, at: int, delta: Raw) -> None:
+        """Add a delta to the block at this index."""
         block, kind = self._blocks[at], delta.get("type")
         if kind == "input_json_delta":
             self._arguments[at] = self._arguments.get(at, "") + str(delta.get("partial_json", ""))
@@ -75,7 +77,7 @@ class AnthropicAccumulator(Accumulator):
                 self._add_delta("text" if key == "text" else "reasoning", delta.get(key))
 
     def _whole(self, at: int) -> Raw | None:
-        """A block as it may be stored now; None if it is not whole."""
+        """A block as it may be stored now; None if it is not complete."""
         block: Raw = self._blocks[at]
         if at not in self._ended and block.get("type") != "text":
             return None
@@ -84,15 +86,16 @@ class AnthropicAccumulator(Accumulator):
         arguments = self._arguments[at]
         if not arguments:
             return block
-        return {**block, "input": json.loads(arguments)} if whole_object(arguments) else None
+        return {**block, "input": json.loads(arguments)} if is_whole_object(arguments) else None
 
 
 _OF_THE_HELPER = frozenset({"text", "thinking", "signature", "input_json", "citation", "message_stop"})
+"""Events of the SDK's helper that repeat what came before. They are not read."""
 
 
 def _without_loose_ends(content: list[Raw]) -> list[Raw]:
-    """The blocks of a message that did not end, without a server tool's call that has no result, and without thinking
-    at its end: the API refuses both."""
+    """The blocks of an unfinished message without what the API refuses: a call of the provider's own tool that has no
+    result, and thinking at the end."""
     answered: set[Any] = {block.get("tool_use_id") for block in dicts(content)}
     out = [block for block in content if block.get("type") != "server_tool_use" or block.get("id") in answered]
     while out and out[-1].get("type") in ("thinking", "redacted_thinking"):

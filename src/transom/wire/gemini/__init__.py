@@ -1,5 +1,4 @@
-"""The Gemini dialect: `GEMINI` reads contents, and renders what a view shows, repaired where the API would refuse it;
-`violations` names the rules a request breaks."""
+"""The dialect of Google's Gemini API. `GEMINI` is the dialect; `violations` checks a request by the API's rules."""
 
 from transom.wire.gemini.dialect import GEMINI, Gemini
 from transom.wire.gemini.rules import violations

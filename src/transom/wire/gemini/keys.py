@@ -1,4 +1,4 @@
-"""The words of Gemini's parts. Each comes in two spellings: the API takes both, and says what it was told."""
+"""The keys of Gemini's parts. Each has two spellings, camel and snake case; the API takes both."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ NAME = "gemini"
 
 
 def _both(*names: str) -> tuple[str, ...]:
+    """Each name in camel case and in snake case."""
     return tuple(each for name in names for each in (name, re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)))
 
 
@@ -17,21 +18,23 @@ CALL, RESPONSE, SIGNATURE = _both("functionCall"), _both("functionResponse"), _b
 FILES = _both("inlineData", "fileData")
 
 _BESIDE = {"thought", *SIGNATURE, *_both("videoMetadata", "partMetadata", "mediaResolution")}
-"""What stands beside what a part is."""
+"""Keys that a part may have beside its data."""
 
 _KINDS = ("text", *CALL, *RESPONSE, *FILES, *_both("executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
-"""What a part can be: just one of them."""
+"""Keys for the data of a part. A valid part has exactly one of them."""
 
 UNDER = "under"
-"""In the `extra` of a text: the one key of the response that held it. Null: it is the response, as JSON."""
+"""In the `extra` of a text, the only key of the response object that held it. Null: the text is the whole response, as
+JSON."""
 
 
 def kinds_of(raw: Raw) -> list[str]:
-    """The kinds of data in a part: just one, in a part that the API takes. A kind we do not know is an object."""
+    """The keys of a part that hold data: exactly one in a valid part. A key that we do not know counts if it holds an
+    object."""
     known = [key for key in _KINDS if raw.get(key) is not None]
     return known or [key for key, value in raw.items() if isinstance(value, dict) and key not in _BESIDE]
 
 
-def spelt(raw: Raw, keys: tuple[str, ...]) -> str | None:
-    """Which of these keys a part has, if any."""
+def key_of_part(raw: Raw, keys: tuple[str, ...]) -> str | None:
+    """The first of these keys that a part has; None if it has none."""
     return next((key for key in keys if raw.get(key) is not None), None)

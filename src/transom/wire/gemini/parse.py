@@ -1,8 +1,9 @@
-"""Gemini's contents to facts: a model's turn, a user's words, and each response of a tool by itself.
+"""Reads Gemini's contents as facts: a turn of the model, a message of the user, and one result for each function
+response.
 
-Input is copied: what the caller does to it afterwards never reaches the log. A part that is several things at once,
-which the API refuses, is read as several parts; one that is nothing, as an empty text: so it comes when a signature has
-nothing else to stand on.
+Input is copied, so that later changes by the caller do not reach the log. A part with several kinds of data, which the
+API refuses, is read as several parts. A part without data is read as an empty text: a signature comes so when there is
+nothing else to carry it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
 from transom.wire.fields import compact_json, json_copy, kind_of, require_dialect, require_object, take_text
-from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, kinds_of, spelt
+from transom.wire.gemini.keys import CALL, FILES, NAME, RESPONSE, UNDER, key_of_part, kinds_of
 from transom.wire.turns import continued, turn_of
 
 
 def parse(contents: list[object], where: str) -> list[Placed]:
-    """The facts that contents hold, each with its content's position. Raises InvalidMessage.
+    """The facts in a list of contents, each with the index of its content.
 
-    Contents of the model behind its own open calls belong to the same turn: together they are answered.
+    Contents of the model that follow its own open calls belong to the same turn. Raises InvalidMessage for a content
+    that is not in Gemini's format.
     """
     out: list[Placed] = []
     calls, before = list[Call](), ""  # those that no response has come to yet; who spoke last
@@ -49,7 +51,7 @@ def parse(contents: list[object], where: str) -> list[Placed]:
 
 
 def turn(value: object, where: str) -> Assistant:
-    """One content of the model by itself. Raises InvalidMessage."""
+    """The turn in one content of the model. Raises InvalidMessage if it is the user's, or not in Gemini's format."""
     fields, _ = _opened(value, where)
     if fields.get("role") == "user":
         raise InvalidMessage(where, "role must be model, not 'user'")
@@ -57,7 +59,7 @@ def turn(value: object, where: str) -> Assistant:
 
 
 def instruction(value: object, where: str) -> m.Instruction:
-    """What stands as a system instruction: a text, or a content, whatever its role. Raises InvalidMessage."""
+    """A system instruction: a text, or a content with any role. Raises InvalidMessage for anything else."""
     if isinstance(value, str):
         return m.Instruction(parts=(Text(value),), dialect=NAME)
     if not isinstance(value, dict):
@@ -67,18 +69,19 @@ def instruction(value: object, where: str) -> m.Instruction:
 
 
 def content(value: object, where: str) -> tuple[Part, ...]:
-    """What the user says or a tool answers: a text, or a list of parts. Raises InvalidMessage."""
+    """The parts of a user message or a tool result: a text, or a list of parts. Raises InvalidMessage for calls and
+    responses among them."""
     if isinstance(value, str):
         return (Text(value),)
     listed = list(_single(json_copy({"parts": value}, where)["parts"], where, "content"))
     for raw, path in listed:
-        if spelt(raw, (*CALL, *RESPONSE)):
+        if key_of_part(raw, (*CALL, *RESPONSE)):
             raise InvalidMessage(where, f"{path} is a part of its own kind: hand over what it holds")
     return tuple(_part(raw, where, path) for raw, path in listed)
 
 
-def responded(value: object, where: str) -> tuple[Part, ...]:
-    """A tool's answer: the object that it is, or as `content`. Raises InvalidMessage."""
+def response_parts(value: object, where: str) -> tuple[Part, ...]:
+    """The parts of a function's response: an object, or as `content`. Raises InvalidMessage as that does."""
     if not isinstance(value, dict):
         return content(value, where)
     return _answer(json_copy(cast("dict[object, object]", value), where), where, "response")
@@ -88,7 +91,7 @@ def responded(value: object, where: str) -> tuple[Part, ...]:
 
 
 def _opened(value: object, where: str) -> tuple[Raw, str]:
-    """A content's fields, and who speaks: the user, if it does not say. `function` was once the role of responses."""
+    """A copy of a content's fields, and its role: "model" or "user". (`function` was once the role of responses.)"""
     fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, NAME)
     role = fields.get("role")
     if role not in (None, "model", "user", "function"):
@@ -100,15 +103,17 @@ def _opened(value: object, where: str) -> tuple[Raw, str]:
 
 
 def _turn(fields: Raw, where: str) -> Assistant:
+    """The turn in the fields of one content."""
     items = [_item(raw, where, path) for raw, path in _single(fields.get("parts"), where, "parts")]
     return turn_of(items, shape="parts", dialect=NAME)
 
 
 def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
-    """Results first, each taking its call off the list; then what the user says."""
+    """The facts in a content of the user: first the results, each of which takes its call out of `calls`, then the
+    message."""
     listed = list(_single(fields.pop("parts", None), where, "parts"))
-    facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if spelt(raw, RESPONSE)]
-    parts = tuple(_part(raw, where, path) for raw, path in listed if not spelt(raw, RESPONSE))
+    facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if key_of_part(raw, RESPONSE)]
+    parts = tuple(_part(raw, where, path) for raw, path in listed if not key_of_part(raw, RESPONSE))
     if parts or not facts:
         extra = None if facts or fields == {"role": "user"} else fields
         facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=NAME))
@@ -119,12 +124,12 @@ def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
 
 
 def _parts(fields: Raw, where: str, path: str = "parts") -> tuple[Part, ...]:
-    """The parts taken out of an object."""
+    """The parts taken out of an object's fields."""
     return tuple(_part(raw, where, at) for raw, at in _single(fields.pop("parts", None), where, path))
 
 
 def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
-    """The parts in a list, each being one thing, with their paths. No list at all is an empty one."""
+    """The parts in a list with their paths. A part with several kinds of data is split."""
     if items is None:
         return
     if not isinstance(items, list):
@@ -138,7 +143,7 @@ def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
 
 
 def _part(raw: Raw, where: str, path: str) -> Part:
-    """A part of what anybody says."""
+    """A content part."""
     kind = next(iter(kinds_of(raw)), "text")
     if kind == "text":
         if not isinstance(raw.get("text"), (str, type(None))):
@@ -153,11 +158,11 @@ def _part(raw: Raw, where: str, path: str) -> Part:
 
 
 def _item(raw: Raw, where: str, path: str) -> m.Addressed:
-    """A part of what the model says, calls and thoughts among them."""
+    """A part of a turn: a call, a thought, or a content part."""
     if raw.get("thought") is True and isinstance(raw.get("text"), str):
         rest = {key: value for key, value in raw.items() if key not in {"thought", "text"}}
         return m.Reasoning(raw["text"], "thought", extra=rest or None)
-    key = spelt(raw, CALL)
+    key = key_of_part(raw, CALL)
     if key is None:
         return _part(raw, where, path)
     body, label, name = _named(raw, key, where, path)
@@ -168,14 +173,15 @@ def _item(raw: Raw, where: str, path: str) -> m.Addressed:
 
 
 def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
-    """A call or a response, and its id and name, taken out of it."""
+    """The object of a call or a response, with its id and name taken out."""
     body, path = require_object(raw[key], where, f"{path}.{key}"), f"{path}.{key}."
     return body, take_text(body, "id", where, path), take_text(body, "name", where, path)
 
 
 def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
-    """A tool's answer, to the open call that it means. What has no field of its own stays in `extra` where it stood."""
-    key = spelt(raw, RESPONSE) or RESPONSE[0]
+    """A function's response, as the result of the open call in `calls` that it belongs to. Fields without a place stay
+    in `extra`."""
+    key = key_of_part(raw, RESPONSE) or RESPONSE[0]
     body, label, name = _named(raw, key, where, path)
     path = f"{path}.{key}"
     parts = _answer(body.pop("response", None), where, f"{path}.response")
@@ -187,17 +193,17 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
     if (call := next(met, None)) is not None:
         calls.remove(call)
         label = call.id
-    return answered(parts, label, extra=extra or None, shape="parts")
+    return tool_result(parts, label, extra=extra or None, shape="parts")
 
 
-def answered(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
-    """A tool's answer, which failed if it responded with an `error`."""
+def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
+    """A tool result with these parts. It has failed if the response was an `error`."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
     return ToolResult(parts=parts, call=label, failed=failed, dialect=NAME, **rest)
 
 
 def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
-    """What a tool responded, as a text: the text under its only key, or all of it as JSON."""
+    """What a function responded, as text parts: the text under its only key, or the whole object as JSON."""
     if value is None:
         return ()
     held = require_object(value, where, path)

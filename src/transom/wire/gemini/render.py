@@ -1,6 +1,6 @@
-"""What a slot shows, in Gemini's contents: as they came, and repaired where the API would refuse them.
+"""Renders slots as Gemini's contents, repaired where the API would refuse them. What was valid comes out unchanged.
 
-All by what stands in the slot alone, so that its bytes never change. What was valid comes out unchanged.
+The contents of a slot depend on that slot alone, so that they never change.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from transom.wire import turns
 from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import compact_json
-from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, spelt
+from transom.wire.gemini.keys import CALL, NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import cleaned, copied
 
 ESCAPE = "skip_thought_signature_validator"
-"""The signature of a call that another model made, for models which take none without."""
+"""The signature that models which want one accept on a call of another model."""
 
 
 def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
-    """A content of the user's. It stands by itself: so the API takes it, and responses stand by themselves (G4)."""
+    """A content of the user. It is not joined with others: so the API takes it, and responses must stand alone (G4)."""
     return Rendered(
         {**copied({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
     )
 
 
 def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
-    """A unit: its head, then the answers to its calls, in one content if they did not come in several. `sign`,
-    `strict`: see the dialect."""
+    """The contents of a unit: its head, then the results of its calls, in one content unless they came in several.
+
+    `sign`, `strict`: see `Gemini`.
+    """
     head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):
         return [_said(head)]
@@ -57,20 +59,26 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
 
 
 def joined(contents: Sequence[Rendered]) -> list[Raw]:
-    """A call must follow the user (G1): neighbours of the model are one content, unless they came apart; and a word of
-    the user's goes before a call that would have none before it."""
+    """The contents with neighbours of the model joined, because a call must follow the user (G1); those that came
+    separately stay so.
+
+    If the first contents are the model's and have a call, a short user message is put before it.
+    """
     for at, (content, _) in enumerate(contents):
         if content.get("role") != "model":
             break
-        if any(spelt(each, CALL) for each in content["parts"]):
+        if any(key_of_part(each, CALL) for each in content["parts"]):
             contents = [*contents[:at], by_user({"text": texts.CONTINUE}), *contents[at:]]
             break
     return turns.join_roles(contents, "parts")
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
-    """The system instruction of a request, if it says anything: as it came if there is one and it is Gemini's. Nothing
-    but texts stands in it."""
+    """The system instruction of a request; None if it has no text. One that came in Gemini's format comes out as it
+    came.
+
+    It has only texts: a placeholder stands for any other part.
+    """
     parts = [part for each in instructions for part in _parts(each)]
     if all(part == {"text": ""} for part in parts):
         return None
@@ -81,7 +89,7 @@ def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
 
 
 def _said(fact: m.Fact) -> Rendered:
-    """What is no turn of the model: the user's words, or our own."""
+    """The content of a fact that is not a turn of the model."""
     if isinstance(fact, m.Failure):
         return Rendered({"role": "model", "parts": _kept([{"text": m.own_text(fact)}])})
     if own := m.own_text(fact):
@@ -92,16 +100,16 @@ def _said(fact: m.Fact) -> Rendered:
 
 
 def _turn(turn: Assistant, *, own: bool) -> list[Rendered]:
-    """A turn's contents: those it came in, as long as something in them shows."""
+    """The contents of a turn: as many as it came in, without those of which nothing shows."""
     contents = [[_part(item) for item in run if own or item != Text("")] for run in turns.runs(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
     return [Rendered(content, joins=not (at or turn.separate)) for at, content in enumerate(out)]
 
 
 def _sign(contents: list[Rendered]) -> None:
-    """Give the first call of a turn the signature that stands for none, unless it has one (G5)."""
-    call = next(each for content, _ in contents for each in content["parts"] if spelt(each, CALL))
-    if spelt(call, SIGNATURE) is None:
+    """Put the signature `ESCAPE` on the first call of a turn, in place, unless it has one (G5)."""
+    call = next(each for content, _ in contents for each in content["parts"] if key_of_part(each, CALL))
+    if key_of_part(call, SIGNATURE) is None:
         call[SIGNATURE[CALL[1] in call]] = ESCAPE
 
 
@@ -109,18 +117,18 @@ def _sign(contents: list[Rendered]) -> None:
 
 
 def _parts(fact: m.Fact) -> list[Raw]:
-    """This API takes an empty text among others; one from elsewhere says nothing."""
+    """The parts of a fact. Empty texts of another dialect are left out; this API takes its own."""
     own = fact.dialect == NAME
     return [_part(each) for each in translate_fact(fact, NAME).parts if own or each != Text("")]
 
 
 def _kept(parts: list[Raw]) -> list[Raw]:
-    """The parts of a content, which has some, and says something (G7)."""
+    """The parts, or a placeholder if none of them has content (G7)."""
     return parts if any(each != {"text": ""} for each in parts) else [{"text": texts.left_out_marker("part")}]
 
 
 def _part(item: m.Addressed) -> Raw:
-    """As it came, or as it was trimmed."""
+    """One piece of a turn or message as a part."""
     if isinstance(item, Text):
         return {"text": item.text, **copied(item.extra or {})}
     if isinstance(item, m.Reasoning):
@@ -128,7 +136,7 @@ def _part(item: m.Addressed) -> Raw:
     if not isinstance(item, Call):
         return copied(item.raw)
     out: Raw = copied(item.extra or {CALL[0]: {}})
-    body: Raw = out[spelt(out, CALL) or CALL[0]]
+    body: Raw = out[key_of_part(out, CALL) or CALL[0]]
     body |= {"id": item.id} if item.id else {}
     body["name"] = item.name or texts.UNNAMED
     body |= {"args": copied(as_object(item.args))} if item.args else {}
@@ -136,11 +144,11 @@ def _part(item: m.Addressed) -> Raw:
 
 
 def _response(fact: ToolResult, call: Call) -> Raw:
-    """One response, by the name and under the id of its call."""
+    """The function response for a result, under the id and name of its call."""
     came = fact.extra if fact.dialect == NAME else None
     out: Raw = {key: value for key, value in copied(came or {}).items() if key != "name"}
-    snake = not came and spelt(call.extra or {}, CALL) == CALL[1]
-    body: Raw = out.setdefault(spelt(out, RESPONSE) or RESPONSE[snake], {})
+    snake = not came and key_of_part(call.extra or {}, CALL) == CALL[1]
+    body: Raw = out.setdefault(key_of_part(out, RESPONSE) or RESPONSE[snake], {})
     body |= {"id": call.id} if call.id else {}
     body["name"] = call.name or texts.UNNAMED
     body["response"] = _answer(fact)
@@ -150,7 +158,8 @@ def _response(fact: ToolResult, call: Call) -> Raw:
 
 
 def _answer(fact: ToolResult) -> Raw:
-    """What a tool responded, each text by itself, as it is counted. Files of other dialects have no place beside it."""
+    """The response object of a result. Several texts become a list, as they are counted. Files of other dialects become
+    placeholders."""
     heading = "error" if fact.failed else "output"
     if fact.dialect != NAME:
         parts, under = translate_fact(fact, NAME).parts, heading

@@ -1,4 +1,4 @@
-"""What the API answered: a response, as an object or a dict, or the content of the model alone."""
+"""Reads Gemini's replies: a response as an object or a dict, or the content of the model alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _USAGE = UsageFields(
 
 
 def parse_response(reply: object) -> Assistant:
-    """The turn a reply holds, with its usage if that came. Raises InvalidMessage."""
+    """The turn in a reply, with its usage if that came.
+
+    Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that is not the
+    model's.
+    """
     response = require_reply(plain(reply), _NEEDED)
     found = as_list(response.get("candidates"))
     if not found and "parts" in response:
@@ -35,12 +39,12 @@ def parse_response(reply: object) -> Assistant:
 
 
 def plain(value: object) -> object:
-    """An object of a client library as the JSON it stands for, what is null left out; anything else as it is."""
+    """An object of a client library as a dict without nulls; any other value as it is."""
     return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
 
 
 def _why_none(response: Raw) -> str:
-    """What came instead of candidates, if it is known."""
+    """Why there are no candidates, as far as the response says."""
     feedback = as_dict(response.get("promptFeedback") or response.get("prompt_feedback"))
     if why := feedback.get("blockReason") or feedback.get("block_reason"):
         return f"the request was blocked: {why!s:.100}"

@@ -1,21 +1,22 @@
-"""Which rules of Gemini's generateContent a request breaks. Written from the rules, not from the code that renders.
+"""Checks which rules of Gemini's generateContent a request breaks. Written from the rules, not from the code that
+renders.
 
-Each names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
-Contents of one role in a row are one turn (R: 93 accepted; G3 is counted over merged turns, R: 4 accepted).
+Each names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange. Contents
+of one role in a row are one turn (R: 93 accepted; G3 is counted over merged turns, R: 4 accepted).
 
 - G1 (E: gemini-cli#11814): a turn with function calls comes after the user; so the first turn has none.
-- G2 (E: generative-ai#368): function responses come right after the turn with the calls.
-- G3 (E: gemini-cli#4217): as many function responses as function calls.
-- G4 (E: opencode#43479; R: 0 of 483 accepted have it): a content with function responses holds nothing else.
-- G5 (E: 5ire#405): the first call of each step of the current turn is signed. Only if `strict`: Gemini 3 wants it,
-  others do not (R: unsigned ones accepted).
-- G6 (E: crewAI#6973; R: none accepted ends otherwise): the last content is the user's, or ends in what the model does
-  itself (its code, its search), of which nothing is known.
+- G2 (E: generative-ai#368): function responses come directly after the turn with the calls.
+- G3 (E: gemini-cli#4217): there are as many function responses as function calls.
+- G4 (E: opencode#43479; R: 0 of 483 accepted have it): a content with function responses has no other parts.
+- G5 (E: 5ire#405): the first call of each step of the current turn has a thought signature. Checked only if `strict`:
+  Gemini 3 wants it, other models do not (R: unsigned ones accepted).
+- G6 (E: crewAI#6973; R: none accepted ends otherwise): the last content is the user's, or ends with a part of the
+  model's own tools (code, search), about which nothing is known.
 - G7 (R: all accepted have them): there are contents, and parts in each.
 
-Without a number (D, the shape of a request): content, role, part, call, response, system, text. These are no
-violations: two contents of one role in a row (G7), a blank text (G8), a content without a role (D: may be left blank).
-What is in a `cachedContent` comes before the contents, unseen: a call or a response may refer to it.
+Rules without a number (D, the form of a request): content, role, part, call, response, system, text. These are not
+violations: two contents of one role in a row (G7), a blank text (G8), a content without a role (D: may be left out). A
+`cachedContent` precedes the contents and is not in the request: a call or a response may refer to it.
 """
 
 from __future__ import annotations
@@ -55,18 +56,19 @@ _BODIES = {
 
 
 class _Turn(NamedTuple):
-    """Neighbouring contents of one role, each with its position and parts."""
+    """Neighbouring contents of one role. `model`: it is the model's. `contents`: the index and parts of each."""
 
     model: bool
     contents: list[tuple[int, list[Json]]]
 
     @property
     def parts(self) -> list[Json]:
+        """All parts of the turn."""
         return [part for _, parts in self.contents for part in parts]
 
 
 def violations(request: object, *, strict: bool = False) -> list[Violation]:
-    """Everything in a request that the API would refuse, in the order of its contents; none for a valid one."""
+    """Every rule that a request breaks, in the order of its contents; empty for a valid one. `strict`: check G5 too."""
     fields = _camel(request)
     contents = as_list(fields.get("contents"))
     models = groupby(enumerate(contents), lambda each: as_dict(each[1]).get("role") == "model")
@@ -78,16 +80,18 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
 
 
 def _camel(value: object) -> Json:
-    """An object's fields in one of their two spellings, without nulls."""
+    """An object's fields with their keys in camel case, without nulls."""
     fields = as_dict(value).items()
     return {re.sub("_([a-z])", lambda m: m[1].upper(), key): item for key, item in fields if item is not None}
 
 
 def _parts(content: object) -> list[Json]:
+    """The parts of a content, with keys in camel case."""
     return [_camel(part) for part in as_list(as_dict(content).get("parts"))]
 
 
 def _of_request(fields: Json) -> Iterator[Finding]:
+    """Findings in the system instruction, and an empty list of contents."""
     system = fields.get("systemInstruction")
     parts = _parts(system)
     if system is not None and not (parts and all(isinstance(part.get("text"), str) for part in parts)):  # D: text only
@@ -101,6 +105,7 @@ def _of_request(fields: Json) -> Iterator[Finding]:
 
 
 def _of_content(content: object) -> Iterator[Finding]:
+    """Findings in one content by itself."""
     fields, parts = as_dict(content), _parts(content)
     role = fields.get("role")
     yield from lone_surrogates(content)
@@ -121,6 +126,7 @@ def _of_content(content: object) -> Iterator[Finding]:
 
 
 def _of_part(where: str, part: Json, *, model: bool) -> Iterator[Finding]:
+    """Findings in one part. `model`: its content is the model's."""
     data = [key for key in part if key in _DATA]
     if not data:  # a kind that came up later
         data = [key for key in part if key not in _BESIDE and isinstance(part[key], dict)]
@@ -140,6 +146,7 @@ def _of_part(where: str, part: Json, *, model: bool) -> Iterator[Finding]:
 
 
 def _of_order(turns: list[_Turn], *, cached: bool) -> Iterator[Violation]:
+    """Violations of G1, G2, G3 and G6, between turns. `cached`: other contents may come before these."""
     calls = None if cached else 0  # of the turn before; None: nobody can tell
     for at, turn in enumerate(turns):
         if not turn.model:
@@ -155,7 +162,8 @@ def _of_order(turns: list[_Turn], *, cached: bool) -> Iterator[Violation]:
 
 
 def _of_responses(turn: _Turn, calls: int | None) -> Iterator[Violation]:
-    """A turn of the user behind one with so many calls."""
+    """Violations in a turn of the user. `calls`: how many calls the turn before it has; None if that cannot be
+    known."""
     before: list[Json] = []
     for index, parts in turn.contents:
         behind = calls == 0 or not all(_RESPONSE in part for part in before)
@@ -168,7 +176,7 @@ def _of_responses(turn: _Turn, calls: int | None) -> Iterator[Violation]:
 
 
 def _of_signatures(turns: list[_Turn]) -> Iterator[Violation]:
-    """Of the current turn: what came after the user's last own words."""
+    """Violations of G5 in the current turn: everything after the user's last message that is not only responses."""
     asked = [
         at for at, turn in enumerate(turns) if not turn.model and not all(_RESPONSE in part for part in turn.parts)
     ]

@@ -1,11 +1,11 @@
-"""A streamed generateContent, response by response."""
+"""Reads a streamed generateContent, one response at a time."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from transom.core.message import Assistant, Raw
-from transom.wire.gemini.keys import CALL, kinds_of, spelt
+from transom.wire.gemini.keys import CALL, key_of_part, kinds_of
 from transom.wire.gemini.reply import parse_response, plain
 from transom.wire.stop_reason import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
@@ -13,7 +13,7 @@ from transom.wire.violations import as_dict, dicts, text
 
 
 class GeminiAccumulator(Accumulator):
-    """The responses of `models.generate_content_stream`. A function call comes whole, in one part."""
+    """Collects the responses of `models.generate_content_stream`. A function call comes whole, in one part."""
 
     def __init__(self) -> None:
         self._parts: list[Raw] = []
@@ -42,12 +42,14 @@ class GeminiAccumulator(Accumulator):
 
     @property
     def open_calls(self) -> list[str]:
-        """A call whose arguments come piece by piece is never in the turn; the first of its pieces has the name."""
-        calls = [as_dict(part[spelt(part, CALL) or ""]) for part in self._parts if _is_partial(part)]
+        """The names of calls whose arguments come in pieces. Such a call is never in the turn; only its first piece has
+        a name."""
+        calls = [as_dict(part[key_of_part(part, CALL) or ""]) for part in self._parts if _is_partial(part)]
         return [name for call in calls if (name := text(call, "name"))]
 
     def _add(self, part: Raw) -> None:
-        """A text goes on in the next part, if both are thoughts or neither is, until a signature ends it."""
+        """Add a part. A text is joined to the text before it if both are thoughts or neither is, and no signature has
+        ended that."""
         last: Raw = self._parts[-1] if self._parts else {}
         if _is_text(last) and _is_text(part) and _thinks(last) == _thinks(part) and set(last) <= {"text", "thought"}:
             self._parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
@@ -59,17 +61,19 @@ _NOTHING = Assistant(shape="parts", dialect="gemini")
 
 
 def _is_text(part: Raw) -> bool:
+    """Whether a part is a text."""
     return isinstance(part.get("text"), str) and kinds_of(part) == ["text"]
 
 
 def _thinks(part: Raw) -> bool:
+    """Whether a part is a thought."""
     return bool(part.get("thought"))
 
 
 def _is_partial(part: Raw) -> bool:
-    """Whether a call's arguments come piece by piece (Vertex, if asked for): a part of them is no call. The last one
-    is empty."""
-    key = spelt(part, CALL)
+    """Whether a part is a piece of a call whose arguments come in pieces (Vertex, on request). The last piece is
+    empty."""
+    key = key_of_part(part, CALL)
     if key is None:
         return False
     call = as_dict(part[key])

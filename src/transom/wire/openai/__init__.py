@@ -1,5 +1,5 @@
-"""The OpenAI Chat Completions dialect: `parse` a message to a fact, `message` a fact back, unchanged; `OPENAI_CHAT`
-renders what a view shows, repaired where the API would refuse it; `violations` names the rules a request breaks."""
+"""The dialect of the OpenAI Chat Completions API. `OPENAI_CHAT` is the dialect; `parse` reads one message as a fact,
+and `message` writes it back unchanged; `violations` checks a request by the API's rules."""
 
 from transom.wire.dialect import Violation
 from transom.wire.openai.dialect import OPENAI_CHAT, OpenAIChat

@@ -1,4 +1,4 @@
-"""The OpenAI Chat Completions API, and what is compatible with it."""
+"""The dialect of the OpenAI Chat Completions API, and of compatible servers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation
+from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import message_list
 from transom.wire.openai.parse import NAME, parse
 from transom.wire.openai.render import message, unit_messages
-from transom.wire.openai.repair import repaired
+from transom.wire.openai.repair import repair
 from transom.wire.openai.reply import as_message, parse_reply
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
 from transom.wire.stream import from_stream
-from transom.wire.translate import DialectCounter, translate_fact
+from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
 
 
 class OpenAIChat(Dialect, frozen=True):
-    """Messages with roles, the system prompt first among them."""
+    """Messages with roles; the system prompt is the first of them."""
 
     name: str = NAME
 
@@ -32,7 +33,7 @@ class OpenAIChat(Dialect, frozen=True):
         return ("user", "developer", "system") if self.name == NAME else ("user",)
 
     def render_head(self, head: Head) -> list[Rendered]:
-        messages = [repaired(message(translate_fact(instruction, NAME))) for instruction in head.messages]
+        messages = [repair(message(translate_fact(instruction, NAME))) for instruction in head.messages]
         return without_surrogates([Rendered(each) for each in messages])
 
     def render_unit(self, unit: Unit) -> list[Rendered]:

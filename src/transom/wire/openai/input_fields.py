@@ -1,7 +1,8 @@
-"""Which fields of a message the chat API takes back. See docs/why/response-fields.md.
+"""Decides which fields of a message are sent back to the chat API. See docs/why/response-fields.md.
 
-Two rules. A response that the model gave keeps what stands in `TAKEN`, and nothing else. A message that the caller
-wrote keeps every field, except `RESPONSE_ONLY`: those exist in responses alone, whoever copied them into a message.
+There are two rules. Of a reply of the model, only the fields in `TAKEN` are kept. Of a message that the caller wrote,
+every field is kept except those in `RESPONSE_ONLY`, which exist only in responses, even if somebody copied them into a
+message.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, cast
 from transom.core.message import Raw
 
 Fields = Mapping[str, "Fields | None"]
-"""The fields of an object by name; None: with everything that it holds."""
+"""The fields of an object by name; None for a field that is kept with everything in it."""
 
 _FUNCTION: Fields = {"name": None, "arguments": None}
 _CALL: Fields = {
@@ -42,13 +43,14 @@ TAKEN: Fields = {
 """The fields of the model's message that some API takes as input."""
 
 RESPONSE_ONLY = ("annotations", "parsed", "provider_specific_fields", "images")
-"""Of a message: OpenAI's citations, the SDK's `.parse()`, LiteLLM's notes, pictures that a model has drawn."""
+"""Fields of a message in responses: OpenAI's citations, the SDK's `.parse()`, LiteLLM's notes, images that a model
+made."""
 _OF_CALLS = ("index", "parsed_arguments", "provider_specific_fields")
-"""Of a call and its function: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
+"""Fields of a call in responses: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
 
 
 def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
-    """A part of a response with only these fields, as deep as they say."""
+    """A copy of a part of a response with only these fields, at every level that `fields` describes."""
     if fields is None:
         return value
     if isinstance(value, list):
@@ -59,7 +61,7 @@ def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
 
 
 def drop_response_only(message: Raw) -> None:
-    """Take out of a message what only responses have."""
+    """Remove fields from a message, in place, that only responses have."""
     for key in RESPONSE_ONLY:
         message.pop(key, None)
     audio = message.get("audio")

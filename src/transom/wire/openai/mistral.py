@@ -1,9 +1,11 @@
-"""Mistral's chat API: OpenAI's, but for what it is strict about.
+"""The dialect of Mistral's chat API: OpenAI's, with stricter rules.
 
-M1 a tool call's id is exactly nine letters and digits (E, R: all accepted ones are). M2 no user message right after a
-tool's answer (E; R: clients put an assistant's "OK" between). M3 the last message is a user's or a tool's, or is marked
-`prefix` (E). M4 roles are system, user, assistant and tool (D). M5 a message has no key that its role does not know (E:
-`extra_forbidden`, of `name`, `reasoning_content`, clients' own).
+- M1: a tool call's id is exactly nine letters and digits (E, R: all accepted ones are).
+- M2: no user message directly after a tool's result (E; R: clients put an assistant's "OK" between).
+- M3: the last message is a user's or a tool's, or is marked `prefix` (E).
+- M4: roles are system, user, assistant and tool (D).
+- M5: a message has no key that its role does not know (E: `extra_forbidden`, of `name`, `reasoning_content`, clients'
+  own).
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolRe
 from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
+from transom.wire.dialect_counter import DialectCounter
 from transom.wire.openai.dialect import OpenAIChat
 from transom.wire.openai.parse import NAME
-from transom.wire.translate import DialectCounter
 from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
 
 _LETTERS = string.digits + string.ascii_letters
@@ -34,8 +36,8 @@ _KEYS = {
 }
 
 
-def nine(label: str) -> str:
-    """A label of nine letters and digits: the label itself if it is one, else the same for the same label."""
+def nine_letters(label: str) -> str:
+    """A label of nine letters and digits: `label` itself if it is one, else a hash of it."""
     if _LABEL.fullmatch(label):
         return label
     number = int.from_bytes(hashlib.blake2b(label.encode("utf-8", "replace"), digest_size=16).digest())
@@ -43,24 +45,24 @@ def nine(label: str) -> str:
 
 
 class Mistral(OpenAIChat, frozen=True):
-    """Chat messages as Mistral takes them; its own come out as they came."""
+    """Chat messages as Mistral takes them. Messages that came in this dialect come out unchanged."""
 
     name: str = "mistral"
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """Only a turn marked `prefix` may be the last (M3)."""
+        """A short text, unless the turn is marked `prefix` (M3)."""
         return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == NAME else texts.CONTINUE
 
     def render_head(self, head: Head) -> list[Rendered]:
-        """Instructions, all of them as system messages."""
+        """The messages for the instructions, all of them with the role system."""
         return [Rendered(_strict(message)) for message, _ in super().render_head(head)]
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        """What a unit shows, under call ids of nine letters and digits."""
+        """The messages of a unit, with call ids of nine letters and digits."""
         return [Rendered(_said(_strict(message))) for message, _ in super().render_unit(unit)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
-        """A short message of the assistant between a tool's result and the user (M2)."""
+        """The messages, with a short one of the assistant between a tool's result and the user (M2)."""
         out: list[Raw] = []
         for message, _ in messages:
             if message["role"] == "user" and out and out[-1]["role"] == "tool":
@@ -69,11 +71,11 @@ class Mistral(OpenAIChat, frozen=True):
         return out
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        """With labels of nine, and a word after each answer."""
-        return _FormatCounter(counter, NAME, objects=False, tools=self.render_tools, name=self.name)
+        """A counter with room for labels of nine tokens, and for the short message after each result."""
+        return _MistralCounter(counter, NAME, objects=False, tools=self.render_tools, name=self.name)
 
     def violations(self, body: Raw) -> list[Violation]:
-        """Those of OpenAI's API, and M1 to M4."""
+        """Every rule of OpenAI's API, and of M1 to M5, that a body breaks."""
         messages = dicts(body.get("messages"))
         each = [list(_of_message(message, before)) for before, message in pairwise([{}, *messages])]
         said = [message for message in messages if message.get("role") != "system"]
@@ -83,9 +85,11 @@ class Mistral(OpenAIChat, frozen=True):
         return collect_violations((), each, super().violations(body))
 
 
-class _FormatCounter(DialectCounter):
+class _MistralCounter(DialectCounter):
+    """Counts for Mistral: ids of nine letters, and the short message that may follow a result."""
+
     def count_envelope(self, fact: Fact) -> int:
-        """Nine letters are at most nine tokens."""
+        """The tokens beside the parts. An id of nine letters counts as nine tokens, the most that it can be."""
         tokens = super().count_envelope(fact)
         if isinstance(fact, Assistant):
             return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)
@@ -97,7 +101,7 @@ class _FormatCounter(DialectCounter):
 
 
 def _said(message: Raw) -> Raw:
-    """An instruction in the middle, which may be the last message, is said by the user."""
+    """Change an instruction in the middle into a marked user message, in place, because it may be the last message."""
     if message["role"] == "system":
         content = message["content"]
         words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
@@ -106,23 +110,25 @@ def _said(message: Raw) -> Raw:
 
 
 def _strict(message: Raw) -> Raw:
-    """A message of OpenAI's as Mistral takes it: its texts stay, keys that Mistral does not know go."""
+    """A message of OpenAI's as Mistral takes it: ids and role are changed in place, and keys that Mistral does not know
+    are dropped."""
     if message["role"] == "developer":
         message["role"] = "system"
     if (legacy := message.pop("function_call", None)) is not None:
-        message["tool_calls"] = [{"id": nine(legacy["name"]), "type": "function", "function": legacy}]
+        message["tool_calls"] = [{"id": nine_letters(legacy["name"]), "type": "function", "function": legacy}]
     elif message["role"] == "function":
-        message["role"], message["tool_call_id"] = "tool", nine(message.get("name", ""))
+        message["role"], message["tool_call_id"] = "tool", nine_letters(message.get("name", ""))
     for call in dicts(message.get("tool_calls")):
-        call["id"] = nine(call.get("id") or "")
+        call["id"] = nine_letters(call.get("id") or "")
     if message["role"] == "tool":
-        message["tool_call_id"] = nine(message.get("tool_call_id") or "")
+        message["tool_call_id"] = nine_letters(message.get("tool_call_id") or "")
     if not message.get("content") and not message.get("tool_calls"):
         message["content"] = message.get("refusal") or ""
     return {key: value for key, value in message.items() if key in _KEYS[message["role"]]}
 
 
 def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
+    """Findings of M1, M2, M4 and M5 in a message. `before`: the message before it."""
     role = message.get("role")
     if role not in ("system", "user", "assistant", "tool"):
         yield "M4", f"role {short_repr(role)}"

@@ -1,7 +1,7 @@
-"""One OpenAI chat message to a fact. Nothing is lost: what has no field of its own stays raw in an `extra`.
+"""Reads an OpenAI chat message as a fact. Nothing is lost: fields without a place stay in `extra`.
 
-A field that is null, empty or missing where a text belongs reads as empty and stays in `extra` as it stood, so that it
-comes out the same. Input is copied: what the caller does to its message afterwards never reaches the log.
+A field that is null, empty or missing where a text belongs reads as an empty text. It stays in `extra` as it was, so
+that it comes out the same. Input is copied, so that later changes by the caller do not reach the log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from transom.wire.fields import (
 from transom.wire.parts import MediaTypes, other_part, text_part
 
 NAME = "openai"
-"""What facts call this dialect."""
+"""The name of this dialect in facts."""
 
 MEDIA_TYPES: MediaTypes = {
     "image_url": "image",
@@ -38,10 +38,10 @@ MEDIA_TYPES: MediaTypes = {
 """Content parts that hold an image or a file: OpenAI's own, Mistral's, vLLM's."""
 
 REASONING = ("reasoning_content", "reasoning")
-"""Where compatibles put the model's reasoning: DeepSeek's key, then that of Groq, OpenRouter and vLLM."""
+"""The keys of the model's reasoning: DeepSeek's, then that of Groq, OpenRouter and vLLM."""
 
 REGULAR_CALL: Raw = {"type": "function", "function": {}}
-"""What is left of a regular call without its id, name and arguments."""
+"""A regular call without its id, name and arguments. A call with other fields keeps them in `extra`."""
 
 _KINDS: dict[str, type[Fact]] = {
     "system": m.Instruction,
@@ -54,7 +54,11 @@ _KINDS: dict[str, type[Fact]] = {
 
 
 def parse(message: object, where: str = "message") -> Fact:
-    """The fact a message is. Raises InvalidMessage, naming `where` and the field, if it can be read in no way."""
+    """The fact of one message. `where`: what errors say first.
+
+    Raises InvalidMessage if the message is not an object with a known role, is another dialect's, or a field has the
+    wrong type.
+    """
     fields = json_copy(require_object(message, where, "a message"), where)
     role = take_role(fields, where, NAME, _KINDS)
     if not isinstance(fields.get("name"), (str, type(None))):
@@ -65,12 +69,13 @@ def parse(message: object, where: str = "message") -> Fact:
 
 
 def body_keys(call: Raw) -> tuple[str, str]:
-    """Where a tool call keeps its name and arguments: a custom tool takes free text instead of JSON."""
+    """The keys of a call's body and of its arguments: those of a function, or of a custom tool, which takes free
+    text."""
     return ("custom", "input") if call.get("type") == "custom" else ("function", "arguments")
 
 
 def _beside(role: str, fields: Raw, where: str) -> Raw:
-    """What a message of this role has beside its content, taken out of its fields."""
+    """The fields of the fact beside its content, taken out of the message's fields."""
     if role == "assistant":
         thoughts = tuple(m.Reasoning(fields.pop(key), key) for key in REASONING if is_text(fields.get(key)))
         return {"reasoning": thoughts, "calls": _calls(fields, where)}
@@ -81,6 +86,7 @@ def _beside(role: str, fields: Raw, where: str) -> Raw:
 
 
 def _part(raw: Raw, where: str, path: str) -> m.Part:
+    """A content part."""
     if raw.get("type") == "text":
         return text_part(raw, "text", where, path, drop={"type", "text"})
     return other_part(raw, MEDIA_TYPES)
@@ -90,7 +96,7 @@ def _part(raw: Raw, where: str, path: str) -> m.Part:
 
 
 def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
-    """The calls of a turn. Without any, `tool_calls` and `function_call` stay in `extra` as they stood."""
+    """The calls of a turn. If there are none, `tool_calls` and `function_call` stay in `extra` as they are."""
     listed, legacy = fields.get("tool_calls"), fields.get("function_call")
     if listed is not None and not isinstance(listed, list):
         raise InvalidMessage(where, f"tool_calls must be a list, not {kind_of(listed)}")
@@ -108,6 +114,7 @@ def _calls(fields: Raw, where: str) -> tuple[Call, ...]:
 
 
 def _call(item: object, where: str, path: str) -> Call:
+    """One call."""
     rest = require_object(item, where, path)
     kind, field = body_keys(rest)
     if kind not in rest:
@@ -121,6 +128,8 @@ def _call(item: object, where: str, path: str) -> Call:
 
 
 def _arguments(body: Raw, field: str) -> str:
+    """The arguments of a call as text, taken out of its body; a value that is not a text stays there and is returned as
+    JSON."""
     value = body.get(field)
     if value is None or value == "":
         return ""

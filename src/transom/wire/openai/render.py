@@ -1,7 +1,8 @@
-"""Facts to OpenAI chat messages: `message` as they came, byte for byte the same JSON; `unit_messages` as they are sent.
+"""Renders facts as OpenAI chat messages: `message` gives back the same JSON that was read, `unit_messages` what is
+sent.
 
-What is sent is repaired where the API would refuse it, inside one slot and by what stands in it alone, so that a slot's
-bytes never change. What was valid comes out unchanged.
+What is sent is repaired where the API would refuse it. The repair of a slot depends on that slot alone, so that its
+messages never change. What was valid comes out unchanged.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.core.unit import Unit
 from transom.wire.fields import compact_json
 from transom.wire.openai.parse import NAME, body_keys
-from transom.wire.openai.repair import repaired
+from transom.wire.openai.repair import repair
 from transom.wire.translate import translate_fact, unique_calls
 from transom.wire.turns import copied
 
 
 def unit_messages(unit: Unit) -> list[Raw]:
-    """What a unit shows."""
+    """The messages of a unit as they are sent."""
     head, *answers = [translate_fact(fact, NAME) for fact in unit.shown_facts()]
     if not isinstance(head, Assistant) or not head.calls:
-        return [repaired(message(head))]
+        return [repair(message(head))]
     calls = unique_calls(unit, head)
-    out = [repaired(message(replace(head, calls=calls)))]
+    out = [repair(message(replace(head, calls=calls)))]
     for fact, at in zip(answers, unit.answered_calls, strict=True):
-        out.append(repaired(message(_answer(fact, calls[at]))))
+        out.append(repair(message(_answer(fact, calls[at]))))
     return out
 
 
 def _answer(fact: Fact, call: Call) -> Fact:
-    """A result under its call's label, or in the legacy form, where the function's name is the label."""
+    """A result under its call's id. In the legacy form the name of the function is its label."""
     assert isinstance(fact, ToolResult)
     if call.legacy:
         return replace(fact, legacy=True, extra={**(fact.extra or {}), "name": call.name})
@@ -41,9 +42,10 @@ def _answer(fact: Fact, call: Call) -> Fact:
 
 
 def message(fact: Fact) -> Raw:
-    """The message a fact came from (`message(parse(m)) == m`), or for a fact of our own the one that says it.
+    """The message that a fact was read from (`message(parse(m)) == m`); for a fact that we added, a message with its
+    text.
 
-    Nothing in it is shared with the fact.
+    It shares nothing with the fact.
     """
     role = _role(fact)
     if type(fact) in _OWN:
@@ -67,6 +69,7 @@ _ROLES: dict[type[Fact], str] = {Assistant: "assistant", ToolResult: "tool", m.F
 
 
 def _role(fact: Fact) -> str:
+    """The role of a fact's message; facts that we added are the user's."""
     if isinstance(fact, m.Instruction):
         return fact.role
     if isinstance(fact, ToolResult) and fact.legacy:
@@ -75,7 +78,7 @@ def _role(fact: Fact) -> str:
 
 
 def _content(fact: Fact) -> str | list[Raw]:
-    """A string stays a string as long as one can hold it."""
+    """The content of a fact. A string stays a string if one string can hold it."""
     first = fact.parts[0] if fact.parts else Text("")
     if fact.shape == "text" and len(fact.parts) < 2 and isinstance(first, Text) and not first.extra:
         return first.text
@@ -83,12 +86,14 @@ def _content(fact: Fact) -> str | list[Raw]:
 
 
 def _part(part: m.Part) -> Raw:
+    """A content part as it was read."""
     if isinstance(part, Text):
         return {"type": "text", "text": part.text, **copied(part.extra or {})}
     return copied(part.raw)
 
 
 def _add_turn(out: Raw, fact: Assistant) -> None:
+    """Add reasoning and calls to a message, in place."""
     for thought in fact.reasoning:
         out[thought.field] = out.get(thought.field, "") + thought.text
     for call in fact.calls:
@@ -99,6 +104,7 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
 
 
 def _call(call: Call) -> Raw:
+    """A call as it was read, or a regular one."""
     if call.extra is None:
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
     rest: Raw = copied(call.extra)
@@ -108,8 +114,8 @@ def _call(call: Call) -> Raw:
 
 
 def _filled(rest: Raw, call: Call, field: str) -> Raw:
-    """The body of a call: what parsing left in place, with what it took out. Arguments that were no text are still
-    there in `rest`, and come out so unless a trim has changed them."""
+    """The body of a call: its other fields, with name and arguments. Arguments that were read as JSON are still in
+    `rest`, and stay unless a trim has changed them."""
     if call.name:
         rest["name"] = call.name
     if call.args and (rest.get(field) is None or compact_json(rest[field]) != call.args):

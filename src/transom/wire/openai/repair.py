@@ -1,7 +1,7 @@
-"""The last repair before a message leaves: what the API would refuse, and nothing else.
+"""Repairs a message just before it is sent: it changes what the API would refuse, and nothing else.
 
-Deterministic, and blind to other messages. The rules are those of `rules`, but no code is shared with it: each checks
-the other.
+A repair looks at one message alone, and always gives the same result. The rules are those of `rules`; the two share no
+code, so that each tests the other.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from transom.wire.openai.parse import MEDIA_TYPES, body_keys
 from transom.wire.translate import safe_name
 
 
-def repaired(message: Raw) -> Raw:
-    """The message as it may be sent, repaired in place. Equal to what came in if that was valid."""
+def repair(message: Raw) -> Raw:
+    """Repair a message in place and return it. A valid message stays as it is."""
     role = message["role"]
     if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
         message.pop("tool_calls", None)
@@ -35,6 +35,7 @@ def repaired(message: Raw) -> Raw:
 
 
 def _repair_content(out: Raw) -> None:
+    """Repair the content of a message, in place."""
     content, role = out.get("content"), out["role"]
     if content is None or content == []:
         if role != "assistant" or not _needs_no_content(out):
@@ -46,12 +47,14 @@ def _repair_content(out: Raw) -> None:
 
 
 def _needs_no_content(out: Raw) -> bool:
+    """Whether a message of the assistant may have no content: it has calls, or names a spoken answer by its id."""
     audio = out.get("audio")  # an answer once spoken is named by its id, without content
     spoken = isinstance(audio, dict) and bool(cast("Raw", audio).get("id"))
     return spoken or bool(out.get("tool_calls") or out.get("function_call"))
 
 
 def _part(part: Raw, role: str) -> Raw:
+    """A content part that this role may have; a placeholder for any other."""
     kind = part.get("type")
     if isinstance(kind, str) and (role != "tool" or kind in {"text", "image_url"}):
         return part
@@ -61,15 +64,18 @@ def _part(part: Raw, role: str) -> Raw:
 
 
 def _words(part: Raw) -> str:
+    """The text of a part, or a placeholder."""
     return part["text"] if part.get("type") == "text" else _left_out(part)
 
 
 def _left_out(part: Raw) -> str:
+    """The placeholder for a part."""
     kind = part.get("type")
     return texts.left_out_marker(MEDIA_TYPES.get(kind, "part") if isinstance(kind, str) else "part")
 
 
 def _repair_calls(out: Raw) -> None:
+    """Repair the calls of a message, in place. A `function_call` that is empty, or beside `tool_calls`, is removed."""
     for call in cast("list[Raw]", out.get("tool_calls") or []):
         kind, field = body_keys(call)
         call["type"] = kind
@@ -84,5 +90,6 @@ def _repair_calls(out: Raw) -> None:
 
 
 def _repair_body(body: Raw, field: str) -> None:
+    """Repair name and arguments of a call, in place."""
     body["name"] = safe_name(body.get("name") or "")
     body[field] = as_text(body.get(field))

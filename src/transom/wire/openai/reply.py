@@ -1,4 +1,4 @@
-"""What a provider answered: a response object, a response as a dict, or just the assistant message."""
+"""Reads replies of the chat API: a response as an object or a dict, or the assistant message alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transom.wire.violations import as_dict, as_list
 
 _NEEDED = "a response or an assistant message"
 _KEPT = frozenset({"choices", "content", "reasoning_details"})
-"""Where a null was sent, or says something."""
+"""Keys below which nulls stay, because they were sent or mean something."""
 _USAGE = UsageFields(
     prompt="prompt_tokens",
     cached="prompt_tokens_details.cached_tokens|prompt_cache_hit_tokens",
@@ -19,11 +19,14 @@ _USAGE = UsageFields(
     cache_write="prompt_tokens_details.cache_write_tokens|prompt_tokens_details.cache_creation_tokens",
     reasoning="completion_tokens_details.reasoning_tokens",
 )
-"""DeepSeek names its cached tokens twice; OpenRouter and Anthropic's endpoint say what was written."""
+"""DeepSeek has two names for cached tokens; OpenRouter and Anthropic's endpoint report the tokens that were written."""
 
 
 def parse_reply(reply: object) -> Assistant:
-    """The turn a reply holds, with its usage if it came. Raises InvalidMessage if there is no assistant message."""
+    """The turn in a reply, with its usage if that came.
+
+    Raises InvalidMessage for an error, and for a reply without an assistant message.
+    """
     message = response = require_reply(as_message(reply), _NEEDED)
     if choices := as_list(response.get("choices")):
         choice = require_reply(dumped(choices[0], _KEPT), _NEEDED)
@@ -36,11 +39,13 @@ def parse_reply(reply: object) -> Assistant:
 
 
 def with_chat_usage(turn: Assistant, usage: object) -> Assistant:
+    """A copy of the turn with the chat API's usage."""
     return with_usage(turn, usage, _USAGE)
 
 
 def as_message(value: object) -> object:
-    """A message object of a client library as a dict, without nulls and what only responses have; else as it is."""
+    """An assistant message of a client library as a dict, without nulls and fields that only responses have; any other
+    value as it is."""
     message = dumped(value, _KEPT)
     if message is value or as_dict(message).get("role") != "assistant":
         return message

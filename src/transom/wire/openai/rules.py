@@ -1,12 +1,13 @@
-"""Which rules of the Chat Completions API a request breaks. Written from the rules, not from the code that renders.
+"""Checks which rules of the Chat Completions API a request breaks. Written from the rules, not from the code that
+renders.
 
-Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
-These are no violations: an id above 40 characters (C6: refused at times, accepted at others), any order of parallel
-answers (C5), any first or last role and the same role twice running (C9), a role that one model refuses (C10), an id
-that comes again in a later turn (C13), a kind of part that one model refuses in a user message.
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange. These
+are not violations: an id above 40 characters (C6: refused at times, accepted at others), any order of the results of
+parallel calls (C5), any first or last role and the same role twice in a row (C9), a role that one model refuses (C10),
+an id that comes again in a later turn (C13), a type of part that one model refuses in a user message.
 
-A rule is C1, C2, C3, C4, C7, C8, C11 or C12; or where those have no number: empty, message, role, content, call,
-legacy, text.
+A `Violation.rule` is C1, C2, C3, C4, C7, C8, C11 or C12; or, where a rule has no number: empty, message, role, content,
+call, legacy, text.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _CONTENT_OF_FUNCTION = {"content": Must("content", str, _NO_CONTENT)}  # D: or n
 
 
 def violations(messages: Sequence[object], tools: Sequence[object] | None = None) -> list[Violation]:
-    """Everything in a request that the API would refuse, in the order of its messages; none for a valid one."""
+    """Every rule that messages and tools break, in the order of the messages; empty for a valid request."""
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
     return collect_violations(
@@ -54,12 +55,14 @@ def violations(messages: Sequence[object], tools: Sequence[object] | None = None
 
 
 def _of_tools(tools: object) -> Iterator[Finding]:
+    """Findings in the tools."""
     for at, tool in enumerate(dicts(tools)):
         if tool.get("function") is not None:  # R: a provider's own tools have none; Mistral's have no type
             yield from wrong_fields(f"tools[{at}].function", tool["function"], _NAMED)
 
 
 def _of_message(message: object) -> Iterator[Finding]:
+    """Findings in one message by itself."""
     fields = as_dict(message)
     role = fields.get("role")
     if not isinstance(message, dict):
@@ -96,6 +99,7 @@ def _of_content(role: str, fields: Json) -> Iterator[Finding]:
 
 
 def _of_calls(fields: Json) -> Iterator[Finding]:
+    """Findings in the calls of one message."""
     yield from wrong_fields("", fields, _CALLS)
     for at, call in enumerate(dicts(fields.get("tool_calls"))):
         kind, where = call.get("type"), f"tool_calls[{at}]"
@@ -109,9 +113,10 @@ def _of_calls(fields: Json) -> Iterator[Finding]:
 
 
 def _of_pairs(messages: list[Json]) -> Iterator[Violation]:
-    """Calls and answers. `at` is the assistant message whose calls may be answered now, `waiting` those that are not.
+    """Violations between calls and results. `at`: the assistant message whose calls may be answered now; `waiting`:
+    those without a result.
 
-    Any other role closes it.
+    A message of any role but tool ends this.
     """
     at, called, waiting, legacy = -1, set[str](), set[str](), False
     for index, fields in enumerate([*messages, {}]):

@@ -1,4 +1,4 @@
-"""A streamed chat completion, chunk by chunk."""
+"""Reads a streamed chat completion, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from transom.wire.openai.parse import parse
 from transom.wire.openai.reply import with_chat_usage
 from transom.wire.sdk_objects import as_assistant
 from transom.wire.stop_reason import stop_reason
-from transom.wire.stream import Accumulator, chunk_fields, whole_object
+from transom.wire.stream import Accumulator, chunk_fields, is_whole_object
 from transom.wire.violations import as_dict, dicts, text
 
 _PIECES = frozenset({"text", "thinking", "summary", "data"})
-"""Fields of a list's entries whose text comes in pieces."""
+"""Fields of content parts whose text comes in pieces."""
 _SHOWN, _THOUGHT = frozenset({"content", "refusal"}), frozenset({"reasoning_content", "reasoning"})
-"""Fields whose text is shown as it comes."""
+"""Fields whose text is shown as it comes: answers, and reasoning."""
 _WHOLE = frozenset({"role", "name", "id", "type", "prefix"})
-"""Fields that are not put together: some servers repeat them in every chunk."""
+"""Fields that are never joined: some servers repeat them in every chunk."""
 
 
 class ChatAccumulator(Accumulator):
-    """Chunks of `chat.completions.create(stream=True)`, or the events of the SDK's `.stream()`."""
+    """Collects the chunks of `chat.completions.create(stream=True)`, or the events of the SDK's `.stream()`."""
 
     def __init__(self) -> None:
         self._fields: Raw = {}
@@ -68,18 +68,18 @@ class ChatAccumulator(Accumulator):
         return [text(call, "name") for call in (calls if function is None else [*calls, function])]
 
     def _is_shown(self, call: Raw) -> bool:
-        """Whether the turn has a call. Once the provider ended the reply, its calls are what they are."""
-        return self.finished or whole_object(as_dict(call.get("function")).get("arguments"))
+        """Whether the turn has a call: its arguments are complete, or the provider has ended the reply."""
+        return self.finished or is_whole_object(as_dict(call.get("function")).get("arguments"))
 
     def _open_function(self) -> Raw | None:
-        """The call in the API's old form, if its arguments are not complete."""
+        """The call in the API's old form, if its arguments are not complete; else None."""
         function = self._fields.get("function_call")
-        if function is None or self.finished or whole_object(as_dict(function).get("arguments")):
+        if function is None or self.finished or is_whole_object(as_dict(function).get("arguments")):
             return None
         return as_dict(function)
 
     def _add_call(self, piece: Raw) -> None:
-        """A piece of a call goes to the call of its index. Gemini gives all calls one index, and each its own id."""
+        """Add a piece to the call of its index. (Gemini gives all calls one index, and each an id of its own.)"""
         at, label = piece.get("index"), piece.get("id")
         call = next((each for each in reversed(self._calls) if each.get("index") == at), None)
         if call is None or (label and call.get("id") and label != call["id"]):
@@ -92,7 +92,7 @@ class ChatAccumulator(Accumulator):
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:
-    """Add one field of a chunk to what came before."""
+    """Add one field of a chunk to the fields so far, in place."""
     before = fields.get(key)
     if before is None or type(before) is not type(value):
         fields[key] = _merged([], cast("list[Any]", value)) if isinstance(value, list) else value
@@ -107,7 +107,7 @@ def _add(fields: Raw, key: str, value: Any) -> None:
 
 
 def _merged(before: list[Any], more: list[Any]) -> list[Any]:
-    """A list of parts with those of one more chunk: a part goes on in the next one of its type and index."""
+    """The list of parts so far, with those of one more chunk. A part is joined to the last one if it continues that."""
     out = list(before)
     for part in more:
         last = out[-1] if out else None
@@ -128,5 +128,6 @@ def _merged(before: list[Any], more: list[Any]) -> list[Any]:
 
 
 def _goes_on(last: Raw, part: Raw) -> bool:
+    """Whether a part continues the last one: same type and index, and no signature has ended that."""
     same = last.get("type") == part.get("type") and last.get("index") == part.get("index")
     return same and not last.get("signature") and any(key in part and key in last for key in _PIECES)

@@ -1,4 +1,5 @@
-"""The OpenAI Responses dialect: `RESPONSES` is the dialect, `violations` names the rules a request breaks."""
+"""The dialect of the OpenAI Responses API. `RESPONSES` is the dialect; `violations` checks a request by the API's
+rules."""
 
 from transom.wire.responses.dialect import DEEPSEEK_RESPONSES, RESPONSES
 from transom.wire.responses.rules import violations

@@ -1,9 +1,10 @@
-"""Calls of built-in tools that the client answers, and their outputs: a local shell, patches, a computer, a search.
+"""Reads and renders calls of built-in tools that the client answers, with their outputs: local shell, patches,
+computer, tool search.
 
-Such a call is a `Call` whose `extra` holds its item whole; what the tool is given is its arguments, as JSON. An output
-is a `ToolResult` whose `extra` holds its item with null in place of each text, screenshot or list of tools, which are
-the parts. Both come out as they came. Where a text replaces something that is no text, the item keeps its shape, and
-the text follows in a message.
+Such a call is a `Call` whose `extra` is its whole item; its arguments are the JSON of what the tool is given. An output
+is a `ToolResult` whose `extra` is its item, with null in place of each text, screenshot or list of tools: these are its
+parts. Both come out as they came in. Where a trim put a text in place of a part that is not a text, the item keeps its
+form, and the text follows in a message.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ OUTPUTS = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
 }
+"""The type of the output for each type of call."""
 BUILT_IN_OUTPUTS = frozenset(OUTPUTS.values())
 
 _PAYLOADS = {
@@ -31,7 +33,7 @@ _PAYLOADS = {
     "computer_call": ("action", "actions"),
     "apply_patch_call": ("operation",),
 }
-"""Where a call keeps what the tool is given, if not in `action`."""
+"""The key of what the tool is given, for calls that do not have it under `action`."""
 
 _STREAMS = ("stdout", "stderr")
 
@@ -40,13 +42,13 @@ SCREENSHOT: Raw = {
     "image_url": "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
 }
-"""One pixel, in place of a screenshot that there is not: the output of a computer cannot be a text."""
+"""An image of one pixel for a missing screenshot: the output of a computer cannot be a text."""
 
 STAND_IN = 16
-"""Most tokens that the fields of an output of our own cost, and the message that its text may need."""
+"""The most tokens of the fields of an output of ours, and of the message that its text may need."""
 
 SCREENSHOT_TOKENS = 280
-"""The most that one pixel costs: 255 on GPT-4o, less on other models."""
+"""The most tokens of one pixel: 255 on GPT-4o, less on other models."""
 
 
 # ---- whose they are
@@ -65,7 +67,7 @@ def is_clients(item: Raw) -> bool:
 
 
 def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
-    """Which items are outputs of the client's, each with the id of its call.
+    """The outputs that the client has made: index of the item, and id of its call.
 
     The output of a local shell may name its call by `id`, which is the call's `call_id` or, in some clients, its `id`.
     """
@@ -89,20 +91,25 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
 
 
 def read_call(item: Raw) -> Call:
+    """The call in an item."""
     kind: str = item["type"]
     return Call(item["call_id"], kind.removesuffix("_call"), _arguments(item), item)
 
 
 def _payload_key(item: Raw) -> str:
+    """The key of what the tool is given."""
     keys = _PAYLOADS.get(item["type"], ("action",))
     return next((key for key in keys if key in item), keys[0])
 
 
 def _arguments(item: Raw) -> str:
+    """What the tool is given, as JSON."""
     return compact_json(item.get(_payload_key(item)))
 
 
 def read_output(item: Raw, call: str, dialect: str) -> m.ToolResult:
+    """The result in an output item. Takes the texts, screenshots and tools out of `item`, in place. `call`: the id of
+    its call."""
     kind, parts = item["type"], list[Part]()
     for holder, key in _places(item):
         value: Any = holder[key]
@@ -118,7 +125,7 @@ def read_output(item: Raw, call: str, dialect: str) -> m.ToolResult:
 
 
 def _places(item: Raw, *, taken: bool = False) -> Iterator[tuple[Raw, str]]:
-    """Where an output holds what the tool gave: a dict and a key each. `taken`: where that was taken out."""
+    """Where an output holds what the tool gave, as dict and key. `taken`: where it was taken out and null is left."""
     kind, output = item["type"], item.get("output")
     holders: list[Raw] = [item]
     if kind == "shell_call_output":
@@ -136,11 +143,12 @@ def _places(item: Raw, *, taken: bool = False) -> Iterator[tuple[Raw, str]]:
 
 
 def is_built_in(call: Call) -> bool:
+    """Whether a call is one of a built-in tool."""
     return (call.extra or {}).get("type") in OUTPUTS
 
 
 def call_item(call: Call) -> Raw:
-    """The item of a call. Where its arguments were trimmed, their text stands where the item has room for one."""
+    """The item of a call. Trimmed arguments are put where the item has room for a text, or left out."""
     item = copied(call.extra)
     if item["call_id"] != call.id:
         item["call_id"] = call.id
@@ -162,7 +170,7 @@ def call_item(call: Call) -> Raw:
 
 
 def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
-    """The output of a call, and what it has no room for as a message."""
+    """The output item for the result of a call, and a message with the text that does not fit into it, if any."""
     kind = OUTPUTS[(call.extra or {})["type"]]
     own = (fact.extra or {}).get("type") == kind
     if kind == "tool_search_output" and not own:  # R: such an output was accepted
@@ -176,6 +184,7 @@ def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
 
 
 def _own_output(fact: m.ToolResult) -> tuple[Raw, str]:
+    """The item that a result came in, and the text that does not fit into it."""
     item, rest = copied(fact.extra), list[str]()
     for (holder, key), part in zip(list(_places(item, taken=True)), fact.parts, strict=False):
         if item["type"] in ("computer_call_output", "tool_search_output") and isinstance(part, Text):
@@ -189,7 +198,7 @@ def _own_output(fact: m.ToolResult) -> tuple[Raw, str]:
 
 
 def _new_output(fact: m.ToolResult, kind: str) -> tuple[Raw, str]:
-    """An output of a call as this tool's, of a result that came in another form."""
+    """An output item of this type for a result that came in another form, and the text that does not fit into it."""
     words = "\n".join(map(_words, fact.parts))
     if kind == "computer_call_output":
         shots = [shot for part in fact.parts if (shot := _screenshot(part))]
@@ -205,6 +214,7 @@ def _new_output(fact: m.ToolResult, kind: str) -> tuple[Raw, str]:
 
 
 def _screenshot(part: Part) -> Raw | None:
+    """The screenshot in an image part; None for any other part."""
     if not isinstance(part, m.Media) or part.media != "image":
         return None
     known = {key: part.raw[key] for key in ("image_url", "file_id") if isinstance(part.raw.get(key), str)}
@@ -212,6 +222,7 @@ def _screenshot(part: Part) -> Raw | None:
 
 
 def _words(part: Part) -> str:
+    """The text of a part, or a placeholder."""
     if isinstance(part, Text):
         return part.text
     return texts.left_out_marker(part.media if isinstance(part, m.Media) else "part")

@@ -1,7 +1,7 @@
-"""A list of items to facts. Nothing is lost that the API takes: what has no field of its own stays in an `extra`.
+"""Reads a list of items as facts. Nothing that the API takes is lost: fields without a place stay in `extra`.
 
-The items of the model that follow one another (reasoning, messages, calls, what it did with built-in tools and what
-those gave back) are one turn, which remembers their order; a message of anybody else or the answer to a call ends it.
+Items of the model that follow one another (reasoning, messages, calls, the work of built-in tools) are one turn, which
+remembers their order. An item of anybody else, or the output of a call, ends it.
 """
 
 from __future__ import annotations
@@ -33,29 +33,31 @@ from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is
 from transom.wire.turns import turn_of
 
 NAME = "responses"
-"""What facts call this dialect."""
+"""The name of this dialect in facts."""
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The calls a caller answers, and where each keeps what the tool is given."""
+"""The kinds of calls that the client answers, and the key of the arguments in each."""
 
 OUTPUTS = {kind: f"{kind}_output" for kind in CALLS}
 ANSWERS = frozenset(OUTPUTS.values())
 
 TEXTS = {"input_text": "text", "output_text": "text", "refusal": "refusal", "summary_text": "text", "text": "text"}
-"""Content parts that are words, and where each keeps them. `text` is chat's: the API refuses it."""
+"""The types of text parts, and the key of the text in each. (`text` is the chat API's: this API refuses it.)"""
 
 MODEL_TEXT, USER_TEXT = "output_text", "input_text"
-"""What a text part is called in the model's messages, and in everybody else's."""
+"""The type of a text part in the model's messages, and in all others."""
 
 INSTRUCTIONS = "instructions"
-"""Marks the instruction that stands beside the items in a request."""
+"""Marks an instruction that a request has beside the items."""
 
 ITEMS = "items"
-"""Where a turn remembers the fields of the messages it came in, null for each item that is a part by itself. `content`
-is there only if it was a string, or empty: then the turn holds one empty text for it."""
+"""The key in a turn's `extra` for the fields of the messages it came in; null for each item that is a part by itself.
+
+A message there has `content` only if that was a string or empty: then the turn has one empty text for it.
+"""
 
 TOOLS = "additional_tools"
-"""An item that is no message, and not the model's either: tools that the developer adds."""
+"""The type of an item in which the developer adds tools."""
 
 RESPONSE_ONLY = ("created_by", "parsed_arguments", "provider_specific_fields")
 """Fields of items that only responses have. See docs/why/response-fields.md."""
@@ -68,20 +70,21 @@ MEDIA_TYPES: MediaTypes = {
     "image_generation_call": "image",
     "computer_call_output": "image",
 }
-"""Content parts and items that hold an image or a file."""
+"""Types of content parts and items that hold an image or a file."""
 
 _ROLES = ("user", "assistant", "system", "developer")
 
 _Item = tuple[int, str, Raw]
-"""An item: its index, what errors call it, its fields."""
+"""An item: its index, what errors call it, and its fields."""
 
 
 def kind(item: Raw) -> str:
+    """The type of an item; "message" if it has none."""
     return item.get("type") or "message"
 
 
 def is_models(item: Raw) -> bool:
-    """Whether the model made an item: said, thought or called it, or did it with the provider's own tools."""
+    """Whether the model made an item: its message, reasoning or call, or the work of the provider's own tools."""
     type_ = kind(item)
     if type_ == "tool_search_output":
         return item.get("execution") != "client"
@@ -90,7 +93,10 @@ def is_models(item: Raw) -> bool:
 
 
 def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
-    """The facts of a list of items, each with the index of its first item. Raises InvalidMessage, naming the item."""
+    """The facts of a list of items, each with the index of its first item. `prefix`: what errors say first.
+
+    Raises InvalidMessage for an item that is not in this dialect.
+    """
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     outputs = client_outputs(fields for _, _, fields in known)
     out: list[Placed] = []
@@ -105,12 +111,12 @@ def read(items: Sequence[object], prefix: str = "") -> list[Placed]:
 
 
 def _is_of_turn(item: Raw) -> bool:
-    """Whether an item that is no output of the client's belongs to a turn: so does an output of the provider's."""
+    """Whether an item belongs to a turn of the model. It must not be an output of the client's."""
     return kind(item) in BUILT_IN_OUTPUTS or is_models(item)
 
 
 def _fields_of(item: object, where: str) -> Raw:
-    """A copy of an item's fields, sure to have a type or the role of a message."""
+    """A copy of an item's fields. Raises InvalidMessage if it has neither a type nor a role."""
     fields = require_dialect(json_copy(require_object(item, where, "an item"), where), where, "responses")
     type_ = fields.get("type")
     if not is_text(type_) and (type_ is not None or "role" not in fields):
@@ -123,7 +129,7 @@ def _fields_of(item: object, where: str) -> Raw:
 
 
 def _drop_response_only(fields: Raw) -> None:
-    """Take out what the API adds to its items, or the SDK's `.parse()`, and the API does not take as input."""
+    """Remove fields from an item, in place, that responses or the SDK's `.parse()` add and the API refuses."""
     for key in RESPONSE_ONLY:
         fields.pop(key, None)
     if kind(fields) == "custom_tool_call_output":
@@ -135,7 +141,7 @@ def _drop_response_only(fields: Raw) -> None:
 
 
 def _others(fields: Raw, where: str) -> m.Fact:
-    """What is not the model's."""
+    """The fact of an item that is not the model's."""
     if kind(fields) == TOOLS:
         return m.Instruction(parts=(m.Other(fields),), shape="parts", role="developer", dialect=NAME)
     if kind(fields) in ANSWERS:
@@ -147,11 +153,13 @@ def _others(fields: Raw, where: str) -> m.Fact:
 
 
 def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
+    """The fields of a fact, with the content taken from under `key`."""
     parts, shape = _content(fields, key, where, USER_TEXT)
     return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": NAME}
 
 
 def _turn(items: list[_Item]) -> Placed:
+    """The turn of neighbouring items of the model, and the index of the first."""
     pieces: list[m.Addressed] = []
     messages: list[Raw | None] = []
     order = ""  # with a bar before each message
@@ -173,7 +181,7 @@ def _turn(items: list[_Item]) -> Placed:
 
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:
-    """What a message of the model says, taken out of its fields: see `ITEMS`."""
+    """The parts of a message of the model, taken out of its fields; see `ITEMS`."""
     parts, shape = _content(fields, "content", where, MODEL_TEXT)
     if shape != "parts" or not parts:
         fields["content"] = [] if shape == "parts" else ""
@@ -181,7 +189,7 @@ def _message(fields: Raw, where: str) -> tuple[Part, ...]:
 
 
 def _call(fields: Raw, where: str) -> m.Call:
-    """A call; one of a custom tool keeps its type in `extra`. Arguments that are no text become one."""
+    """The call in an item. A custom tool's keeps its type in `extra`. Arguments that are not a text become JSON."""
     label, name = (take_text(fields, key, where, "") for key in ("call_id", "name"))
     args = as_text(fields.pop(CALLS[kind(fields)], None))
     if kind(fields) == "function_call":
@@ -190,7 +198,7 @@ def _call(fields: Raw, where: str) -> m.Call:
 
 
 def _thought(fields: Raw, where: str) -> m.Reasoning:
-    """A reasoning item, whole in `extra`; its text is what it holds in the clear."""
+    """The reasoning in an item. The whole item is in `extra`; the text is what is not encrypted."""
     words: list[str] = []
     for key in ("summary", "content"):
         listed: Any = fields.get(key) or []
@@ -202,12 +210,13 @@ def _thought(fields: Raw, where: str) -> m.Reasoning:
 
 
 def _content(fields: Raw, key: str, where: str, plain: str) -> tuple[tuple[Part, ...], m.Shape]:
-    """Content taken out of an item. `plain`: what a text part is called here when that need not be remembered."""
+    """The content taken out of an item. `plain`: the usual type of text parts here, which need not be kept."""
     fields.setdefault(key, None)
     return take_content(fields, key, where, "a string or a list of parts", partial(_part, plain=plain))
 
 
 def _part(raw: Raw, where: str, path: str, *, plain: str) -> Part:
+    """A content part."""
     type_: object = raw.get("type")
     if not isinstance(type_, str) or type_ not in TEXTS:
         return other_part(raw, MEDIA_TYPES)

@@ -1,6 +1,6 @@
-"""Facts to items: a turn as the items it came in, repaired where the API would refuse them.
+"""Renders facts as items: a turn as the items it came in, repaired where the API would refuse them.
 
-What is sent depends on one slot alone, so that a slot's bytes never change. What was valid comes out unchanged.
+The items of a slot depend on that slot alone, so that they never change. What was valid comes out unchanged.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import CALLS, INSTRUCTIONS, ITEMS, MODEL_TEXT, NAME, OUTPUTS, TEXTS, TOOLS, USER_TEXT
-from transom.wire.responses.repair import distinct, is_sendable, left_out, orphaned, repaired
+from transom.wire.responses.repair import is_sendable, left_out, repair, with_distinct_ids, without_orphans
 from transom.wire.translate import safe_name, translate_fact, unique_calls
 from transom.wire.turns import copied, runs
 
 
 def item(fact: Fact) -> Raw:
-    """The item a fact came from, or for a fact of our own the message that says it; of a result the output alone."""
+    """The item that a fact was read from; for a fact that we added, a message with its text; for a result, only its
+    output."""
     if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     extra: Raw = copied(fact.extra or {})
@@ -37,15 +38,15 @@ def item(fact: Fact) -> Raw:
 
 
 def takes(label: str) -> bool:
-    """Whether the API takes it as a call's id (R7)."""
+    """Whether the API takes a label as a call's id (R7)."""
     return len(label) <= 64
 
 
 def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
-    """What a unit shows. `strict`: the calls of a turn stand together behind all else it holds."""
+    """The items of a unit. `strict`: the calls of a turn stand together behind all its other items."""
     head, *answers = (translate_fact(fact, NAME) for fact in unit.shown_facts())
     if not isinstance(head, Assistant):
-        return [repaired(item(head))]
+        return [repair(item(head))]
     calls = unique_calls(unit, head, takes)
     out = _turn(unit.head, replace(head, calls=calls))
     if strict:  # R4
@@ -59,26 +60,26 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
             out.append(output)
             behind += message  # no message stands between outputs
         else:
-            out.append(repaired({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
+            out.append(repair({**item(fact), "type": OUTPUTS[_kind(call)], "call_id": call.id}))
     return out + behind
 
 
 def _turn(whole: Fact, head: Assistant) -> list[Raw]:
-    """The items of a turn. That it said nothing at all, in another dialect, is said."""
+    """The items of a turn. `whole`: without trims. A turn of another dialect without content gets a placeholder."""
     assert isinstance(whole, Assistant)
     items = list(_items(head))
     if whole.dialect == NAME:
         thoughts = [thought.extra for thought in head.reasoning]
         lost = len(thoughts) < len(whole.reasoning) or any(not is_sendable(thought or {}) for thought in thoughts)
-        items = items if head.parts == whole.parts else orphaned(items)
-        items = distinct(items, lost=True) if lost else items
+        items = items if head.parts == whole.parts else without_orphans(items)
+        items = with_distinct_ids(items, lost=True) if lost else items
         while items and items[-1].get("type") == "reasoning":  # R5: nothing that it produced follows
             items.pop()
-    return [repaired(each) for each in items] or [left_out()]
+    return [repair(each) for each in items] or [left_out()]
 
 
 def _items(turn: Assistant) -> Iterator[Raw]:
-    """The items a turn came in. Another dialect's run of parts is one message, if it says anything."""
+    """The items that a turn came in. Neighbouring parts of another dialect become one message, if they have content."""
     known: list[Raw | None] = (turn.extra or {}).get(ITEMS, [])
     messages = chain(known, repeat({"role": "assistant", **({"content": ""} if turn.shape == "text" else {})}))
     for run in runs(turn):
@@ -91,7 +92,7 @@ def _items(turn: Assistant) -> Iterator[Raw]:
 
 
 def _item(piece: Any) -> Raw:
-    """A thought or a call."""
+    """The item of a call or of reasoning."""
     if isinstance(piece, m.Reasoning):
         return copied(piece.extra or {"type": "reasoning"})
     if is_built_in(piece):
@@ -101,6 +102,7 @@ def _item(piece: Any) -> Raw:
 
 
 def _said(message: Raw | None, parts: list[Any]) -> Raw:
+    """The item of a message of the model. `message`: its fields; None for an item that is a part by itself."""
     if message is None:  # where such an item was trimmed stand our words
         first: Part = parts[0]
         return {"role": "assistant", "content": first.text} if isinstance(first, Text) else copied(first.raw)
@@ -110,7 +112,7 @@ def _said(message: Raw | None, parts: list[Any]) -> Raw:
 
 
 def _content(parts: Sequence[Part], shape: str, plain: str) -> Any:
-    """A string stays a string as long as one can hold it."""
+    """A content. A string stays a string if one string can hold it. `plain`: the type of text parts here."""
     first = parts[0] if parts else Text("")
     if shape != "parts" and len(parts) < 2 and isinstance(first, Text) and not first.extra:
         return first.text
@@ -118,6 +120,7 @@ def _content(parts: Sequence[Part], shape: str, plain: str) -> Any:
 
 
 def _part(part: Part, plain: str) -> Raw:
+    """A content part as it was read."""
     if not isinstance(part, Text):
         return copied(part.raw)
     extra: Raw = {"type": plain, **copied(part.extra or {})}
@@ -125,4 +128,5 @@ def _part(part: Part, plain: str) -> Raw:
 
 
 def _kind(call: Call) -> str:
+    """The type of a call's item."""
     return (call.extra or {}).get("type", "function_call")

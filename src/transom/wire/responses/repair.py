@@ -1,6 +1,7 @@
-"""The last repair before items leave: what the API would refuse, and nothing else.
+"""Repairs items just before they are sent: it changes what the API would refuse, and nothing else.
 
-Deterministic. The rules are those of `rules`, but no code is shared with it: each checks the other.
+A repair always gives the same result. The rules are those of `rules`; the two share no code, so that each tests the
+other.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from transom.wire.responses.parse import ANSWERS, CALLS, MODEL_TEXT, TEXTS, USER
 _BLURRED = frozenset(
     {*CALLS, "message", "tool_search_call", "tool_search_output", "shell_call", "shell_call_output", "apply_patch_call"}
 )
-"""Items that were accepted without an id, or need none by the SDK's types."""
+"""Types of items that the API accepts without an id."""
 
 _NAMED = {"computer_call": "cu", "local_shell_call": "lsh"}
-"""Calls of the client's that need an id, and what it begins with."""
+"""Calls that the client answers and that need an id, and what the id begins with."""
 
 _TAKEN = {"assistant": {"output_text", "refusal"}, "result": {"input_text", "input_image", "input_file"}}
-"""The only parts that a message of the model and an output may have."""
+"""The only types of parts in a message of the model, and in an output."""
 
 _CHATS = frozenset({"text", "image_url", "file"})
-"""Chat's parts, which this API does not take."""
+"""Types of parts of the chat API, which this API refuses."""
 
 
 def left_out() -> Raw:
+    """A message with a placeholder."""
     return {"role": "assistant", "content": texts.left_out_marker("part")}
 
 
@@ -35,7 +37,8 @@ def left_out() -> Raw:
 
 
 def _unbound(item: Raw) -> Raw:
-    """An item of the model as nobody's product. One that cannot be without its id is left out, and that is said."""
+    """A copy of an item of the model without the id that binds it to reasoning. An item that needs its id becomes a
+    placeholder."""
     if kind(item) == "compaction":  # it was made of all that went before, and R9 wants it untouched
         return item
     if kind(item) in _NAMED and is_clients(item):  # its output stays, so it does: under an id that nothing binds
@@ -47,8 +50,8 @@ def _unbound(item: Raw) -> Raw:
 
 
 def _easy_message(item: Raw) -> Raw:
-    """A message of the model without an id. The SDK's types take its content only as one string, and no status; the
-    texts of its parts are joined as the SDK's `output_text` joins them."""
+    """A message of the model without an id. The SDK's types want its content as one string, and no status. The texts of
+    its parts are joined as the SDK's `output_text` joins them."""
     content: str | list[Raw] = item["content"]
     if not isinstance(content, str):
         parts = [_part(part, "assistant") for part in content]
@@ -57,27 +60,29 @@ def _easy_message(item: Raw) -> Raw:
 
 
 def is_sendable(reasoning: Raw) -> bool:
-    """Whether reasoning may go out. Without an id only what is sealed may: the SDK's types require one, but OpenAI, who
-    sealed it, does not."""
+    """Whether a reasoning item may be sent: it has an id, or is encrypted. The SDK's types want an id; OpenAI, which
+    encrypted it, does not."""
     return isinstance(reasoning.get("id"), str) or isinstance(reasoning.get("encrypted_content"), str)
 
 
 def _without(item: Raw, *keys: str) -> Raw:
+    """An item without these keys."""
     return {key: value for key, value in item.items() if key not in keys}
 
 
-def orphaned(items: list[Raw]) -> list[Raw]:
-    """A turn's items, of which some were trimmed: what a search for tools gave back does not stay without it."""
+def without_orphans(items: list[Raw]) -> list[Raw]:
+    """A turn's items after some were trimmed. The output of a tool search whose call is gone becomes a placeholder."""
     asked = [item.get("call_id") for item in items if kind(item) == "tool_search_call"]
     alone = [item for item in items if kind(item) == "tool_search_output" and item.get("call_id") not in asked]
     return [left_out() if item in alone else item for item in items]
 
 
-def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
-    """Items with no id twice, which the API refuses: the later one goes on without.
+def with_distinct_ids(items: list[Raw], *, lost: bool = False) -> list[Raw]:
+    """The items, in which no id comes twice, because the API refuses that: the later item loses its id.
 
-    Reasoning cannot, and where some is gone (`lost`: before the first item) the API would ask for it by the ids of what
-    it produced (R6): the rest of a turn goes without reasoning and ids.
+    Reasoning cannot be sent without its id. Where some is missing, the API would ask for it by the ids of what it
+    produced (R6). So from there on, the turn has neither reasoning nor ids. `lost`: some is missing before the first
+    item.
     """
     out: list[Raw] = []
     seen = set[str]()
@@ -103,8 +108,8 @@ def distinct(items: list[Raw], *, lost: bool = False) -> list[Raw]:
 # ---- one item by itself
 
 
-def repaired(item: Raw) -> Raw:
-    """The item as it may be sent, repaired in place. Equal to what came in if that was valid."""
+def repair(item: Raw) -> Raw:
+    """Repair an item and return it; it may be changed in place, or replaced. A valid item stays as it is."""
     answer = kind(item) in ANSWERS
     if answer or kind(item) == "message":
         key, role = ("output", "result") if answer else ("content", item["role"])
@@ -119,6 +124,7 @@ def repaired(item: Raw) -> Raw:
 
 
 def _part(part: Raw, role: str) -> Raw:
+    """A content part that this role may have; a text or a placeholder for any other."""
     given, plain = part.get("type"), MODEL_TEXT if role == "assistant" else USER_TEXT
     type_ = given if isinstance(given, str) else ""
     # new kinds of parts come for the model to hear: the caller knows its model

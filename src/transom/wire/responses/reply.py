@@ -1,4 +1,4 @@
-"""What the API answered: a response, as an object or a dict, an item, or a list of items."""
+"""Reads replies of the Responses API: a response as an object or a dict, an item, or a list of items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _USAGE = UsageFields(
 
 
 def parse_response(reply: object) -> Assistant:
-    """The turn a reply holds, with its usage if that came. Raises InvalidMessage."""
+    """The turn in a reply, with its usage if that came.
+
+    Raises InvalidMessage for an error, and for items that are not one turn of the model.
+    """
     plain = as_item(reply)
     if isinstance(plain, (list, tuple)):
         return _turn(cast("list[object]", plain))
@@ -36,12 +39,12 @@ def parse_response(reply: object) -> Assistant:
 
 
 def as_item(value: object) -> object:
-    """A client library's object as the dict that it would send: what was not sent to it is left out."""
+    """An object of a client library as a dict, without fields that were not sent; any other value as it is."""
     return dumped(value, mode="json", exclude_unset=True, by_alias=True)
 
 
 def _turn(items: list[object]) -> Assistant:
-    """What a reply holds, if it is one turn."""
+    """The turn in a list of items. Raises InvalidMessage if they are not exactly one."""
     if not items:
         return Assistant(shape="absent", dialect=NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ")]

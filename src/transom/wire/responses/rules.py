@@ -1,12 +1,13 @@
-"""Which rules of the Responses API a request breaks. Written from the rules, not from the code that renders.
+"""Checks which rules of the Responses API a request breaks. Written from the rules, not from the code that renders.
 
-Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
-These are no violations: anything between a call and its output (R3, R), an id that comes again once its call was
-answered (R), a text of arguments that is no JSON, a kind of part that we do not know in a user message. What needs the
-response that an item came in cannot be seen here: a missing reasoning (R6), another organisation's secrets (R8).
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange. These
+are not violations: anything between a call and its output (R3, R), an id that comes again once its call has a result
+(R), arguments that are not JSON, a type of part that we do not know in a user message. Two rules cannot be checked,
+because they need the response that an item came in: missing reasoning (R6), and content encrypted for another
+organisation (R8).
 
-A rule is R1, R2, R4 (DeepSeek's, only if asked for), R5, R7 or R9; or where those have no number: empty, item, role,
-content, call, name, id, text.
+A `Violation.rule` is R1, R2, R4 (DeepSeek's, only on request), R5, R7 or R9; or, where a rule has no number: empty,
+item, role, content, call, name, id, text.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ _PAIRED = frozenset({*_ANSWERED, *_ANSWERED.values()})
 
 
 def violations(request: object, *, strict: bool = False) -> list[Violation]:
-    """Everything in a request that the API would refuse, in the order of its items; none for a valid one.
+    """Every rule that a request breaks, in the order of its items; empty for a valid one. Any JSON value may be given.
 
-    `strict`: DeepSeek's API, which also has R4. Any JSON value may be given.
+    `strict`: the rules of DeepSeek's API, which also has R4.
     """
     fields = as_dict(request)
     given = fields.get("input")
@@ -87,10 +88,12 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
 
 
 def _kind(item: Json) -> str:
+    """The type of an item; "message" if it has only a role."""
     return "message" if item.get("type") is None and "role" in item else text(item, "type")
 
 
 def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
+    """Findings in the request as a whole. `elsewhere`: it continues a stored conversation or prompt."""
     for at, tool in enumerate(dicts(fields.get("tools"))):
         if tool.get("type") in ("function", "custom"):
             yield from wrong_fields(f"tools[{at}]", tool, _NAME)  # E: as for calls
@@ -105,6 +108,7 @@ def _of_request(fields: Json, *, elsewhere: bool) -> Iterator[Finding]:
 
 
 def _of_item(fields: Json) -> Iterator[Finding]:
+    """Findings in one item by itself."""
     kind, role = _kind(fields), fields.get("role")
     if not kind:
         yield "item", "neither a message nor an item with a type"
@@ -122,6 +126,7 @@ def _of_item(fields: Json) -> Iterator[Finding]:
 
 
 def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[Finding]:
+    """Findings in one content part. `kinds`: the only types that it may have; None: any but the chat API's."""
     kind = part.get("type")
     if isinstance(kind, str) and (kind in _OF_CHAT if kinds is None else kind not in kinds):
         yield "content", f"{where} is {kind!r}"
@@ -132,7 +137,8 @@ def _of_part(where: str, part: Json, kinds: Collection[str] | None) -> Iterator[
 
 
 def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Violation]:
-    """Calls and outputs, paired by call_id wherever they stand. `unseen`: not all of the context is in the input."""
+    """Violations between calls and outputs, which are paired by call_id. `unseen`: a part of the context is not in the
+    request."""
     waiting: dict[str, int] = {}
     apart, built_in, shells = set[int](), set[str](), dict[str, str]()
     for index, item in enumerate(items):
@@ -168,7 +174,7 @@ def _of_pairs(items: list[Json], *, unseen: bool, strict: bool) -> Iterator[Viol
 
 
 def _waits(item: Json) -> bool:
-    """Whether an item is a call of a built-in tool that the client answers (D)."""
+    """Whether an item is a call of a built-in tool that the client must answer (D)."""
     kind = _kind(item)
     if kind == "tool_search_call":
         return item.get("execution") == "client"
@@ -177,6 +183,7 @@ def _waits(item: Json) -> bool:
 
 
 def _of_neighbours(items: list[Json]) -> Iterator[Violation]:
+    """Violations between neighbours: reasoning without what it produced (R5), an id twice."""
     seen = set[str]()
     for index, (item, after) in enumerate(pairwise([*items, {}])):
         others = _kind(after) in {"", "additional_tools", *_ANSWERS}

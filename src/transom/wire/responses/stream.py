@@ -1,4 +1,4 @@
-"""A streamed response, event by event."""
+"""Reads a streamed response, one event at a time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ENDS = frozenset({"response.completed", "response.incomplete"})
 
 
 class ResponsesAccumulator(Accumulator):
-    """Events of `responses.create(stream=True)` or of the SDK's `.stream()`.
+    """Collects the events of `responses.create(stream=True)`, or of the SDK's `.stream()`.
 
-    Before the response ends, only items that are done are in the turn, and the text of the message so far.
+    Before the response ends, the turn has only the items that are done, and the text of the message so far.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,8 @@ class ResponsesAccumulator(Accumulator):
         return [text(item, "name") or text(item, "type").removesuffix("_call") for item in begun]
 
     def _item(self, at: int) -> list[Raw]:
-        """An item that is done; of a message that is not done its text, and not the reasoning that led to it."""
+        """The item at this index if it is done; else the text of its message so far. Reasoning before an unfinished
+        message is left out."""
         if at in self._items:
             ahead = at + 1 not in self._items and any(item == at + 1 for item, _ in self._open)
             return [] if ahead and self._items[at].get("type") == "reasoning" else [self._items[at]]
@@ -82,10 +83,11 @@ class ResponsesAccumulator(Accumulator):
 
 
 _READ = frozenset({*_TEXTS, *_ENDS, *_REASONING, *_ITEMS, "response.failed", "error"})
+"""The events that are read. The SDK's helper has others, which repeat what came before."""
 
 
 def holds_items(reply: object) -> bool:
-    """Whether a reply is a list of items; a list of events is a stream."""
+    """Whether a reply is a list of items. (A list of events is a stream.)"""
     if not isinstance(reply, (list, tuple)):
         return False
     kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
@@ -98,5 +100,6 @@ def _waits(item: Raw) -> bool:
 
 
 def _kind(chunk: object) -> str:
+    """The type of an event."""
     kind = as_dict(cast("object", chunk)).get("type") if isinstance(chunk, dict) else getattr(chunk, "type", "")
     return kind if isinstance(kind, str) else ""

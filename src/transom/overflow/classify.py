@@ -1,0 +1,198 @@
+"""Classifies a provider's error: does it say that the request is longer than the model's context window?
+
+Every provider says so in its own words, and other errors sound alike: throttling, or an answer longer than the model
+can write. `classify` tells them apart, finds the numbers in the text, and says what to do. The wordings are data: see
+`rules`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from math import inf
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from transom.overflow import rules
+
+DEPTH = 16
+"""Levels of nesting that are read. No provider's error is deeper."""
+CHARACTERS = 4_000
+"""Characters of an error's text that are read: some gateways quote the whole request."""
+
+_ECHOES = {
+    *("input", "inputs", "messages", "prompt", "contents", "request", "instructions", "tools", "output", "choices"),
+    *("failed_generation", "request_id"),
+}
+"""Fields in which an error or an event of a stream quotes the conversation. They are not read: a user may have written
+anything."""
+
+_OTHER_TROUBLE = (401, 402, 404, 405, 408, 414, 431)
+"""Status codes of other errors: keys, money, a wrong address, long headers. Whatever the text says, nobody has looked
+at the length of the request."""
+
+
+_CODE_IN_TEXT = re.compile(r"[a-z]+(?:_[a-z]+)+")
+"""A word in snake case, which may be an error code inside a text."""
+
+
+class Overflow(Struct, frozen=True):
+    """A provider's statement that a request was too long, with the numbers that it gave, in tokens (None: not given).
+
+    - `limit`: the most that the model takes.
+    - `used`: the tokens of the input; of input and answer together if the text gives only their sum.
+    - `output`: the length that was asked for as the longest answer, if the text says that it did not fit.
+    - `fix`: "shrink_input", or "shrink_max_tokens" if the input fits and leaves some room for an answer.
+    """
+
+    limit: int | None
+    used: int | None
+    fix: Literal["shrink_input", "shrink_max_tokens"]
+    output: int | None = None
+
+
+def classify(status: int | None, body: object) -> Overflow | None:
+    """Read a provider's error; return an Overflow if it says that the request was too long, None if it is another
+    error.
+
+    `status`: the HTTP status; 200 for an error that came as an event of a stream, None if not known. `body`: the error
+    or event as parsed JSON, text or bytes.
+    """
+    if status in _OTHER_TROUBLE:
+        return None
+    parsed = _parsed(body)
+    leaves = list(_leaves(parsed, DEPTH, is_error=not (status == 200 and isinstance(parsed, (dict, list)))))
+    words = " ".join(value for _, value in leaves if isinstance(value, str))
+    text = _plain(words.lower()[:CHARACTERS])
+    found = {} if rules.NO_TOKENS.search(text) else _numbers_in(text)
+    coded = any(_snake(value) in rules.CODES for _, value in leaves) or any(
+        word in rules.CODES for word in _CODE_IN_TEXT.findall(text)
+    )
+    if not coded and not _is_too_long(status, text, found):
+        return None
+    return _overflow(text, found, {key: value for key, value in leaves if isinstance(value, int)})
+
+
+def _parsed(body: object) -> object:
+    """The JSON object in a text or in bytes, in a list with the text around it; any other value as it is."""
+    if isinstance(body, (bytes, bytearray)):
+        body = bytes(body[: CHARACTERS * 40]).decode("utf-8", "replace")
+    if not isinstance(body, str) or (start := body.find("{")) < 0:
+        return body
+    try:
+        value, end = json.JSONDecoder().raw_decode(body, start)
+    except (ValueError, RecursionError):
+        return body
+    around = [text for text in (body[:start], body[end:]) if text.strip(" []\n")]
+    return [value, *around] if around else value
+
+
+def _leaves(value: object, depth: int, *, is_error: bool, key: str = "") -> Iterator[tuple[str, str | int]]:
+    """The texts and numbers of an error, each with its key.
+
+    `is_error`: everything in the value belongs to the error. If false, only error events and finish reasons are read.
+    """
+    if depth == 0:
+        return
+    if isinstance(value, dict):
+        fields = cast("dict[object, Any]", value)
+        is_error = is_error or "error" in (fields.get("type"), fields.get("object"))
+        for name, item in fields.items():
+            if isinstance(name, str) and name not in _ECHOES:
+                yield from _leaves(item, depth - 1, is_error=is_error or _is_error_field(name, item), key=name)
+            elif name == "choices" and isinstance(item, list):
+                yield from _reasons(cast("list[object]", item))
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            yield from _leaves(item, depth - 1, is_error=is_error, key=key)
+    elif isinstance(value, str) and (is_error or key.endswith("reason")):
+        inner = _parsed(value) if depth > 1 else value
+        if inner is value:
+            yield key, value
+        elif isinstance(inner, list):
+            parsed, *around = cast("list[object]", inner)
+            yield from _leaves(parsed, depth - 1, is_error=is_error, key=key)
+            yield from ((key, text) for text in around if isinstance(text, str))
+        else:
+            yield from _leaves(inner, depth - 1, is_error=is_error, key=key)
+    elif is_error and isinstance(value, int) and not isinstance(value, bool):
+        yield key, value
+
+
+def _is_error_field(name: str, value: object) -> bool:
+    """Whether a field of an event is its error: a text, or an object with a code, type or status."""
+    if name != "error" or not isinstance(value, dict):
+        return name == "error"
+    return any(cast("dict[str, Any]", value).get(key) is not None for key in ("code", "type", "status"))
+
+
+def _reasons(choices: list[object]) -> Iterator[tuple[str, str]]:
+    """The finish reason of each choice of a chat completion."""
+    for choice in choices:
+        reason = cast("dict[str, Any]", choice).get("finish_reason") if isinstance(choice, dict) else None
+        if isinstance(reason, str):
+            yield "finish_reason", reason
+
+
+def _snake(value: str | int) -> str:
+    """A code in snake case: the same for ContextLengthExceeded, CONTEXT_LENGTH_EXCEEDED and context-length-exceeded."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**9 else ""
+    words = value if value.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", value)
+    return words.lower().replace("-", "_")
+
+
+def _is_too_long(status: int | None, text: str, found: dict[str, int]) -> bool:
+    """Whether the text says by its wording or its numbers that the request is too long. `found`: the numbers in it."""
+    if any(rule.pattern.search(text) for rule in rules.LOOK_ALIKES):
+        return False
+    if not rules.INPUT_WORDS.search(text):
+        if any(rule.pattern.search(text) for rule in rules.OUTPUT_CAPS):
+            return False
+    elif "token" in text and found.get("input", 0) > found.get("limit", inf):
+        return True
+    return status == 413 or any(rule.pattern.search(text) for rule in rules.PHRASES)
+
+
+def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overflow:
+    """The Overflow with the numbers of the text and of the error's other fields. A number in a field of its own counts
+    more."""
+    limit = next((fields[key] for key in rules.LIMIT_FIELDS if key in fields), found.get("limit"))
+    used = next((fields[key] for key in rules.INPUT_FIELDS if key in fields), found.get("input"))
+    output = found.get("output") or None
+    if limit is None or used is None:
+        answer_is_too_long = bool(rules.INPUT_AND_ANSWER.search(text))
+    else:
+        asked = output or any(rule.pattern.search(text) for rule in rules.OUTPUT_CAPS)
+        answer_is_too_long = used < limit and bool(asked)
+    return Overflow(limit, used, "shrink_max_tokens" if answer_is_too_long else "shrink_input", output)
+
+
+def _plain(text: str) -> str:
+    """The text with single blanks, numbers as plain digits (128k and 128,000 as 128000), and without "by 512 tokens",
+    which is only the excess."""
+    text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", " ".join(text.split()))
+    return re.sub(r"\bby \d+ tokens", "", re.sub(r"\b(\d{1,4})k\b", r"\g<1>000", text))
+
+
+def _numbers_in(text: str) -> dict[str, int]:
+    """The numbers in the text, by name: "limit", "input", "output"."""
+    matches = (match for pattern in rules.BOTH_SIDES if (match := pattern.search(text)))
+    found = next(map(_named, matches), dict[str, int]())
+    if "limit" not in found:
+        found |= _first(rules.LIMITS, text, found)
+    return found if "input" in found else found | _first(rules.INPUTS, text, found)
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], text: str, known: dict[str, int]) -> dict[str, int]:
+    """The first number that these patterns find and that has no other name yet."""
+    matches = (_named(match) for pattern in patterns for match in pattern.finditer(text))
+    new = (found for found in matches if not set(found.values()) & set(known.values()))
+    return next(new, dict[str, int]())
+
+
+def _named(match: re.Match[str]) -> dict[str, int]:
+    """The numbers of a match, by name."""
+    return {name: int(value) for name, value in match.groupdict().items()}

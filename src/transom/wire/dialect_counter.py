@@ -1,0 +1,92 @@
+"""Counts the tokens of facts as a dialect sends them, the base class for the counters of all dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from transom import texts
+from transom.core import message as m
+from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.tokens import FormatCounter, TokenCounter
+from transom.wire.arguments import object_text
+from transom.wire.media import pixels
+from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
+from transom.wire.translate import Takes, safe_name
+
+ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
+"""Renders tool schemas in the format of a dialect."""
+
+PLACE_LABEL = "call_999999999_99"
+"""The longest label that `unique_calls` makes. Counted where the real one is not known yet."""
+
+_OPENAI = frozenset({"openai", "responses"})
+"""The dialects whose images have a `detail`."""
+
+
+class DialectCounter(FormatCounter):
+    """A format counter that never counts less than a dialect sends.
+
+    Foreign calls are counted with the longest label that they may be sent under, parts that are left out with their
+    placeholder.
+
+    - `objects`: the API takes arguments as JSON objects.
+    - `tools`: renders tool schemas.
+    - `takes`: whether the API takes the id of one of its own calls; None: it takes all.
+    - `name`: of a variant of the dialect that counts differently; it is stored with the counts.
+    """
+
+    def __init__(
+        self,
+        counter: TokenCounter,
+        dialect: str,
+        *,
+        objects: bool,
+        tools: ToolRenderer,
+        takes: Takes | None = None,
+        name: str = "",
+    ) -> None:
+        super().__init__(counter, dialect, name)
+        self._render_tools = tools
+        self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
+        self.left_out = self.count(texts.left_out_marker("image"))
+        """No placeholder for a part costs more."""
+
+    rates = OPENAI
+    """The tokens of a page of a PDF, and of a second of sound or film."""
+
+    def count_tools(self, tools: Sequence[Raw]) -> int:
+        """The tokens of tool schemas as they are sent, each as compact JSON."""
+        return super().count_tools(self._render_tools(tools))
+
+    def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
+        """The tokens of an image of this size in pixels. At least the fixed 1,000 are counted."""
+        return 0
+
+    def count_part(self, part: m.Addressed) -> int:
+        """The tokens of a part as it will be sent, or of the placeholder in its place."""
+        if isinstance(part, Text):
+            return self.count(part.text)
+        if isinstance(part, Call):
+            return self.count(object_text(part.args) if self._objects else part.args)
+        if isinstance(part, m.Media) and part.media == "file":
+            return max(self.left_out, file_tokens(part, self.rates))
+        tokens = super().count_part(part)
+        if self.dialect in _OPENAI and isinstance(part, m.Media) and is_low_detail(part):
+            return LOW_DETAIL
+        if self.dialect != "openai" and isinstance(part, m.Media) and part.media == "image" and (size := pixels(part)):
+            return max(tokens, self.image(*size))
+        return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
+
+    def count_envelope(self, fact: Fact) -> int:
+        """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest label."""
+        tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
+        if own and takes is None:
+            return tokens
+        ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []
+        if isinstance(fact, m.ToolResult):
+            ids.append(fact.call)
+        for label in ids:
+            tokens += 0 if own and takes is not None and takes(label) else max(0, self.place - count(label))
+        if isinstance(fact, Assistant) and not own:
+            tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
+        return tokens
