@@ -299,12 +299,20 @@ def test_two_processes_share_the_file(tmp_path):
 
 def test_common_words_are_looked_up_in_few_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(search_query, "MOST_ROWS", 50)
-    monkeypatch.setattr(search_query, "_NEWEST", search_query._NEWEST.replace("10000", "50"))
     store = open_store("memory:")
     append(store, "trip", talk(*["common words here"] * 300, "common rare words", *["common"] * 20))
     assert found(store, "common rare")[0] == ("trip", 300)
     assert {entry for _, entry in found(store, "common words", limit=5)} <= set(range(250, 301))
     assert len(found(store, "common")) == 10
+
+
+def test_of_common_words_those_that_are_together_come_first(monkeypatch):
+    monkeypatch.setattr(search_query, "MOST_ROWS", 50)
+    monkeypatch.setattr(search_query, "ENOUGH_ROWS", 5)
+    store = open_store("memory:")
+    append(store, "trip", talk("harbour pilot", *["harbour"] * 90, *["pilot"] * 90, *["walk to the harbour"] * 90))
+    assert found(store, "pilot harbour")[0] == ("trip", 0)
+    assert found(store, "pilot in the harbour", limit=20)[0] == ("trip", 0)
 
 
 def test_long_logs_are_indexed_in_batches(monkeypatch, store):

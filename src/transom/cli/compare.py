@@ -26,6 +26,7 @@ from transom.cli.streams import counted
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
+from transom.core.policy import Policy
 from transom.core.prices import Prices
 from transom.errors import InvalidSetting
 from transom.importers import LabelledQuestion, Recorded
@@ -187,9 +188,14 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 def replay_one(job: Job) -> Compared:
     """Replay one conversation under one policy."""
     record, name, budget = job
+    return replayed(record, policy_named(name), budget)
+
+
+def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
+    """The figures of one conversation under one policy."""
     head, facts = record.facts()
     conversation = Conversation(
-        MemoryStore().open(record.id), budget=budget, policy=policy_named(name), counter=o200k(), system=head
+        MemoryStore().open(record.id), budget=budget, policy=policy, counter=o200k(), system=head
     )
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]

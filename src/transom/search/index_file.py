@@ -16,7 +16,7 @@ from weakref import finalize
 
 from transom.errors import StoreUnavailable
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x74727378
 """Marks the file as ours: "trsx"."""
 PATIENCE = 30.0
@@ -29,6 +29,8 @@ _SCHEMA = (
        stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL)""",
     """CREATE VIRTUAL TABLE words USING fts5(at UNINDEXED, role UNINDEXED, tool UNINDEXED, hidden UNINDEXED, scope,
        about, text, tokenize = 'porter unicode61 remove_diacritics 2')""",
+    """CREATE TABLE forks (log INTEGER NOT NULL, seq INTEGER NOT NULL, source NOT NULL, PRIMARY KEY (log, seq))
+       WITHOUT ROWID""",
     "CREATE TABLE vocabulary (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, entries INTEGER NOT NULL)",
     """CREATE VIRTUAL TABLE parts USING fts5(word, content = 'vocabulary', content_rowid = 'id', detail = none,
        tokenize = 'trigram')""",

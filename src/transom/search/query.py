@@ -1,16 +1,20 @@
 """A query of an FTS5 index: which words are looked up, in which rows, and in which order they come.
 
-BM25 is that of FTS5 (S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009). Its work
-grows with the rows that match. So words that are in many rows are left out where a rarer word says enough; where all
-words are common, only the newest conversations that have them are ranked.
+The ranking is BM25 (S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009) over lists
+of rows, with each word counted once in a row. The `bm25` of FTS5 visits all rows of the table that have a word, also
+those of other users, to know how rare it is. Here the work grows with the rows that are ranked. Words that are in many
+rows are left out where a rarer word says enough; where all words are common, only the newest rows that have them are
+ranked.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from math import log
 from typing import Any
 
 from msgspec import Struct
@@ -23,15 +27,22 @@ from transom.search.words import has_words, phrase, terms_of
 MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
 """Rows that one query ranks, about."""
+MOST_TOGETHER = 4
+"""As many common words are looked for together, the rarest of them."""
+ENOUGH_ROWS = 100
+"""Rows that are enough to rank; else those with fewer words are ranked too."""
+MOST_LENGTHS = 1_000
+"""Of so many of the best rows the length counts."""
+K1, B = 1.2, 0.2
+"""The constants of BM25: how soon further words count less, and how much a long text counts less."""
 MOST_LIKE = 50
 """Words of the index that have a word of the query as a part."""
 SEQ_BITS = 32
 HIGHEST = 2**63 - 1
 
-_MATCH = "FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
-_COUNT = f"SELECT count(*) FROM (SELECT rowid {_MATCH} LIMIT {MOST_ROWS + 1})"  # noqa: S608 - texts of ours
-_NEWEST = f"SELECT rowid {_MATCH} ORDER BY rowid DESC LIMIT 1 OFFSET {MOST_ROWS}"
-_BEST = "SELECT rowid {match}{also} ORDER BY bm25(words, 0, 0, 0, 0, 0, 0.5, 1.0), rowid DESC LIMIT ?"
+_MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+_SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? AND ? LIMIT ?)"
+_LENGTHS = "SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))"
 _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = parts.rowid
            WHERE parts MATCH ? AND instr(vocabulary.word, ?) ORDER BY length(vocabulary.word) LIMIT ?"""
 
@@ -63,7 +74,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         [scope_word("run", filters.run_id)] if filters.run_id else [],
         [scope_word("user", filters.user_id)] if filters.user_id is not None else [],
         [scope_word("session", filters.session_id)] if filters.session_id is not None else [],
-        [scope_word("log", str(log)) for log in logs or ()] if high == HIGHEST else [],
+        [scope_word("log", str(number)) for number in logs or ()] if high == HIGHEST else [],
     ]
     parts = [f"scope : ({' OR '.join(group)})" for group in groups if group]
     if filters.file:
@@ -87,52 +98,95 @@ def scope_word(kind: str, value: str) -> str:
     return f"k{int.from_bytes(digest)}"
 
 
-def rankings(db: sqlite3.Connection, query: str, scope: Scope, limit: int) -> list[list[int]]:
-    """The rows for a query in several orders, each with the best row first: the words of the query as one phrase, the
-    words by BM25, and words that have a missing word as a part."""
+def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[int]]:
+    """The rows for a query in several orders, each with the best row first: the words of the query as one phrase, its
+    words, and words that have a missing word as a part."""
     terms = terms_of(query)
-    counted = sorted((_count(db, phrase(term), scope), at, term) for at, term in enumerate(terms))
-    present = [(n, term) for n, _, term in counted if n]
-    found: list[list[int]] = []
+    having = {term: _rows(db, phrase(term), scope) for term in terms}
+    present = sorted((term for term in terms if having[term]), key=lambda term: len(having[term]))
+    found: list[Iterator[int]] = []
     if present:
-        bounded, words = _chosen(db, present, scope)
+        several = _chosen(db, [(term, having[term]) for term in present], scope)
         if len(terms) > 1:
-            found.append(_best(db, phrase(query), bounded, limit))
-        found.append(_best(db, words, bounded, limit))
-    for n, _, term in counted:
-        if not n and len(term) >= 3 and (like := _like(db, term)):
-            found.append(_best(db, _any(like), scope, limit))
+            among = replace(scope, low=several[-1][-1]) if len(several[-1]) > MOST_ROWS else scope
+            found.append(_ranked(db, [_rows(db, phrase(query), among)], scope))
+        found.append(_ranked(db, several, scope))
+    for term in terms:
+        if not having[term] and len(term) >= 3 and (like := _like(db, term)):
+            found.append(_ranked(db, [_rows(db, _any(like), scope)], scope))
     return found
 
 
-def _chosen(db: sqlite3.Connection, present: Sequence[tuple[int, str]], scope: Scope) -> tuple[Scope, str]:
-    """The words to rank by, the rarest first as long as few rows have them, and the rows to rank."""
-    chosen: list[str] = []
-    rows = 0
-    for n, term in present:
-        if rows + n > MOST_ROWS:
+def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], scope: Scope) -> list[list[int]]:
+    """The rows of the words to rank by: of the rarest, as long as few rows have them. Where all words are common, the
+    newest rows that have several of them, and, if those are few, the rarest."""
+    chosen: list[list[int]] = []
+    total = 0
+    for _, rows in present:
+        total += len(rows)
+        if total > MOST_ROWS:
             break
-        chosen.append(term)
-        rows += n
+        chosen.append(rows)
     if chosen:
-        return scope, _any(chosen)
-    rarest = [term for _, term in present[:2]]
-    for several in (rarest, rarest[:1]):
-        words = " AND ".join(map(phrase, several))
-        if _count(db, words, scope):
+        return chosen
+    common = [term for term, _ in present[:MOST_TOGETHER]]
+    for several in dict.fromkeys((len(common), min(2, len(common)), 1)):
+        rows = _rows(db, " AND ".join(map(phrase, common[:several])), scope) if several > 1 else present[0][1]
+        chosen.append(rows)
+        if len(rows) > ENOUGH_ROWS:
             break
-    newest = db.execute(_NEWEST, (_expression(words, scope), scope.low, scope.high)).fetchone()
-    return (scope if newest is None else replace(scope, low=newest[0])), words
+    return chosen
 
 
-def _count(db: sqlite3.Connection, words: str, scope: Scope) -> int:
-    return db.execute(_COUNT, (_expression(words, scope), scope.low, scope.high)).fetchone()[0]
+def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:
+    """The rows that match, the newest conversation first; at most MOST_ROWS + 1."""
+    parameters = (_expression(words, scope), scope.low, scope.high, MOST_ROWS + 1)
+    return [row for (row,) in db.execute(_MATCHING, parameters)]
 
 
-def _best(db: sqlite3.Connection, words: str, scope: Scope, limit: int) -> list[int]:
-    statement = _BEST.format(match=_MATCH, also=scope.also)
-    parameters = (_expression(words, scope), scope.low, scope.high, *scope.values, limit)
-    return [row for (row,) in db.execute(statement, parameters)]
+def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) -> Iterator[int]:
+    """The rows that have any of these words, the best first: BM25, with each word counted once in a row.
+
+    The lengths of the best `MOST_LENGTHS` are looked at; of equals the newer one comes first.
+    """
+    among = _size(db, scope)
+    scores: dict[int, float] = {}
+    for rows in words:
+        rarity = log(1 + (max(among, len(rows)) - len(rows) + 0.5) / (len(rows) + 0.5))
+        for row in rows:
+            scores[row] = scores.get(row, 0.0) + rarity
+    ranked = sorted(sorted(scores, reverse=True), key=scores.__getitem__, reverse=True)  # sorting keeps the order
+    lengths = _lengths(db, ranked[:MOST_LENGTHS])
+    mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
+    for row, length in lengths.items():
+        scores[row] /= 1 + K1 * (1 - B + B * length / mean)
+    yield from sorted(lengths, key=lambda row: (-scores[row], -row))
+    yield from ranked[MOST_LENGTHS:]
+
+
+def _size(db: sqlite3.Connection, scope: Scope) -> int:
+    """How many rows are searched, as far as MOST_ROWS + 1."""
+    if scope.filters:
+        parameters = (scope.filters.removeprefix(" AND "), scope.low, scope.high, MOST_ROWS + 1)
+        return db.execute(f"SELECT count(*) FROM ({_MATCHING})", parameters).fetchone()[0]  # noqa: S608 - a text of ours
+    return db.execute(_SIZE, (scope.low, scope.high, MOST_ROWS + 1)).fetchone()[0]
+
+
+def _lengths(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:
+    """How many words each of these rows has, in the same order."""
+    stored = dict(db.execute(_LENGTHS, (json.dumps(rows),)))
+    return {row: sum(_numbers(stored[row])[-2:]) for row in rows}
+
+
+def _numbers(sizes: bytes) -> list[int]:
+    """The words in each column of a row, as FTS5 stores them: numbers of 7 bits a byte, the last one below 128."""
+    numbers, value = list[int](), 0
+    for byte in sizes:
+        value = value << 7 | byte & 127
+        if byte < 128:
+            numbers.append(value)
+            value = 0
+    return numbers
 
 
 def _like(db: sqlite3.Connection, term: str) -> list[str]:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Forked
 from transom.core.log import owner_of
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
@@ -26,6 +26,7 @@ from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
 from transom.search.query import SEQ_BITS, check_search, rankings, scope_of, scope_word
+from transom.search.shown import Copies, shown
 from transom.search.snippets import snippet
 from transom.search.source import (
     LogSource,
@@ -154,6 +155,8 @@ class SqliteIndex:
         words = Counter[str]()
         rows = [_row(number, found, shared, words) for entry in entries if (found := texts.of(entry)) is not None]
         db.executemany(_ROW, rows)
+        forks = ((number, e.seq, stored_name(e.body.source)) for e in entries if isinstance(e.body, Forked))
+        db.executemany("INSERT INTO forks (log, seq, source) VALUES (?, ?, ?)", forks)
         (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vocabulary").fetchone()
         db.executemany(_COUNT_WORD, words.items())
         db.execute("INSERT INTO parts (rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (last,))
@@ -182,9 +185,11 @@ class SqliteIndex:
             if logs == []:
                 return []
             scope = scope_of(filters, logs)
-            found = rankings(db, query, scope, 3 * limit)
+            ranked = rankings(db, query, scope)
             if embedder is not None:
-                found.append(nearest(db, embedder, query, scope, 3 * limit))
+                ranked.append(nearest(db, embedder, query, scope))
+            copies = Copies(db, logs)
+            found = [shown(db, rows, scope, copies, 3 * limit) for rows in ranked]
             terms = terms_of(query)
             hits = (self._hit(db, row, score, filters, query, terms) for row, score in fused(found))
             return [hit for hit in hits if hit is not None][:limit]
@@ -295,6 +300,7 @@ def _remove(db: sqlite3.Connection, number: int) -> None:
         words.update(_vocabulary(about, text))
     db.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (low, high))
     db.execute("DELETE FROM vectors WHERE entry BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM forks WHERE log = ?", (number,))
     db.execute("DELETE FROM logs WHERE id = ?", (number,))
     less = ((n, word) for word, n in words.items())
     db.executemany("UPDATE vocabulary SET entries = entries - ? WHERE word = ?", less)

@@ -55,7 +55,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
     return done
 
 
-def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[int]:
+def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope) -> Iterator[int]:
     """The rows whose vectors are nearest to that of the query, by cosine, the nearest first."""
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
@@ -64,19 +64,17 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
         (embedder.name, scope.low, scope.high),
     ).fetchall()
     if not stored or not query.strip():
-        return []
+        return
     matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
     (wanted,) = embedded(embedder, [query[:PART]])
     scores = matrix @ wanted
     allowed = _allowed(db, scope)
-    found: dict[int, None] = {}
+    seen = set[int]()
     for at in np.argsort(-scores, kind="stable").tolist():
         row = stored[at][0]
-        if row not in found and (allowed is None or row in allowed) and _shown(db, row, scope):
-            found[row] = None
-            if len(found) == limit:
-                break
-    return list(found)
+        if row not in seen and (allowed is None or row in allowed):
+            seen.add(row)
+            yield row
 
 
 def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
@@ -86,11 +84,6 @@ def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
     statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
     expression = scope.filters.removeprefix(" AND ")
     return {row for (row,) in db.execute(statement, (expression, scope.low, scope.high))}
-
-
-def _shown(db: sqlite3.Connection, row: int, scope: Scope) -> bool:
-    statement = f"SELECT 1 FROM words WHERE rowid = ?{scope.also}"  # noqa: S608 - conditions of ours
-    return db.execute(statement, (row, *scope.values)).fetchone() is not None
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,69 @@
+"""An entry that a conversation and its forks have in common is one hit, that of the conversation where it was said."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from transom.search import SearchFilters, search_index
+from transom.stores import fork_log, open_store
+from transom.testing import FakeClock, talk
+
+
+@pytest.fixture(params=["memory:", "agent.db"])
+def store(request, tmp_path):
+    store = open_store(request.param if request.param == "memory:" else f"{tmp_path}/{request.param}")
+    yield store
+    store.close()
+
+
+def found(store, query, limit=10, embedder=None, **filters):
+    index = search_index(store)
+    index.update(embedder=embedder)
+    hits = index.search(query, limit=limit, filters=SearchFilters(**filters), embedder=embedder)
+    return [(hit.conversation, hit.entry) for hit in hits]
+
+
+def append(store, name, *texts, later=0.0):
+    log, at = store.open(name), len(store.open(name))
+    log.append([replace(entry, at=entry.at + later) for entry in talk(*[""] * at, *texts)[at:]], at)
+
+
+def fork(store, source, at, name):
+    fork_log(store, store.open(source), at=at, name=name, clock=FakeClock())
+
+
+def test_a_shared_entry_is_found_once(store):
+    append(store, "trip", "a needle", "two")
+    for number in range(40):
+        fork(store, "trip", 1, f"fork {number}")
+    fork(store, "fork 7", 2, "fork of a fork")
+    append(store, "fork 7", "my own needle is here")
+    assert set(found(store, "needle")) == {("trip", 0), ("fork 7", 3)}
+    assert found(store, "two", limit=1) == [("trip", 1)]
+    assert found(store, "needle", conversations=("fork 3",)) == [("fork 3", 0)]
+    assert set(found(store, "needle", conversations=("fork 7", "trip"))) == {("trip", 0), ("fork 7", 3)}
+    assert found(store, "needle", conversations=("fork 5", "fork of a fork")) == [("fork 5", 0)]
+
+
+def test_forks_of_what_was_forgotten(store):
+    append(store, "trip", "a needle", "two", "a needle that the first fork lacks")
+    for number in range(3):
+        fork(store, "trip", min(2, 1 + number), f"fork {number}")
+    assert set(found(store, "needle")) == {("trip", 0), ("trip", 2)}
+    store.forget("trip")
+    assert set(found(store, "needle")) == {("fork 0", 0), ("fork 1", 2)}
+    append(store, "trip", "no pins", "a needle of another conversation", later=60.0)
+    assert set(found(store, "needle")) == {("fork 0", 0), ("fork 1", 2), ("trip", 1)}
+
+
+def test_vectors_are_of_one_entry_too(store):
+    class Length:
+        name = "length"
+
+        def embed(self, texts, /):
+            return [[len(text), 1.0] for text in texts]
+
+    append(store, "trip", "a needle", "two")
+    fork(store, "trip", 1, "fork")
+    assert sorted(found(store, "xyz", embedder=Length())) == [("trip", 0), ("trip", 1)]
