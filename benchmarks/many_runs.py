@@ -28,24 +28,28 @@ LINE = "the agent {} reads line {} of the file that nobody else may see; "
 
 
 class Slow:
-    """A provider that costs the loop little: a reply comes after a while, and its chunks are made then.
+    """A provider that costs the loop little: a reply comes after a while, and is made then.
 
-    If all of them were made before, they were most of what a full garbage collection has to look at.
+    If all of them were made before, they would be most of what a full garbage collection has to look at.
     """
 
     name, model, dialect = "scripted", "slow", "openai"
 
     def __init__(self, number: int, steps: int) -> None:
         self.draw = random.Random(number)
-        calls = [ScriptedCall("read", f'{{"line": {step}}}', f"call_{step}") for step in range(steps)]
-        replies = [*(Reply(calls=(call,)) for call in calls), Reply(text=f"agent {number} is done")]
-        self.replies = iter(replies)
+        self.number, self.steps, self.done = number, steps, 0
 
     async def astream(self, request: object, **limits: object) -> Any:  # noqa: ARG002 - as the protocol has it
         """The next reply."""
         await anyio.sleep(self.draw.uniform(0.02, 0.2))
-        for chunk in writer_for("openai").chunks(next(self.replies), 100, 8):
+        for chunk in writer_for("openai").chunks(self.next_reply(), 100, 8):
             yield chunk
+
+    def next_reply(self) -> Reply:
+        step, self.done = self.done, self.done + 1
+        if step == self.steps:
+            return Reply(text=f"agent {self.number} is done")
+        return Reply(calls=(ScriptedCall("read", f'{{"line": {step}}}', f"call_{step}"),))
 
     def complete(self, request: object, **limits: object) -> object:
         """Not used here."""

@@ -117,10 +117,15 @@ class LogWriter:
             self.log.save_snapshot(self.view.length, encode_view(self.view))
 
     def close(self) -> None:
-        """Leave a last snapshot of a log that is long enough to need one."""
+        """Leave a last snapshot of a log that is long enough to need one. Nothing is appended from now on."""
+        self._on_append = _nothing  # whoever is called holds this writer: so both go without the garbage collector
         if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
             self.save_snapshot()
 
     def _mark_saved(self, length: int) -> None:
         self._saved = length
         self._snapshot_at = max(SNAPSHOT_AT, int(SNAPSHOT_GROWTH * length))
+
+
+def _nothing(*_: object) -> None:
+    """Nobody is called."""

@@ -1,7 +1,7 @@
 """An immutable sequence of whole numbers whose longer versions share one array: `AppendOnly`, for the views of one log.
 
-Each version knows how many numbers of the array are its own; these never change. A list with one item is the right to
-append to the array in place: who pops the item has the right, and everybody else copies the array first. The pop is
+Each version knows how many numbers of the array are its own; these never change. A bytearray of one byte is the right to
+append to the array in place: who pops the byte has the right, and everybody else copies the array first. The pop is
 atomic, so only one thread gets the right. The new version has a new right.
 """
 
@@ -21,7 +21,7 @@ class AppendOnly:
     def __init__(self, numbers: Iterable[int] = ()) -> None:
         self._numbers = array("q", numbers)
         self._length = len(self._numbers)
-        self._right = [True]
+        self._right = bytearray(1)  # Python's garbage collector looks at lists, not at these
 
     def plus(self, numbers: Iterable[int]) -> AppendOnly:
         """A sequence of these numbers and then `numbers`. It shares this one's array if nobody else has appended to it
@@ -33,7 +33,7 @@ class AppendOnly:
             longer._numbers.extend(numbers)
         else:
             longer = AppendOnly.__new__(AppendOnly)
-            longer._numbers, longer._right = self._numbers, [True]
+            longer._numbers, longer._right = self._numbers, bytearray(1)
             longer._numbers.extend(numbers)
         longer._length = len(longer._numbers)
         return longer
@@ -46,7 +46,7 @@ class AppendOnly:
         """
         if index == self._length - 1:
             shorter = AppendOnly.__new__(AppendOnly)
-            shorter._numbers, shorter._length, shorter._right = self._numbers, index, []
+            shorter._numbers, shorter._length, shorter._right = self._numbers, index, bytearray()
             return shorter
         return AppendOnly(self._numbers[:index] + self._numbers[index + 1 : self._length])
 

@@ -19,7 +19,7 @@ from transom.core.message import Head
 from transom.core.unit import Slot
 
 
-class PrefixDigest(Struct, frozen=True, eq=False):
+class PrefixDigest(Struct, frozen=True, gc=False, eq=False):
     """Computes the hash of a window, and remembers it for the next call.
 
     `remembered`: the number of slots that were hashed, and the hash object over head and slots, which nobody changes;

@@ -42,7 +42,7 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     cost: float | None = None
 
 
-class Summaries(Struct, frozen=True, eq=False):
+class Summaries(Struct, frozen=True, gc=False, eq=False):
     """What a view knows of the summaries of its log. `core/brakes.py` decides from it whether one may be asked for.
 
     - `made`: the seqs of the summaries that were not undone, rising.

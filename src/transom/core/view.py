@@ -3,6 +3,9 @@
 A view never changes; `reducer.apply` makes the next one. The two share the slots that did not change, and the arrays
 that only grow at their end (see `append_only`). So a view may be read in any thread while the conversation goes on. The
 digests that a view caches are written in one step; every thread would write the same.
+
+The parts are `gc=False`: they hold values only, so they are in no cycle, and Python's garbage collector need not look
+at them. The view itself is not: a store of somebody else's may hold whatever it likes.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ _NO_LIMITS: Mapping[str, int] = {}
 _NO_CALLS: Mapping[str, tuple[int, int]] = {}
 
 
-class Layout(Struct, frozen=True, eq=False):
+class Layout(Struct, frozen=True, gc=False, eq=False):
     """What the window shows: the head, the slots in key order, and the size of it all. `unit_of`: for each entry of the
     log the key of its unit."""
 
@@ -50,7 +53,7 @@ class Layout(Struct, frozen=True, eq=False):
     head_size: Size = ZERO
 
 
-class Calls(Struct, frozen=True):
+class Calls(Struct, frozen=True, gc=False):
     """Tool calls that have no real result in the view."""
 
     open_units: tuple[int, ...] = ()
@@ -72,7 +75,7 @@ class Calls(Struct, frozen=True):
         return replace(self, late_results=late)
 
 
-class Prefix(Struct, frozen=True):
+class Prefix(Struct, frozen=True, gc=False):
     """What was sent last, and how much of it the window still begins with."""
 
     in_flight: Entry | None = None
@@ -101,7 +104,7 @@ class Landmarks(Struct, frozen=True, gc=False):
     """The newest unit that is not one we added (notes, recalled text, handoffs); -1: none."""
 
 
-class Edits(Struct, frozen=True, eq=False):
+class Edits(Struct, frozen=True, gc=False, eq=False):
     """The edits that apply, and where the user has taken some back."""
 
     live: AppendOnly = field(default_factory=AppendOnly)

@@ -18,8 +18,11 @@ _SPARE_SLOTS = 1_000
 """How many slots that are no longer in the window may stay in the cache, beside as many as the window has."""
 
 
-class _RenderedSlots(dict[Dialect, dict[Slot, list[Rendered]]]):
-    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not."""
+class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
+    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not.
+
+    They are in tuples: Python's garbage collector does not look at tuples that hold nothing but structs.
+    """
 
 
 def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Derived | None = None) -> dict[str, Any]:
@@ -57,6 +60,6 @@ def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], derived: Deri
     for slot in slots:
         rendered = cache.get(slot)
         if rendered is None:
-            rendered = cache[slot] = dialect.render_slot(slot)
+            rendered = cache[slot] = tuple(dialect.render_slot(slot))
         out += rendered
     return out

@@ -4,9 +4,10 @@ messages."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Addressed, Assistant, Call, Raw, Reasoning
@@ -60,11 +61,15 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 # ---- messages
 
 
-class Rendered(NamedTuple):
+class Rendered(Struct, frozen=True, gc=False, array_like=True):
     """A rendered message. `joins` false: it is sent as a message of its own, even behind one of the same role."""
 
     message: Raw
     joins: bool = True
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the message, then whether it joins: for unpacking."""
+        return iter((self.message, self.joins))
 
 
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
@@ -122,5 +127,5 @@ def without_surrogates(messages: list[Rendered]) -> list[Rendered]:
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:
-        return [rendered._replace(message=cleaned(rendered.message)) for rendered in messages]
+        return [replace(rendered, message=cleaned(rendered.message)) for rendered in messages]
     return messages

@@ -22,7 +22,15 @@ from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, readable, split
-from transom.strategies.digest.tool_lines import TOOL_LINES, CallFacts, ResultFacts, ToolLine, call_facts, result_facts
+from transom.strategies.digest.tool_lines import (
+    NO_NAMES,
+    TOOL_LINES,
+    CallFacts,
+    ResultFacts,
+    ToolLine,
+    call_facts,
+    result_facts,
+)
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.terms import words_in
 
@@ -59,11 +67,11 @@ class Indexed(Struct, frozen=True, gc=False):
     """
 
     passages: tuple[Passage, ...] = ()
-    names: frozenset[str] = frozenset()
+    names: frozenset[str] = NO_NAMES
     tokens: int = 0
     from_turn: bool = False
-    about: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
+    about: frozenset[str] = NO_NAMES
+    changes: frozenset[str] = NO_NAMES
     role: str = ""
     calls: tuple[CallFacts, ...] = ()
     result: ResultFacts | None = None
@@ -182,11 +190,11 @@ class Index:
         facts = tuple([call_facts(call, self.tools) for call in calls])
         return Indexed(
             passages=tuple(passages),
-            names=names,
+            names=names or NO_NAMES,
             tokens=sum(entry.tokens),
             from_turn=from_turn,
-            about=frozenset[str]().union(*(one.about for one in facts)),
-            changes=frozenset[str]().union(*(one.changes for one in facts)),
+            about=NO_NAMES.union(*(one.about for one in facts)) or NO_NAMES,
+            changes=NO_NAMES.union(*(one.changes for one in facts)) or NO_NAMES,
             role="" if is_repeated(fact) else role_of(fact),
             calls=facts,
             result=result_facts(fact) if isinstance(fact, ToolResult) else None,
@@ -254,7 +262,7 @@ class EntryWords(NamedTuple):
     """The words of each passage of an entry, and those of them that are capitalised within a sentence."""
 
     words: tuple[tuple[str, ...], ...] = ()
-    proper: frozenset[str] = frozenset()
+    proper: frozenset[str] = NO_NAMES
 
 
 class WordIndex:
@@ -304,4 +312,4 @@ class WordIndex:
         sources = readable(cast("Fact", view.fetch(seq).body))
         found = [words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages]
         proper = frozenset(word for words in found for word, capital in words.items() if capital)
-        return EntryWords(tuple(tuple(words) for words in found), proper)
+        return EntryWords(tuple(tuple(words) for words in found), proper or NO_NAMES)

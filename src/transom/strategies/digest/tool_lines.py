@@ -149,6 +149,10 @@ _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
 
+NO_NAMES = frozenset[str]()
+"""One object for all: each set of its own is one more for Python's garbage collector to look at."""
+
+
 class CallFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
@@ -201,8 +205,8 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         full=full,
         complete=complete,
         finds=finds,
-        about=paths.union(value for key, value in values if is_name(key, value)),
-        changes=changes,
+        about=paths.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
+        changes=changes or NO_NAMES,
     )
 
 

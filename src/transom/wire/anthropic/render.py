@@ -86,7 +86,7 @@ def by_user(role: str, rendered: Rendered) -> Rendered:
         blocks.insert(0, _text(texts.instruction_text(role, "").rstrip()))
     else:
         blocks[at] = {**blocks[at], "text": texts.instruction_text(role, blocks[at]["text"])}
-    return rendered._replace(message={**message, "role": "user", "content": blocks})
+    return Rendered({**message, "role": "user", "content": blocks}, rendered.joins)
 
 
 _USER_BLOCKS = {"text", "image", "document", "search_result", "container_upload"}
