@@ -1,7 +1,7 @@
 """An immutable sequence of whole numbers whose longer versions share one array: `AppendOnly`, for the views of one log.
 
-Each version knows how many numbers of the array are its own; these never change. A bytearray of one byte is the right to
-append to the array in place: who pops the byte has the right, and everybody else copies the array first. The pop is
+Each version knows how many numbers of the array are its own; these never change. A bytearray of one byte is the right
+to append to the array in place: who pops the byte has the right, and everybody else copies the array first. The pop is
 atomic, so only one thread gets the right. The new version has a new right.
 """
 
