@@ -106,6 +106,7 @@ def run(path: Path, entries: int) -> None:
         "the most common word": writer.words[0],
         "three very common words": " ".join(writer.words[:3]),
         "Chinese, in 10% of the entries": "索引报错",
+        "a question of ten common words": " ".join(writer.words[:20:2]),
         "a word that nobody said": "zzzzqqqq",
     }
     print(f"{'CPU ms':>32} {'store':>8} {'user':>8} {'one conversation':>18}")

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import combinations
 from math import log
 from typing import Any
 
@@ -27,10 +28,10 @@ from transom.search.words import has_words, phrase, terms_of
 MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
 """Rows that one query ranks, about."""
-MOST_TOGETHER = 4
-"""As many common words are looked for together, the rarest of them."""
+MOST_TOGETHER = 3
+"""As many common words are looked for in pairs, the rarest of them."""
 ENOUGH_ROWS = 100
-"""Rows that are enough to rank; else those with fewer words are ranked too."""
+"""Rows with two common words that are enough to rank; else those with one are ranked too."""
 MOST_LENGTHS = 1_000
 """Of so many of the best rows the length counts."""
 K1, B = 1.2, 0.2
@@ -103,12 +104,14 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
     words, and words that have a missing word as a part."""
     terms = terms_of(query)
     having = {term: _rows(db, phrase(term), scope) for term in terms}
-    present = sorted((term for term in terms if having[term]), key=lambda term: len(having[term]))
+    # of words that are in too many rows to count, the newest rows reach the further back, the rarer the word is
+    present = sorted(filter(having.get, terms), key=lambda term: (len(having[term]), having[term][-1]))
     found: list[Iterator[int]] = []
     if present:
         several = _chosen(db, [(term, having[term]) for term in present], scope)
         if len(terms) > 1:
-            among = replace(scope, low=several[-1][-1]) if len(several[-1]) > MOST_ROWS else scope
+            too_many = [rows[-1] for rows in several if len(rows) > MOST_ROWS]
+            among = replace(scope, low=min(too_many)) if too_many else scope
             found.append(_ranked(db, [_rows(db, phrase(query), among)], scope))
         found.append(_ranked(db, several, scope))
     for term in terms:
@@ -119,7 +122,7 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
 
 def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], scope: Scope) -> list[list[int]]:
     """The rows of the words to rank by: of the rarest, as long as few rows have them. Where all words are common, the
-    newest rows that have several of them, and, if those are few, the rarest."""
+    newest rows that have two of the rarest, and, if those are few, one."""
     chosen: list[list[int]] = []
     total = 0
     for _, rows in present:
@@ -129,13 +132,10 @@ def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], sc
         chosen.append(rows)
     if chosen:
         return chosen
-    common = [term for term, _ in present[:MOST_TOGETHER]]
-    for several in dict.fromkeys((len(common), min(2, len(common)), 1)):
-        rows = _rows(db, " AND ".join(map(phrase, common[:several])), scope) if several > 1 else present[0][1]
-        chosen.append(rows)
-        if len(rows) > ENOUGH_ROWS:
-            break
-    return chosen
+    common = [phrase(term) for term, _ in present[:MOST_TOGETHER]]
+    pairs = [_rows(db, f"{one} AND {other}", scope) for one, other in combinations(common, 2)]
+    alone = [] if sum(map(len, pairs)) > ENOUGH_ROWS else [present[0][1]]
+    return [rows for rows in pairs if rows] + alone
 
 
 def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from transom.search.query import HIGHEST, SEQ_BITS, Scope
+from transom.search.query import SEQ_BITS, Scope
 
 CHUNK = 200
 """Rows that are looked at together."""
 
 _FORKS = "SELECT log, seq, source, (SELECT id FROM logs WHERE name = source) FROM forks ORDER BY log, seq"
 _SHOWN = "SELECT rowid, at FROM words WHERE rowid IN (SELECT value FROM json_each(?))"
-
-
-_Until = tuple[int, int]
-"""An entry, and the number of a conversation that has the entries before it."""
 
 
 class Copies:
@@ -29,25 +25,25 @@ class Copies:
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:
         searched = None if logs is None else set(logs)
-        self._forks: dict[int, list[tuple[int, list[_Until]]]] = {}
-        gone: dict[object, list[_Until]] = {}  # of several forks of a source that is not searched, the first has it
+        self._forks: dict[int, list[tuple[int, object]]] = {}
+        self._sources: dict[object, int] = {}
+        self._forks_of: dict[object, list[tuple[int, int]]] = {}
         for log, seq, source, number in db.execute(_FORKS).fetchall():
-            if searched is not None and log not in searched:
-                continue
-            if number is not None and (searched is None or number in searched):
-                holders = [(HIGHEST, number)]
-            else:
-                holders = gone.setdefault(source, [])
-                holders.append((seq, log))
-            self._forks.setdefault(log, []).append((seq, holders))
+            if searched is None or log in searched:
+                self._forks.setdefault(log, []).append((seq, source))
+                self._forks_of.setdefault(source, []).append((seq, log))
+                if number is not None and (searched is None or number in searched):
+                    self._sources[source] = number
 
-    def first(self, row: int) -> int:
-        """The row of the entry of which this is a copy, if it is one and the index has it; else the row itself."""
+    def originals(self, row: int) -> list[int]:
+        """The rows of which this one may be a copy: that of the source, and that of its first fork; none if it is
+        none."""
         log, seq = row >> SEQ_BITS, row & (1 << SEQ_BITS) - 1
-        for until, holders in self._forks.get(log, ()):
+        for until, source in self._forks.get(log, ()):
             if seq < until:
-                return next(number for has, number in holders if seq < has) << SEQ_BITS | seq
-        return row
+                first = next(number for has, number in self._forks_of[source] if seq < has)
+                return [number << SEQ_BITS | seq for number in (self._sources.get(source, first), first)]
+        return []
 
 
 def shown(db: sqlite3.Connection, rows: Iterable[int], scope: Scope, copies: Copies, limit: int) -> list[int]:
@@ -55,13 +51,11 @@ def shown(db: sqlite3.Connection, rows: Iterable[int], scope: Scope, copies: Cop
     found: dict[int, None] = {}
     ahead, statement = iter(rows), _SHOWN + scope.also
     while len(found) < limit and (chunk := list(islice(ahead, CHUNK))):
-        firsts = [copies.first(row) for row in chunk]
-        times = dict[int, float](db.execute(statement, (json.dumps([*chunk, *firsts]), *scope.values)))
-        found.update(dict.fromkeys(_originals(chunk, firsts, times)))
+        originals = {row: copies.originals(row) for row in chunk}
+        looked_at = [*chunk, *(row for some in originals.values() for row in some)]
+        times = dict[int, float](db.execute(statement, (json.dumps(looked_at), *scope.values)))
+        for row in chunk:
+            if row in times:  # a conversation that came later under the name of the source has other entries
+                same = (one for one in originals[row] if times.get(one) == times[row])
+                found[next(same, row)] = None
     return list(found)[:limit]
-
-
-def _originals(rows: Sequence[int], firsts: Sequence[int], times: dict[int, float]) -> Iterator[int]:
-    for row, first in zip(rows, firsts, strict=True):
-        if row in times:  # a conversation that came later under the name of the source has other entries
-            yield first if times.get(first) == times[row] else row
