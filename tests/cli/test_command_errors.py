@@ -282,6 +282,25 @@ def test_output_to_a_closed_stream_is_dropped(folder, closed, args, code):
     assert code or finish(start_command("log", "good", "--json"))[0] == 0, "nothing was printed into the store"
 
 
+@pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_no_file_gets_the_number_of_a_closed_stream(folder, closed):
+    code = """
+import sys
+from transom.cli.streams import prepare_streams
+prepare_streams()
+with open("found", "w") as file:
+    print("dropped, or read by the test")
+    print(file.fileno() > 2, sys.stdin.read(), sep="", file=file)
+"""
+
+    def close():
+        for number in closed:
+            os.close(number)
+
+    subprocess.run([sys.executable, "-c", code], input="", text=True, capture_output=True, check=True, preexec_fn=close)
+    assert (folder / "found").read_text() == "True\n"
+
+
 @pytest.mark.parametrize("module", ["transom.cli.run_command", "typer", "transom.cli.replay", "tiktoken"])
 def test_ctrl_c_during_an_import_is_one_line(folder, module):
     write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})

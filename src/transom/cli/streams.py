@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TextIO
 
 
 def prepare_streams() -> None:
-    """Make stdout and stderr writable. A closed one is replaced by the null device.
+    """Make stdin, stdout and stderr usable: a closed one is replaced by the null device, under its own file number.
 
-    The null device takes the file number of the closed stream. Otherwise the next file to be opened, such as a store,
-    would get that number, and then everything that is printed.
+    Otherwise the next file to be opened, such as a store, would get that number, and with it whatever is printed. On
+    stdout and stderr, characters that the terminal cannot encode (a tool's output may have any) are written as "?".
     """
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - None if it was closed
-        sys.stdout = _null_stream()
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - as above
-        sys.stderr = _null_stream()
-    for stream in (sys.stdout, sys.stderr):  # the output of a tool may have characters that the terminal cannot encode
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # by number: a file gets the lowest free one
+        if getattr(sys, name) is None:
+            setattr(sys, name, _null_stream(mode))
+    for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
             reconfigure(errors="replace")
 
@@ -50,5 +48,7 @@ def discard_output(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _null_stream() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
+def _null_stream(mode: str) -> TextIO:
+    """Open the null device as a standard stream. Like Python's own, it is not closed before the process ends."""
+    number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+    return os.fdopen(number, mode, encoding="utf-8", closefd=False)
