@@ -1,4 +1,4 @@
-"""The command line. Arguments are first parsed into a job, a callable; then it is called. Errors are one line.
+"""The command line. A command line is first parsed into a job, a callable; then the job runs. An error is one line.
 
 Nothing slow is imported here, so that Ctrl-C during the imports is reported in one line too.
 """
@@ -14,10 +14,10 @@ INTERRUPTED = 130
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run `transom` with these arguments (default: those of the process). Returns the exit code.
+    """Run `transom` with these arguments (default: those of the process) and return the exit code.
 
-    An expected error is one line on stderr and exit code 2. Ctrl-C is one line and exit code 130. If the reader of
-    stdout closes it, that is no error.
+    An expected error is one line on stderr and exit code 2. Ctrl-C is one line on stderr and exit code 130. If the
+    reader of stdout closes the pipe, that is no error.
     """
     try:
         prepare_streams()

@@ -1,4 +1,4 @@
-"""The command line. A command is a struct of options. Parsing gives a job, which runs when parsing is done.
+"""The parser of the command line. Each command is a struct of options; parsing gives a job, which runs afterwards.
 
 Nothing heavy is imported before a job runs, so that `--help` is fast.
 """
@@ -17,7 +17,7 @@ Job = Callable[[], int]
 
 UsageError = typer.BadParameter.__mro__[1]
 ClickException: Any = UsageError.__mro__[1]
-"""What typer raises for a command line it cannot read; the class itself has moved between its versions."""
+"""What typer raises for a command line that it cannot parse; the class has moved between its versions."""
 
 app = typer.Typer(
     name="transom",
@@ -34,7 +34,11 @@ K = TypeVar("K", bound=type[Struct])
 
 
 def command(module: str, short_help: str, *, epilog: str | None = None) -> Callable[[K], K]:
-    """Make a struct a command: fields are options, the docstring is the help. `module` has the `run` that it calls."""
+    """Register a struct as a command: its fields are the options, its docstring is the help.
+
+    `module`: the module in `transom.cli` whose `run` gets the struct and returns the exit code. `short_help`: for the
+    list of commands; `epilog`: for the end of --help.
+    """
 
     def register(kind: K) -> K:
         def parsed(**options: Any) -> Job:
@@ -65,6 +69,10 @@ def about(
 
 
 def command_line(args: Sequence[str] | None) -> Job | int:
-    """The job these arguments ask for, or the exit code if typer has answered by itself (--help, --version)."""
+    """Parse arguments (default: those of the process) to a job; the exit code if typer has answered by itself (--help,
+    --version).
+
+    Raises ClickException for a command line that cannot be parsed.
+    """
     job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)
     return 0 if job is None else job

@@ -1,4 +1,4 @@
-"""A chart for the terminal: the size of the window at each call, with the budget as a line at the top."""
+"""Draws a chart for the terminal: the size of the window at each call, with the budget as a line at the top."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 REFUSED = "×"
 
 Sizes = Sequence[int | None]
-"""The size of the window at each call; None if the call was refused."""
+"""The size of the window at each call, in tokens; None if the call was refused."""
 
 
 def sawtooth(sizes: Sizes, budget: int, *, width: int, height: int = 9) -> list[str]:
-    """The lines of the chart, at most `width` wide. If there are more calls than columns, a column has its largest."""
+    """Draw the chart as lines of at most `width` columns. `height`: rows of the bars.
+
+    If there are more calls than columns, a column shows the largest of its calls.
+    """
     label = f"{budget:,}"
     margin = len(label)
     columns = _columns(sizes, max(8, width - margin - 2))
@@ -34,7 +37,9 @@ def _cell(eighths: int | None, row: int) -> str:
 
 
 def _columns(sizes: Sizes, width: int) -> list[int | None]:
-    """The sizes by column: several columns for each call, or several calls in each column."""
+    """Distribute the sizes over at most `width` columns: several columns for each call, or several calls in each
+    column.
+    """
     if len(sizes) <= width:
         return [size for size in sizes for _ in range(min(4, width // max(1, len(sizes))))]
     edges = [column * len(sizes) // width for column in range(width + 1)]

@@ -1,4 +1,4 @@
-"""`transom clean`: remove the replays of this folder."""
+"""The command `transom clean`: removes the replays of this folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transom.cli.terminal import print_json, terminal
 
 
 def run(options: Clean) -> int:
-    """Ask, remove the files, print how many bytes they had. Exit code 1 if the answer is no."""
+    """Ask the user, remove the files, and print how many bytes they had. Exit code 1 if the user does not agree."""
     files = list(_files())
     freed = sum(file.stat().st_size for file in files)
     if files:
@@ -37,7 +37,7 @@ def run(options: Clean) -> int:
 
 
 def _files() -> Iterator[Path]:
-    """The files of replays. A store that the user created in the same folder is not among them."""
+    """Yield the files of replays and of maps. A store that the user created in the same folder is not among them."""
     if not FOLDER.is_dir():
         return
     yield from sorted(file for file in FOLDER.glob(f"{STORE.name}*") if file.is_file())

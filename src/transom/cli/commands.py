@@ -1,4 +1,4 @@
-"""The commands as values: their options, and the help of each."""
+"""The commands as structs of options, each with its help."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPLAIN = (
     "\n\nWith --all, folded turns have their line in the record, and quotes the names or words that are nowhere "
     "else in the window: (3×) means that 3 messages of the user and the model have it."
 )
-"""What the output of `explain` means, for the end of its --help."""
+"""What the output of `explain` means: the end of its --help."""
 
 
 @command("replay", "Replay recorded conversations, check every window.", epilog=help_text(REPLAY))
@@ -118,7 +118,7 @@ IMPORTED = (
     "Lines on stderr say what was left out, and what of a file no window shows: lines that hold no message are kept as "
     "text, and messages that the user had taken back are stored but never sent."
 )
-"""What `import` reports, for the end of its --help."""
+"""What `import` reports: the end of its --help."""
 
 CHAT = (
     "\b\nCommands in a chat:\n"
@@ -126,7 +126,7 @@ CHAT = (
     + "\n\nCtrl-C stops an answer; what had arrived is kept. The tools read and grep work in this folder; write and "
     "shell ask first."
 )
-"""What can be typed in a chat, for the end of its --help."""
+"""What can be typed in a chat: the end of its --help."""
 
 
 @command("chat.session", "Chat with a model, with tools.", epilog=CHAT)

@@ -1,4 +1,4 @@
-"""`transom compact`: compact a conversation of a store now."""
+"""The command `transom compact`: compacts a conversation of a store now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transom.core.summary import Summary
 
 
 def run(options: Compact) -> int:
-    """Compact, and print what it did."""
+    """Compact the conversation, and print what the compaction did."""
     made_by = summary_settings(options.model)  # raises before anything is opened
     with open_log(options.store, options.id, writing=True) as log:
         conversation = open_conversation(

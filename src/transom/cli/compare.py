@@ -1,4 +1,4 @@
-"""`transom compare`: recorded conversations under several policies, side by side."""
+"""The command `transom compare`: replays recorded conversations under several policies, and compares the results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MEASURES: dict[str, tuple[str, Callable[[Compared], float | None]]] = {
     "evidence_recall": (".0%", lambda one: one.evidence_recall),
     "ms_per_call": (".2f", lambda one: one.stats.ms_per_call),
 }
-"""How each figure is computed and printed; None where there is nothing to measure."""
+"""The format and the function of each figure; a function returns None where there is nothing to measure."""
 
 READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]]] = {
     "order": (".1%", lambda one: one.order),
@@ -67,10 +67,10 @@ READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]
     "whole_turns_after": (".0%", lambda one: one.whole_after),
     "whole_turns": (".0%", lambda one: one.whole),
 }
-"""The figures of the second table."""
+"""The same for the figures of the second table, which are computed from `Compared.readability`."""
 
 SETTINGS = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
-"""What the results depend on beside the files and the policy."""
+"""The options that the results depend on, beside the files and the policy."""
 
 NOTES = """\
 names: paths, ids, numbers and quoted strings that the next message uses
@@ -79,16 +79,16 @@ found: in the window, with 40 characters on either side; in context: with 240
 cost: with prompt caching, relative to sending the whole history (1.00)
 append-only: calls whose window begins with the whole window before
 breaks in a row: calls that break the cached prefix right after another one"""
-"""Notes below the table, about the heads of its columns."""
+"""Notes below the table that explain the heads of its columns."""
 
 REFUSED = "Refused calls are counted in no other column but calls."
 
 Results = dict[str, Compared]
-"""The result of each policy, over the same conversations."""
+"""The result of each policy, all over the same conversations."""
 
 
 def run(options: Compare) -> int:
-    """Compare, print and draw. Exit code 0 if every window is valid and within the budget."""
+    """Compare, print and draw. Exit code 0 if every window is valid and within the budget, else 1."""
     names = _names(options.policies)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
@@ -120,9 +120,9 @@ def run(options: Compare) -> int:
 
 
 def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[str]]]]:
-    """The conversations that the options choose, and how many of each format there are in each file.
+    """Read the conversations that the options choose; for each file also count them by format.
 
-    All are translated to OpenAI chat, so that their figures can be compared. Raises OSError, InvalidMessage.
+    All are translated to OpenAI Chat, so that their figures can be compared. Raises OSError, InvalidMessage.
     """
     check_files(options.files)
     chosen: list[Recorded] = []
@@ -143,7 +143,7 @@ def choose(options: Compare) -> tuple[list[Recorded], list[tuple[str, Counter[st
 
 
 def _has_length(options: Compare, record: Recorded) -> bool:
-    """Whether a conversation is neither too short nor too long for the options."""
+    """True if a conversation is neither too short nor too long for the options."""
     messages, most = len(record.messages), options.max_messages
     if messages < options.min_messages or (most is not None and messages > most):
         return False
@@ -174,7 +174,10 @@ Job = tuple[Recorded, str, Budget]
 
 
 def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
-    """The results, in order. Only this process handles Ctrl-C; the others end when it ends."""
+    """Yield the results in the order of `work`, from `jobs` processes.
+
+    Only this process handles Ctrl-C; the others end with it.
+    """
     if jobs < 2:
         yield from map(replay_one, work)
         return
@@ -186,7 +189,7 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 
 def replay_one(job: Job) -> Compared:
-    """Replay one conversation under one policy."""
+    """Replay one conversation under one policy, in memory, and judge its windows."""
     record, name, budget = job
     return replayed(record, policy_named(name), budget)
 
@@ -208,13 +211,16 @@ def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
 
 
 def _label(question: LabelledQuestion) -> Label | None:
-    """The answer and the evidence of a question; None if it has no answer, or no evidence before it."""
+    """Return the answer and the evidence of a question; None if it has no answer, or no evidence before it."""
     known = question.answer is not None and question.evidence
     return Label(question.answer or "", question.evidence, question.category) if known else None
 
 
 def _names(policies: str) -> list[str]:
-    """The policies of --policies, each once. Raises InvalidSetting for an unknown one."""
+    """Split the value of --policies into policies, each once; "all" means every policy.
+
+    Raises InvalidSetting for an unknown one.
+    """
     names = list(POLICIES) if policies == "all" else [name.strip() for name in policies.split(",")]
     return list(dict.fromkeys(policy_named(name).name for name in names))
 
@@ -225,9 +231,9 @@ def _title(options: Compare, conversations: int) -> str:
 
 
 def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
-    """Draw cost against grounding: of the old names, or of all names if there are no old ones.
+    """Draw the cost of each policy against the old names found, or against all names found if there are no old ones.
 
-    Raises OSError, InvalidSetting.
+    Raises InvalidSetting if no policy has both figures, OSError.
     """
     has_old_names = any(one.grounding.far_needed for one in results.values())
     least = min(one.stats.refused for one in results.values())
@@ -245,19 +251,19 @@ def _draw(results: Results, paths: Sequence[Path], title: str) -> None:
 
 
 def columns_of(results: Results) -> list[Column[Compared]]:
-    """The columns of a table; evidence only where questions are labelled."""
+    """Return the columns of the first table. The one for evidence is only there if questions are labelled."""
     questions = any(one.stats.questions for one in results.values())
     return [_column(figure) for figure in COMPARE if questions or figure.name != "evidence_recall"]
 
 
 def readability_columns(results: Results) -> list[Column[Compared]]:
-    """The columns of the second table; none if no window was compacted."""
+    """Return the columns of the second table; none if no window was compacted."""
     compacted = any(one.readability.windows for one in results.values())
     return [_readability_column(figure) for figure in READABILITY] if compacted else []
 
 
 def category_columns(results: Results) -> list[Column[Compared]]:
-    """A column for each category of questions; none if the questions have no categories."""
+    """Return a column for each category of questions; none if the questions have no categories."""
     counts = {name: count for one in results.values() for name, (count, _) in one.evidence_by_category.items()}
     return [_category_column(name, counts[name]) for name in sorted(counts)]
 
@@ -283,7 +289,7 @@ def _readability_column(figure: Figure) -> Column[Compared]:
 
 
 def print_table(results: Results) -> None:
-    """Print a row for each policy, and notes about the columns; in several tables if one is too wide."""
+    """Print a row for each policy, and notes about the columns. A table that is too wide is printed as several."""
     console = terminal()
     for part in _tables(console, list(results.items()), columns_of(results)):
         console.print(part)
@@ -305,7 +311,7 @@ def print_table(results: Results) -> None:
 def _tables(
     console: Console, rows: Sequence[tuple[str, Compared]], columns: Sequence[Column[Compared]]
 ) -> Iterator[Table]:
-    """One table, or two with half of the columns each, and so on until every head has room."""
+    """Yield one table if it fits the terminal, else two with half of the columns each, and so on."""
     whole, half = table("policy", rows, columns), len(columns) // 2
     if not half or fits(console, whole):
         yield whole
@@ -315,7 +321,7 @@ def _tables(
 
 
 def numbers(one: Compared) -> dict[str, Any]:
-    """A result for JSON: its sums, and every figure."""
+    """Return a result as JSON values: its sums and every figure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
     readability = {name: measure(one.readability) for name, (_, measure) in READABILITY_MEASURES.items()}
     return {

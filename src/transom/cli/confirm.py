@@ -1,4 +1,4 @@
-"""Ask before something is removed for good."""
+"""Asks the user before something is removed for good."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from transom.errors import InvalidSetting
 
 
 def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
-    """Whether the user agrees. `yes`: the command line has --yes. The question goes to stderr, as stdout is for
-    results.
+    """Ask a question on stderr, as stdout is for results, and return whether the user answers yes.
 
-    Raises InvalidSetting if stdin is no terminal; the message begins with `why`.
+    `yes`: do not ask, return True (the command line has --yes). Raises InvalidSetting if stdin is no terminal; the
+    message begins with `why`.
     """
     if yes:
         return True

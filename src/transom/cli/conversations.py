@@ -1,4 +1,4 @@
-"""`transom conversations`: list the conversations of a store."""
+"""The command `transom conversations`: lists the conversations of a store."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ from transom.stores.postgres_url import without_password
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
-    """A conversation of a store. `last`: when its last entry was appended, in seconds since the epoch. `size`: bytes
-    of its entries. `dialect`: the one its requests were counted for; None if nothing was counted."""
+    """A conversation of a store.
+
+    `calls`: how many requests were sent; `last`: when its last entry was appended, in seconds since the epoch; `size`:
+    bytes of its entries; `dialect`: the one its entries were counted for, None if nothing was counted; `damaged`: the
+    error if it cannot be read.
+    """
 
     id: str
     entries: int
@@ -57,7 +61,7 @@ def run(options: Conversations) -> int:
 
 
 def conversations_in(store: Store) -> Iterator[StoredConversation]:
-    """Every conversation, in the order in which they were created."""
+    """Yield every conversation of a store, in the order in which they were created. It reads all entries."""
     for name in store.names():
         if is_own_log(name):
             continue
@@ -78,8 +82,9 @@ def _described(log: StoredLog) -> StoredConversation:
 
 
 def _dialect_of(counter: str) -> str | None:
-    """The dialect in the name of a counter, which is TOKENIZER or, if the dialect is not `openai`,
-    TOKENIZER/DIALECT."""
+    """Return the dialect in the name of a token counter: "openai" for TOKENIZER, DIALECT for TOKENIZER/DIALECT; None if
+    empty.
+    """
     _, slash, dialect = counter.rpartition("/")
     return (dialect if slash else "openai") if counter else None
 

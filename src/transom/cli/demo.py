@@ -1,6 +1,6 @@
-"""`transom demo`: replay a session that ships with Transom, recorded by `scripts/record_demo.py`.
+"""The command `transom demo`: replays a session that ships with Transom, recorded by `scripts/record_demo.py`.
 
-The agent is scripted. Its tools really ran, on the source of this project.
+The session's agent is scripted. Its tools really ran, on the source of this project.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from transom.cli.terminal import print_line, print_wrapped, terminal
 SESSION = Path(__file__).parent / "recorded" / "session.jsonl.gz"
 NAME = "demo"
 MAX_ROWS = 14
-"""Rows of the explanation that are printed."""
+"""The most rows of the explanation that are printed."""
 
 NEXT_COMMANDS = (
     ("explain demo --at -1", "the last call"),
@@ -52,7 +52,7 @@ def run(options: Demo) -> int:
 
 
 def _print_window(console: Console, outcome: Outcome) -> None:
-    """Explain the fullest window after the first compaction, because it has the most to explain."""
+    """Print why the fullest window after the first compaction is what it is: it has the most to explain."""
     sizes = [] if outcome.timeline is None else [size or 0 for size in outcome.timeline.tokens]
     compactions = [index for index, (before, after) in enumerate(pairwise(sizes), start=1) if after < before]
     if not compactions:
@@ -65,7 +65,7 @@ def _print_window(console: Console, outcome: Outcome) -> None:
 
 
 def _print_next_commands(console: Console) -> None:
-    """Print each command whole, however narrow the terminal is, so that it can be copied."""
+    """Print the commands to try next, each whole, however narrow the terminal is, so that it can be copied."""
     print_line(console, ("\nWhere to look next", "bold"))
     name = command()
     width = max(len(arguments) for arguments, _ in NEXT_COMMANDS) + len(name) + 5

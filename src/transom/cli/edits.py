@@ -1,4 +1,6 @@
-"""`transom edits`, `pin`, `undo` and `window`: list edits, append one, and print the window of the next call."""
+"""The commands `transom edits`, `pin`, `undo` and `window`: list edits, append one, print the window of the next
+call.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
 
 
 class LoggedEdit(Struct, frozen=True, kw_only=True):
-    """An edit of a log. `live`: nobody undid it. `saves`: by how many tokens it made the window smaller; below 0 if it
-    made the window larger, as a pin or an undo does.
+    """An edit of a log. `live`: it applies and nobody undid it; an undo is always live.
 
-    `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
+    `saves`: by how many raw tokens it made the window smaller; below 0 if it made the window larger, as a pin or an
+    undo does. `plan`: the same number for all edits that one plan decided; None for an edit made by hand.
     """
 
     seq: int
@@ -48,7 +50,7 @@ class LoggedEdit(Struct, frozen=True, kw_only=True):
 
 
 def run(options: commands.Edits | commands.Pin | commands.Undo | commands.Window) -> int:
-    """Print or change."""
+    """Print the edits or the window, or append a pin or an undo. Exit code 0."""
     with open_log(options.store, options.id, writing=isinstance(options, commands.Pin | commands.Undo)) as log:
         if isinstance(options, commands.Edits):
             _print_edits(log, options)
@@ -88,7 +90,7 @@ def _logged_edit(view: View, cost: EditCost) -> LoggedEdit:
 
 
 def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
-    """Append a pin or an undo; with --dry-run only print the tokens and messages of the window before and after."""
+    """Append a pin or an undo, and print what it does to the window. With --dry-run, append nothing."""
     conversation = open_conversation(log, Budget(), "passthrough", None)
     before = conversation.view
     if isinstance(options, commands.Undo) and not options.edit:
@@ -106,7 +108,7 @@ def _change(log: StoredLog, options: commands.Pin | commands.Undo) -> None:
 
 
 def _wanted_edit(options: commands.Pin | commands.Undo) -> Pin | Undo:
-    """The edit that the arguments name."""
+    """Make the edit that the arguments name."""
     if isinstance(options, commands.Pin):
         return Pin(entry=entry_number(" ".join(options.entry)), why=options.why)
     return Undo(edit=entry_number(" ".join(options.edit or [])), why=options.why)
@@ -122,8 +124,11 @@ def _print_change(
     *,
     json: bool,
 ) -> None:
-    """Print edits and what they do to the window. `seqs`: the numbers of their entries; empty for a dry run. `limit`:
-    the tokens that the last window was planned for."""
+    """Print edits and what they do to the window.
+
+    `seqs`: the entries that the edits became; empty for a dry run. `limit`: the tokens that the last window was planned
+    for, None if none was sent.
+    """
     tokens = before.total.tokens, after.total.tokens
     messages = before.total.messages, after.total.messages
     lines = [f"{kind_of(edit)} {text_of(edit)}" for edit in edits]
@@ -174,7 +179,7 @@ def _print_window(log: StoredLog, options: commands.Window) -> None:
 def open_conversation(
     log: StoredLog, budget: Budget, policy: str, dialect: str | None, *, summarizer: object = None
 ) -> Conversation:
-    """The conversation of a log. Default dialect: the one for which its entries were counted."""
+    """Open the conversation of a log. `dialect` None: the one for which its entries were counted."""
     if dialect is None:
         name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         dialect = name if name in DIALECTS else "openai"

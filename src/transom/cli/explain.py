@@ -1,4 +1,4 @@
-"""`transom explain`: what one window contains of the whole log, and why."""
+"""The command `transom explain`: prints what one window contains of the whole log, and why."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
 WIDE = 70
-"""Columns that a terminal needs for the reason and the text beside the rest."""
+"""The columns that a terminal must have for reason and text to stand on the line of an entry."""
 OPENING = 80
-"""Characters of a fold's text that are printed."""
+"""The most characters of a fold's text that are printed."""
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
 
 
 class PlanEdits(Struct, frozen=True, kw_only=True):
-    """The edits in a window that one plan decided, by kind; `plan` is None for those made by hand."""
+    """The edits of a window that one plan decided: seqs by kind. `plan`: None for the edits made by hand."""
 
     plan: int | None
     edits: dict[str, list[int]]
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """A window and its rows. `call` counts from 1; None is the window of the log as it is now.
+    """A window, explained.
 
-    `reply`: the position of the reply in the list that was imported, where the log knows it. `head` and `folds` are the
-    tokens of what has no row: the system prompt with the tools, and the text of each fold. `texts` has the beginnings
-    of these texts, `losses` the names that are no longer in the window, both by the entry of the fold. `edit_costs`:
-    what each edit since the call before saves and breaks. `plans`: the edits behind this window, by the plan that
-    decided them.
+    `call`: the number of the call, from 1; None for the window of the log as it is now. `calls`: how many calls the log
+    has. `reply`: the position of the call's reply in the imported list of messages, None if the log does not know it.
+    `limit`: the tokens that the window was planned for, 0 if none; `tokens`: those that it has; `shared_tokens`: those
+    of the prefix shared with the window before; `breaks`: where that prefix ends, None if it is the whole window
+    before. `head`: tokens of the system prompt and the tools. `folds`, `texts` and `losses`: for each fold, by its seq,
+    the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
+    edit since the call before saves and breaks. `plans`: the edits behind this window, by plan. `rows`: an explanation
+    of each fact.
     """
 
     conversation: str
@@ -81,7 +84,11 @@ def run(options: Explain) -> int:
 
 
 def explained(log: StoredLog, at: int | None) -> Explained:
-    """The window of call `at` (from 1, or from the last if negative), or of the log as it is now."""
+    """Explain the window of call `at` (from 1, or from the last if negative); with None, the window of the log as it is
+    now.
+
+    Raises InvalidSetting if there is no such call.
+    """
     calls = sent_requests(log)
     if at is None:
         call, seq, view = None, -1, current_view(log)
@@ -117,7 +124,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
 
 
 def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
-    """The edits that the rows name, by plan, in the order of the plans; those made by hand come last."""
+    """Group the edits that the rows name by plan, in the order of the plans; those made by hand come last."""
     found = {edit: plan for row in rows for edit, plan in zip(row.edits, row.plans, strict=True)}
     plans: dict[int | None, dict[str, list[int]]] = {}
     for edit, plan in sorted(found.items()):
@@ -128,13 +135,15 @@ def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
 
 
 def _opening(text: str) -> str:
-    """The beginning of a fold's text, on one line."""
+    """Return the beginning of a fold's text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
 
 
 def _reply(log: StoredLog, sent: int) -> int | None:
-    """The position of the reply to a request in the list that was imported."""
+    """Return the position of the reply to a request in the imported list of messages; None if the log does not know
+    it.
+    """
     for entry in log.read(sent + 1, sent + 2):
         answers = getattr(entry.body, "answers", None)
         if answers == sent and not isinstance(entry.body, Failure) and entry.meta is not None:
@@ -143,7 +152,10 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 
 
 def print_explained(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
-    """Header, bar, totals, and a line for each entry, or for neighbours in one fold; at most `most` of these."""
+    """Print a header, a bar, totals, and a line for each entry or for neighbouring entries of one fold.
+
+    `every`: a line for each entry, also within folds. `most`: the most lines that are printed; None: all.
+    """
     _print_header(console, result)
     if result.edit_costs:
         print_wrapped(console, edit_costs_text(result.edit_costs))
@@ -170,7 +182,7 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
 
 
 def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
-    """A line for each plan: how many edits it made of each kind, and where they are in the log."""
+    """Print a line for each plan: how many edits of each kind it made, and where they are in the log."""
     print_line(console, ("\nthe edits behind this window, by the plan that decided them", "bold"))
     for each in plans:
         seqs = sorted(seq for numbers in each.edits.values() for seq in numbers)
@@ -181,14 +193,18 @@ def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
 
 
 def _names(fold: MissingNames) -> str:
-    """How many names of a fold's units are in the window; those that are not, each with an entry that has it."""
+    """Say how many names of a fold's units are in the window; list those that are not, each with an entry that has
+    it.
+    """
     missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
 
 def _print_record(console: Console, wide: bool, row: Explanation, before: str) -> str:
-    """What a record has of an entry: its lines, if the entry before has not the same, and why its quotes were chosen.
-    Returns the last line."""
+    """Print what a record has of an entry: its lines, and why its quotes were chosen.
+
+    `before`: the last line that was printed; the same line is not printed again. Returns the line printed last.
+    """
     indent = 9 if wide else 7
     for line in row.lines:
         if line != before:
@@ -201,7 +217,7 @@ def _print_record(console: Console, wide: bool, row: Explanation, before: str) -
 
 
 def _reason(quote: QuoteReason) -> str:
-    """Why a record has a quote."""
+    """Say why a record has a quote: the names or words that are nowhere else in the window."""
     found = [f"{one_line(one.name)} ({one.messages:,}×)" for one in quote.names or quote.words]
     if not found:
         return "all its names and words are elsewhere in this window, too"
@@ -209,7 +225,7 @@ def _reason(quote: QuoteReason) -> str:
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
-    """What these edits save and break together."""
+    """Say in one sentence what these edits save and break together."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
     subject = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
     cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
@@ -230,7 +246,7 @@ def _print_header(console: Console, result: Explained) -> None:
 
 
 def _print_bar(console: Console, rows: list[Explanation]) -> None:
-    """The whole log from left to right, by tokens: each cell has the state of the entry that fills it."""
+    """Print the whole log from left to right, by tokens: each cell has the state of the entry that fills it."""
     total = sum(row.tokens for row in rows)
     width = min(console.width, 100)
     cells: list[tuple[str, str]] = []
@@ -256,13 +272,13 @@ def _print_totals(console: Console, result: Explained) -> None:
 
 
 def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
-    """Neighbours in one fold are one run, every other entry is its own."""
+    """Group the rows: neighbours in one fold are one run, every other entry is a run of its own."""
     alike = groupby(rows, key=lambda row: (row.edits, row.why) if row.state == "folded" else row.entry)
     return [list(run) for _, run in alike]
 
 
 def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens: int) -> None:
-    """One line for an entry or a run, with `text_tokens` of the fold's text.
+    """Print one line for an entry or a run. `text_tokens`: tokens of a fold's text that are added to what is shown.
 
     On a narrow terminal the reason gets a line of its own, and the text is left out.
     """

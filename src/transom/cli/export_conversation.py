@@ -1,4 +1,4 @@
-"""`transom export`: a conversation of a store as a file."""
+"""The command `transom export`: writes a conversation of a store to a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transom.stores import StoredLog
 
 
 def run(options: Export) -> int:
-    """Write the file."""
+    """Write the file; print what it contains, and on stderr what its format cannot hold."""
     out = options.out or STDOUT
     if options.json and out == STDOUT:
         raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")

@@ -11,7 +11,11 @@ HELP_WIDTH = 76
 
 
 class Figure(Struct, frozen=True):
-    """`name` is used in --json, `label` on a line of its own, `head` on a column, in short lines."""
+    """A figure in a report.
+
+    `name`: in --json; `label`: where it has a line of its own; `head`: over a column, in short lines; `meaning`: for
+    --help.
+    """
 
     name: str
     label: str
@@ -170,23 +174,26 @@ READABILITY: tuple[Figure, ...] = (
     ),
     Figure("whole_turns", "whole turns", "whole\nturns", "The same, on average over all windows with a fold."),
 )
-"""How well windows read. All but the last are judged right after each compaction: the windows behind it begin alike."""
+"""How well windows read.
+
+All but the last are measured only right after each compaction: the windows behind it begin alike.
+"""
 
 NAMES = "A name is a path, URL, identifier, id, number of 4 digits or more, or quoted string."
 
 
 def help_text(figures: Iterable[Figure], *more: str) -> str:
-    """What the figures mean, for the end of a command's --help; `more` are sentences behind them."""
+    """Format what the figures mean, for the end of a command's --help. `more`: sentences that follow."""
     return "\n\n".join([block_text("Figures", figures), *more])
 
 
 def block_text(title: str, figures: Iterable[Figure]) -> str:
-    """What the figures of one table mean, under its title."""
+    """Format what the figures of one table mean, under its title."""
     rows = "\n".join(explained(figure.label, figure.meaning) for figure in figures)
     return f"\b\n{title}:\n{rows}"
 
 
 def explained(term: str, meaning: str, *, indent: int = 26) -> str:
-    """A term with its meaning beside it, in the width of --help."""
+    """Format a term with its meaning beside it, in the width of --help. `indent`: the columns of the term."""
     lines = wrap(meaning, HELP_WIDTH - indent)
     return "\n".join(f"  {term if not number else '':<{indent}}{line}" for number, line in enumerate(lines))

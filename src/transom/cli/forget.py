@@ -1,4 +1,4 @@
-"""`transom forget`: remove a conversation for good."""
+"""The command `transom forget`: removes a conversation for good."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from transom.stores import Store
 
 
 def run(options: Forget) -> int:
-    """Ask, remove the conversation, print by how much the store is smaller. Exit code 1 if the answer is no.
+    """Ask the user, remove the conversation, print by how much the store is smaller.
 
-    If the store has no such id, but an interrupted `forget` left a part of that conversation, only this is removed.
+    Exit code 1 if the user does not agree. If the store has no such id, but an interrupted `forget` left a part of that
+    conversation, this part is removed without asking.
     """
     url = store_url(options.store)
     with existing_store(url) as store:
@@ -45,7 +46,7 @@ def run(options: Forget) -> int:
 
 
 def _forget(url: str, store: Store, name: str) -> bool:
-    """Remove a conversation. Returns whether the store had anything of it."""
+    """Remove a conversation. False if the store had nothing of it."""
     with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
         # wait here for another writer: while `forget` runs, its own lock would look like that of another process
         store.open(name).append([], 0)
@@ -56,14 +57,17 @@ def _forget(url: str, store: Store, name: str) -> bool:
 
 
 def _is_confirmed(options: Forget, name: str, what: str) -> bool:
-    """Whether the user means this conversation. Raises InvalidSetting if there is nobody to ask."""
+    """Ask the user whether to forget this conversation.
+
+    Raises InvalidSetting if --yes is given with only a part of the id, or if there is no terminal to ask at.
+    """
     if options.yes and options.id != name:
         raise InvalidSetting(f"--yes takes the whole id: {name!r}")
     return is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {name!r} cannot be undone")
 
 
 def _size(url: str) -> int:
-    """The bytes of a store's files; 0 for a server."""
+    """Add up the bytes of a store's files; 0 for a server or memory."""
     if not store_path(url):
         return 0
     path = Path(store_path(url))

@@ -1,4 +1,4 @@
-"""`transom fork`: begin a conversation with the past of another one."""
+"""The command `transom fork`: begins a conversation with the entries of another one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from transom.stores import fork_log
 
 
 def run(options: Fork) -> int:
-    """Copy, and print the id of the new conversation. In the store of replays it belongs to the run of the old one."""
+    """Fork the conversation, and print the id of the new one.
+
+    In the store of replays the fork belongs to the same run.
+    """
     url = store_url(options.store)
     at = None if options.at is None else entry_number(options.at)
     with existing_store(url, writing=True) as store:

@@ -1,4 +1,4 @@
-"""`transom import`: conversations from files into a store."""
+"""The command `transom import`: imports conversations from files into a store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URL = f"sqlite:///{(FOLDER / 'imports.db').as_posix()}"
 
 
 def run(options: Import) -> int:
-    """Import, and print what became of each conversation."""
+    """Import the files, and print what became of each conversation."""
     check_files(options.files)
     if options.id is not None and len(options.files) > 1:
         raise InvalidSetting("--id names one conversation, and there are several files: leave it out")
@@ -69,7 +69,9 @@ def _imported(options: Import, store: Store, bar: ProgressBar, notice: LockNotic
 
 
 def _print(console: Console, one: Imported) -> None:
-    """Two lines such as "trip: 12 messages (Claude Code session), 30 were there already" and a remark."""
+    """Print a line such as "trip: 12 messages (Claude Code session), 30 were there already", and a line for each
+    remark.
+    """
     line = f"{one.conversation}: {counted(one.messages, 'message')} ({FORMATS[one.format].title})"
     print_line(console, one_line(line + (f", {one.earlier:,} were there already" if one.earlier else "")))
     for remark in one.remarks:

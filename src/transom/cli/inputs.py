@@ -1,4 +1,4 @@
-"""The files of a command line: paths, folders, and `-` for stdin."""
+"""Reads the files of a command line: paths, folders, and `-` for stdin."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from transom.wire.tools import tools_in
 
 STDIN = Path("-")
 MAX_LISTED = 8
-"""If there are more files, only their number is printed."""
+"""If there are more files than this, one line with their number is printed instead of a line for each."""
 
 
 def check_files(files: Sequence[Path], out: Path | None = None) -> None:
-    """Check the files before anything is created. Raises OSError, InvalidSetting."""
+    """Check the files before anything is created. `out`: where the command will write.
+
+    Raises OSError if a file does not exist, InvalidSetting if `out` is one of the files or in one of the folders.
+    """
     for file in files:
         if file == STDIN:
             continue
@@ -36,7 +39,10 @@ def check_files(files: Sequence[Path], out: Path | None = None) -> None:
 
 
 def read_input(file: Path, *, format_name: str | None, questions: bool) -> Reader:
-    """The conversations of a file, a folder or stdin. What is skipped is reported on stderr."""
+    """Read the conversations of a file, a folder or stdin; iterate to get them.
+
+    What is skipped is reported on stderr.
+    """
     source = sys.stdin.buffer if file == STDIN else file
     return read(source, format_name, questions=questions, on_skip=print_notice)
 
@@ -44,10 +50,10 @@ def read_input(file: Path, *, format_name: str | None, questions: bool) -> Reade
 def readable_conversations(
     records: Iterable[Recorded], file: Path
 ) -> Iterator[tuple[Recorded, list[Instruction], list[Placed]]]:
-    """Each conversation with its instructions and facts.
+    """Yield each conversation with its leading instructions and its facts.
 
-    One without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single file it
-    raises InvalidMessage.
+    A conversation without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single
+    file it raises InvalidMessage.
     """
     for record in records:
         try:
@@ -64,24 +70,29 @@ def readable_conversations(
 
 
 def tools_for(record: Recorded, dialect: str) -> list[Raw]:
-    """The tools of a recorded conversation as a request in this dialect has them. A provider's own tools are left out
-    in other dialects."""
+    """Return the tools of a recorded conversation in the form that a request of this dialect has.
+
+    A provider's built-in tools are left out in other dialects.
+    """
     known = [tool for tool in record.tools if record.dialect == dialect or tools_in(tool)]
     return dialect_named(dialect).render_tools(known)
 
 
 def file_name(file: Path) -> str:
-    """The name of a file in JSON output."""
+    """Return the name of a file as JSON output has it: the path, or "stdin"."""
     return "stdin" if file == STDIN else os.fspath(file)
 
 
 def short_name(name: str) -> str:
-    """The name of a file in other output: without its folders."""
+    """Return the name of a file as other output has it: without its folders, on one line."""
     return one_line(Path(name).name or name)
 
 
 def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
-    """A line for each file: "3 conversations from session.jsonl (Claude Code session)"."""
+    """Yield a line for each file: "3 conversations from session.jsonl (Claude Code session)".
+
+    `files`: names, each with its number of conversations by format.
+    """
     if len(files) > MAX_LISTED:
         total = sum((Counter(formats) for _, formats in files), Counter[str]())
         files = [(f"{len(files):,} files", total)]
@@ -91,7 +102,7 @@ def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[st
 
 
 def _format_titles(formats: Mapping[str, int]) -> str:
-    """The formats in brackets; with the number of each if there are several."""
+    """List the titles of the formats in brackets; with the number of each if there are several."""
     titles = [FORMATS[name].title for name in formats]
     if len(formats) > 1:
         titles = [f"{title}: {number:,}" for title, number in zip(titles, formats.values(), strict=True)]

@@ -1,4 +1,4 @@
-"""Find the store of a command and, by a part of its id, the conversation. How `transom` can be typed here."""
+"""Finds the store of a command, a conversation by a part of its id, and how `transom` can be typed in this shell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
 LAST_STORE = FOLDER / "last"
-"""The file with the URL of the last replay's store."""
+"""The file with the URL of the store that commands without --store use: that of the last replay or import."""
 
 UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
 """Variables that `uv run` sets. It adds a folder to PATH that the user's shell does not have."""
@@ -33,7 +33,9 @@ MAX_LISTED = 5
 
 
 def command() -> str:
-    """`transom` as the user can type it here: the name if the shell finds this installation by it, else the path."""
+    """Return `transom` as the user can type it here: the name if the shell finds this installation by it, else the
+    path.
+    """
     started = Path(sys.argv[0])
     if started.name == "__main__.py" and started.parent.name == "transom":
         return "python -m transom"
@@ -48,7 +50,10 @@ def command() -> str:
 
 
 def remember_store(url: str) -> None:
-    """Make this store the default of commands without --store. A password is not kept. Raises OSError."""
+    """Make this store the default of commands without --store, except one in memory. A password is not written.
+
+    Raises OSError.
+    """
     if url != "memory:":
         make_folder()
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
@@ -56,7 +61,11 @@ def remember_store(url: str) -> None:
 
 @contextmanager
 def open_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
-    """The log whose id is `part`, or contains it and is the only one that does. Raises UnknownLog, InvalidSetting."""
+    """Open, during the block, the log whose id is `part`, or the only one whose id contains it.
+
+    `store`: a URL, or None for the default. Raises UnknownLog if no id or several match, InvalidSetting if there is no
+    store.
+    """
     url = store_url(store)
     with existing_store(url, writing=writing) as opened:
         yield opened.open(find_name(opened.names(), part, url))
@@ -64,19 +73,26 @@ def open_log(store: str | None, part: str, *, writing: bool = False) -> Generato
 
 @contextmanager
 def existing_store(url: str, *, writing: bool = False) -> Generator[Store]:
-    """The store at a URL, with a notice if it is locked (`writing`: locked against writing). Raises InvalidSetting."""
+    """Open the store at a URL during the block. A notice is printed while another process locks it.
+
+    `writing`: a lock against writing counts too. Raises InvalidSetting if there is no file: a command must not create a
+    store.
+    """
     _check_exists(url)
     with LockNotice(url, writing=writing), closing(open_store(url)) as store:
         yield store
 
 
 def current_view(log: StoredLog) -> View:
-    """The view of a whole log, counted as the log was counted before."""
+    """Return the view of a whole log, with the token counter that its entries were counted with."""
     return open_view(log, counter_of_log(log, o200k()))
 
 
 def store_url(store: str | None) -> str:
-    """The store of --store; by default the store of the last replay in this folder. Raises InvalidSetting."""
+    """Return the URL of the store: `store` if given, else that of the last replay, import or chat in this folder.
+
+    Raises InvalidSetting if there is neither.
+    """
     if store is not None:
         return store
     if not LAST_STORE.is_file():
@@ -85,12 +101,15 @@ def store_url(store: str | None) -> str:
 
 
 def store_path(url: str) -> str:
-    """The file or folder of a store; empty for one in memory or on a server. Raises InvalidSetting."""
+    """Return the file or folder of a store; empty for memory and for a server.
+
+    Raises InvalidSetting for a URL of no known form.
+    """
     return parse_location(url).path
 
 
 def _check_exists(url: str) -> None:
-    """Opening a store creates it. A command that only reads must not leave an empty store behind."""
+    """Raise InvalidSetting if there is no file or folder: opening the store would create an empty one."""
     location = parse_location(url)
     if location.kind == "postgresql":
         return
@@ -99,9 +118,10 @@ def _check_exists(url: str) -> None:
 
 
 def find_name(names: list[str], part: str, url: str) -> str:
-    """The stored name that is `part`, or contains it and is the only one that does. Raises UnknownLog.
+    """Return the stored name that is `part`, or the only one that contains it.
 
-    In the store of this folder's replays, `part` is looked up run by run, the newest first: see `transom.cli.runs`.
+    Raises UnknownLog if none or several match. In the store of this folder's replays, `part` is looked up run by run,
+    the newest first: see `transom.cli.runs`. `url`: of the store, for the error too.
     """
     names = [name for name in names if not is_own_log(name)]
     if Path(store_path(url)) != STORE:
@@ -121,7 +141,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
 
 
 def _find(names: list[str], part: str, where: str) -> str:
-    """The name that is `part`, or contains it and is the only one that does. Raises UnknownLog."""
+    """Return the name that is `part`, or the only one that contains it. Raises UnknownLog if none or several match."""
     if part in names:
         return part
     matching = [name for name in names if part in name]

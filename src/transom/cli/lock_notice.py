@@ -1,4 +1,4 @@
-"""A notice on stderr if a database is locked by another process. SQLite itself waits without a message."""
+"""Prints a notice on stderr while a database is locked by another process. SQLite itself waits without a message."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from transom.cli.streams import print_notice
 from transom.stores.urls import parse_location
 
 DELAY = 2.0
-"""Seconds without a step before it checks for a lock."""
+"""Seconds without a step after which it checks for a lock."""
 
 
 class LockNotice:
-    """A context in which a thread watches the store at `url`: if there is no step because the store is locked, it
-    prints one notice.
+    """A context in which a thread watches a store, and prints one notice if the work does not go on because of a lock.
 
     `writing`: a lock against writing counts too. Only SQLite stores are watched.
     """
@@ -32,7 +31,7 @@ class LockNotice:
         self._thread = Thread(target=self._watch, daemon=True)
 
     def step(self) -> None:
-        """The work goes on."""
+        """Note that the work goes on."""
         self._last_step = monotonic()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""`transom log`: print a log, one line for each entry."""
+"""The command `transom log`: prints a log, one line for each entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from transom.stores import StoredLog
 
 
 class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The line of an entry. `state`: for a fact its state in the window of now, for an edit whether it is live."""
+    """The line of one entry.
+
+    `kind`: a fact's role, or the type of another entry. `tokens`: of the whole entry; `shown_tokens`: of what the
+    window of now has of it. `state`: for a fact its state in that window ("kept", "folded", …), for an edit "live" or
+    "not live". `why`: the reason for the state. `source`: the position of the message in the imported list.
+    """
 
     seq: int
     kind: str
@@ -43,7 +48,7 @@ def run(options: Log) -> int:
 
 
 def lines_of(log: StoredLog) -> list[LogLine]:
-    """The line of every entry of a log."""
+    """Make the line of every entry of a log."""
     view = current_view(log)
     explanations = {row.entry: row for row in explain(view)}
     return [_line(view, view.counted(entry), explanations.get(entry.seq)) for entry in log.read()]
@@ -71,12 +76,12 @@ def _line(view: View, entry: Entry, explanation: Explanation | None) -> LogLine:
 
 
 def kind_of(body: Body) -> str:
-    """The role of a fact; for other entries the name of their type."""
+    """Return the role of a fact; for other entries the name of their type."""
     return role_of(body) if isinstance(body, Fact) else type(body).__name__.lower()
 
 
 def text_of(body: Body) -> str:
-    """An entry that is no fact, in a few words."""
+    """Describe an entry that is no fact, in a few words."""
     match body:
         case Fold():
             return f"entries {body.first}–{body.last}, {body.why or 'fold'}: {body.text}"

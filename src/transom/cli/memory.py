@@ -1,4 +1,4 @@
-"""`transom memory`: list, show and edit the memory blocks of a store."""
+"""The command `transom memory`: lists, shows and edits the memory blocks of a store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITES = "set", "restore", "forget"
 
 
 def run(options: Options) -> int:
-    """Do what the options say. Exit code 1 if the answer to a question is no."""
+    """Do what the options say. Exit code 1 if the user does not agree to forget a block."""
     asked = [name for name in (*WRITES, "history") if getattr(options, name) not in (None, False)]
     if len(asked) > 1:
         raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")
@@ -44,13 +44,16 @@ def run(options: Options) -> int:
 
 
 def _check_there(memory: Memory, label: str, store: Store, options: Options) -> None:
-    """Tell who left out --user that the block is somebody's, but not whose. Raises InvalidSetting."""
+    """Raise InvalidSetting if --user was left out and only a user has a block with this label.
+
+    It does not say which user.
+    """
     if options.user is None and label not in memory.labels() and is_users_block(store.names(), options.name, label):
         raise InvalidSetting(f"memory: there is no block {quote(label)} of everybody; a user has one: give --user ID")
 
 
 def _written(memory: Memory, label: str, options: Options) -> Block:
-    """The block, after the edit that was asked for."""
+    """Make the edit that the options ask for, if any, and return the block."""
     if options.restore is not None:
         return memory.restore(label, options.restore)
     if options.set is None:

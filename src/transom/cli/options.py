@@ -1,4 +1,4 @@
-"""The options of the commands, with the help of each."""
+"""The options of the commands, each with its help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer import Argument, BadParameter, Option
 
 
 def entry_number(reference: str | int) -> int:
-    """The number of an entry, from a reference as markers have it or from the number alone. Raises BadParameter."""
+    """Parse the seq of an entry: "412", "entry 412" or "[entry 412]". Raises BadParameter for any other text."""
     match = re.fullmatch(r"\[?(?:entry\s+)?(\d{1,15})\]?", str(reference).strip(), re.ASCII | re.IGNORECASE)
     if match is None:
         raise BadParameter(f"{str(reference)[:40]!r} is no entry: write 412, or entry 412")

@@ -1,4 +1,4 @@
-"""The picture of a comparison: the cost of each policy against the share of names found in its windows."""
+"""Draws the picture of a comparison: the cost of each policy against the share of names found in its windows."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from transom.errors import InvalidSetting
 
 KINDS = (".svg", ".png")
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "transom", "font.size": 10, "font.family": "sans-serif"}
-"""Letters are written as text, not as outlines. The same results give the same bytes."""
+"""Settings of matplotlib: letters are written as text, not as outlines; the same results give the same bytes."""
 
 FRONT_COLOR, REST_COLOR = "#0b6e99", "#8a8a8a"
 DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 LABEL_OFFSETS = [(distance * x, distance * y) for distance in (1, 2, 3.5) for x, y in DIRECTIONS]
-"""The places of a label, in steps from its point, the best place first."""
+"""The places of a label, in steps from its point, the preferred place first."""
 
 HORIZONTAL, VERTICAL = ("center", "left", "right"), ("center", "bottom", "top")
-"""The alignments of a label: for an offset of 0, above 0 and below 0."""
+"""The alignments of a label whose offset is 0, above 0, below 0."""
 
 
 class Point(Struct, frozen=True, kw_only=True):
-    """A policy: its cost relative to sending the whole history, and its grounding, from 0 to 1.
+    """A policy in the picture: its cost relative to sending the whole history (1.0), and its grounding, from 0 to 1.
 
-    `refused`: it refused more calls than another policy. Its figures are of fewer calls, so they cannot be compared.
+    `refused`: it refused more calls than another policy, so its figures are of fewer calls and cannot be compared.
     """
 
     name: str
@@ -38,7 +38,11 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 def picture_paths(path: Path) -> tuple[Path, ...]:
-    """The files to draw. Raises InvalidSetting for another kind of file, a missing folder, or without matplotlib."""
+    """Return the files to draw: `path`, or `path` with .svg and .png if it has no suffix.
+
+    Raises InvalidSetting for another suffix, a missing folder, a path that is a folder, or if matplotlib is not
+    installed.
+    """
     if path.suffix and path.suffix not in KINDS:
         raise InvalidSetting(f"--chart: a picture is .svg or .png, not {path.suffix}")
     try:
@@ -54,7 +58,10 @@ def picture_paths(path: Path) -> tuple[Path, ...]:
 
 
 def pareto_front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other point beats in both cost and grounding, the cheapest first."""
+    """Return the points that no other point beats in both cost and grounding, the cheapest first.
+
+    Refusing ones are left out.
+    """
     best: list[Point] = []
     for point in sorted((point for point in points if not point.refused), key=lambda one: (one.cost, -one.grounding)):
         if not best or point.grounding > best[-1].grounding:
@@ -63,8 +70,10 @@ def pareto_front(points: Sequence[Point]) -> list[Point]:
 
 
 def draw_picture(points: Sequence[Point], paths: Sequence[Path], title: str, grounding: str) -> None:
-    """Draw a labelled point for each policy, and the front as a line. `grounding` is the label of the axis. Raises
-    OSError."""
+    """Draw a labelled point for each policy, and the Pareto front as a line, into each file.
+
+    `grounding`: the label of the vertical axis. Raises OSError.
+    """
     with import_module("matplotlib").rc_context(SETTINGS):
         figure: Any = import_module("matplotlib.figure").Figure(figsize=(8, 5.5), dpi=160, layout="constrained")
         axes, best = figure.subplots(), pareto_front(points)
@@ -91,7 +100,7 @@ def draw_picture(points: Sequence[Point], paths: Sequence[Path], title: str, gro
 
 
 def _draw_labels(figure: Any, axes: Any, points: Sequence[Point]) -> None:
-    """A name beside each point, at a place where it covers no point and no other name, if there is one."""
+    """Put a name beside each point, at the place where it covers the fewest points and names."""
     renderer = import_module("matplotlib.backends.backend_agg").FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
     box: Any = import_module("matplotlib.transforms").Bbox
@@ -106,8 +115,10 @@ def _draw_labels(figure: Any, axes: Any, points: Sequence[Point]) -> None:
 
 
 def _covers(text: Any, taken: Sequence[Any], renderer: Any, inside: Any, offset: tuple[float, float]) -> int:
-    """Move a name to an offset from its point. Returns how many points and names it covers, plus 1 if it is not
-    inside."""
+    """Move a name to an offset from its point.
+
+    Returns how many points and names it covers, plus 1 if it leaves the picture.
+    """
     x, y = offset
     text.set(position=(8 * x, 9 * y), ha=HORIZONTAL[(x > 0) - (x < 0)], va=VERTICAL[(y > 0) - (y < 0)])
     box = text.get_window_extent(renderer)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for work that takes more than a second on a terminal."""
+"""Shows a progress bar on stderr, for work that takes more than a second on a terminal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 DELAY = 1.0
-"""Seconds before the bar appears."""
+"""Seconds of work before the bar appears."""
 
 
 class ProgressBar:
-    """A context with a progress bar: the share of the work that is done, and a label for what is being done."""
+    """A context with a progress bar, which shows the share of the work that is done and what is being done."""
 
     def __init__(self) -> None:
         self._begin = monotonic()
@@ -23,7 +23,10 @@ class ProgressBar:
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
 
     def update(self, share: float, label: str) -> None:
-        """Set the share, from 0 to 1, and the label."""
+        """Set the share, from 0 to 1, and the label.
+
+        The bar appears at the first update after DELAY seconds, on a terminal only.
+        """
         if self._task is None:
             if not self._progress.console.is_terminal or monotonic() - self._begin < DELAY:
                 return
@@ -32,7 +35,7 @@ class ProgressBar:
         self._progress.update(self._task, completed=share, description=label)
 
     def above(self, show: Callable[[], None]) -> None:
-        """Print something while the bar may be shown: the bar makes room for it."""
+        """Call `show`, which prints something, while the bar is hidden."""
         if self._task is not None:
             self._progress.stop()
         show()

@@ -1,4 +1,4 @@
-"""`transom read`, `grep` and `entries`: a log read back at a terminal, by the functions that answer a model."""
+"""The commands `transom read`, `grep` and `entries`: read a log back, with the functions that answer a model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from transom.readback.content import escaped
 from transom.stores import StoredLog
 
 UNLIMITED = 1 << 60
-"""A person can scroll, or stop the output: no bound is needed."""
+"""In place of a bound: a person can scroll, or stop the output."""
 
 
 def run(options: Read | Grep | Entries) -> int:
-    """Print the answer, hidden entries included. Exit code 1 if a pattern is not found."""
+    """Print the answer, hidden entries included. Exit code 1 if `grep` finds no match."""
     with open_log(options.store, options.id) as log:
         result = _result(log, options)
         if options.json:
@@ -42,6 +42,6 @@ def _result(log: StoredLog, options: Read | Grep | Entries) -> Struct:
 
 
 def _print(text: str) -> None:
-    """Print a text from outside: control characters other than line ends and tabs are escaped."""
+    """Print a text from outside. Control characters other than line ends and tabs are escaped."""
     for line in text.split("\n"):
         sys.stdout.write("\t".join(map(escaped, line.split("\t"))) + "\n")

@@ -1,4 +1,4 @@
-"""`transom replay`: replay recorded conversations, check and count every window."""
+"""The command `transom replay`: replays recorded conversations, checks and counts every window."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 
 MAX_PROBLEMS = 5
-"""How many wrong windows are printed."""
+"""The most wrong windows that are printed."""
 
 
 def run(options: Replay) -> int:
-    """Replay and print. Exit code 0 if every window is right."""
+    """Replay and print.
+
+    Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
+    """
     outcome = replayed(options)
     show = print_json_report if options.json else print_report
     show(outcome, aside=options.out == STDOUT)
@@ -48,7 +51,10 @@ def run(options: Replay) -> int:
 
 
 def replayed(options: Replay) -> Outcome:
-    """Replay the files. Raises TransomError, OSError; what was stored before stays."""
+    """Replay the files and return the figures. What was stored before stays.
+
+    Raises InvalidSetting for wrong options and if the files hold no conversation, other TransomErrors, OSError.
+    """
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     policy, out = policy_named(options.policy), options.out
     if options.dialect is not None:
@@ -93,8 +99,11 @@ def replayed(options: Replay) -> Outcome:
 
 
 class _Replayer:
-    """Replays files one after another. Collects the timeline for the chart, what the refused calls need, and the first
-    problems."""
+    """Replays files one after another, and collects what the report needs.
+
+    `timeline`: of the conversation for the chart; `needs`: what refused calls need; `problems`: the first wrong
+    windows.
+    """
 
     def __init__(
         self,
@@ -117,7 +126,10 @@ class _Replayer:
         o200k().count("load the tokenizer before anything is timed")
 
     def replay_file(self, path: Path, done: int) -> FileStats:
-        """Replay every conversation of a file or a folder. `done`: the number of files before it."""
+        """Replay every conversation of a file or a folder.
+
+        `done`: how many files came before it, for the progress bar.
+        """
         stats, formats, begin = ReplayStats(), Counter[str](), 0.0
         reader = read_input(path, format_name=self._options.format, questions=self._options.questions)
         for record, head, facts in readable_conversations(reader, path):
@@ -129,7 +141,7 @@ class _Replayer:
     def _replay(
         self, record: Recorded, head: list[Instruction], facts: list[Placed], begin: float, end: float
     ) -> ReplayStats:
-        """Replay one conversation. For the progress bar it is the work from `begin` to `end`, in files."""
+        """Replay one conversation. For the progress bar it is the work from `begin` to `end`, counted in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
             SoleWriterLog(self._store.open(runs.stored_name(self._run, self._unique_name(record.id)))),
@@ -157,7 +169,7 @@ class _Replayer:
         return total.plus(ReplayStats(skipped=turns - total.calls))
 
     def _unique_name(self, conversation: str) -> str:
-        """A name for the log: several conversations may have the same id."""
+        """Make a name for the log: several conversations may have the same id."""
         name, number = conversation, 1
         while name in self._names:
             number += 1
@@ -166,7 +178,11 @@ class _Replayer:
         return name
 
     def _checked(self, record: Recorded, dialect: Dialect, step: Step, request: Raw, newest: int) -> ReplayStats:
-        """Check the window of a step against the rules of the dialect and the budget, and count it."""
+        """Check the window of a step against the rules of the dialect and the budget, and return its figures without
+        its time.
+
+        `newest`: the newest fold of the windows before it, or -1.
+        """
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
@@ -183,7 +199,9 @@ class _Replayer:
         return stats.plus(replay_stats(step.window, newest_before=newest))
 
     def _keep_timeline(self, timeline: Timeline) -> None:
-        """Keep the timeline for the chart: that of --chart, or the longest."""
+        """Keep this timeline for the chart if --chart names its conversation, or, without --chart, if it is the
+        longest.
+        """
         if self._options.chart is None:
             if self.timeline is None or len(timeline.tokens) > len(self.timeline.tokens):
                 self.timeline = timeline
@@ -192,7 +210,10 @@ class _Replayer:
 
 
 def _begin_run(options: Replay) -> runs.Run:
-    """The run in the store of this folder, with the settings that its windows depend on."""
+    """Begin or continue a run in the store of this folder.
+
+    Its identity: the files, and the options that windows depend on.
+    """
     names = ("budget", "policy", "prices", "dialect", "format", "questions")
     return runs.begin(options.files, {name: getattr(options, name) for name in names})
 
@@ -200,9 +221,9 @@ def _begin_run(options: Replay) -> runs.Run:
 def timed_steps(
     conversation: Conversation, facts: list[Placed], questions: Sequence[Question], *, tools: Sequence[Raw] = ()
 ) -> Iterator[tuple[Step, Raw, float]]:
-    """Each step with the part of the request that its window gives, and the CPU seconds of this thread that it took.
+    """Yield each step of a replay, the part of the request that its window gives, and the CPU seconds that both took.
 
-    The time after the last call, when its reply is appended, is not counted.
+    The time is that of this thread. What happens after the last call, when its reply is appended, is not counted.
     """
     steps = replay(conversation, facts, tools=tools or None, questions=questions)
     while True:

@@ -1,4 +1,4 @@
-"""`transom map`: print the files and symbols of a folder that a reader would need first."""
+"""The command `transom map`: prints the files and symbols of a folder that a reader would need first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transom.tokenizer import o200k
 
 
 def run(options: Map) -> int:
-    """Print the map. Exit code 1 if the folder has no file for it, or the budget no room."""
+    """Print the map. Exit code 1 if it is empty: the folder has no source file, or the budget has no room for one."""
     repo_map = RepoMap(options.folder, cache=_cache(options.folder))
     with ProgressBar() as bar:
         repo_map.refresh(lambda share, path: bar.update(share, shown_path(path)))
@@ -43,7 +43,7 @@ def _why_empty(options: Map, *, has_files: bool) -> str:
 
 
 def _cache(folder: Path) -> Path | None:
-    """Where to keep what was parsed; None if this folder cannot be written."""
+    """Return the file that keeps what was parsed; None if it cannot be written here."""
     with suppress(OSError):
         make_folder()
         return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"

@@ -1,4 +1,4 @@
-"""What a replay prints: a table of figures for each file, and a chart of window sizes."""
+"""Prints the result of a replay: a table of figures for each file, and a chart of window sizes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from transom.measure.replay_stats import Needs, ReplayStats, Span
 
 T = TypeVar("T")
 Column = tuple[Figure, Callable[[T], str]]
-"""A figure, and its text for one row."""
+"""A figure, and a function that formats it for one row."""
 
 FORMS = {"sent_share": ".1%", "cached_share": ".1%", "ms_per_call": ".2f"}
 
 
 def number_text(number: float | None, form: str) -> str:
-    """A number; a dash where there is nothing to measure."""
+    """Format a number; a dash for None, where there is nothing to measure."""
     return "–" if number is None else format(number, form)
 
 
@@ -47,14 +47,14 @@ WRONG = 1
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """A conversation's windows over its calls: their tokens, None where a call was refused."""
+    """The tokens of a conversation's window at each call; None where a call was refused."""
 
     conversation: str
     tokens: tuple[int | None, ...]
 
 
 class FileStats(Struct, frozen=True, kw_only=True):
-    """The figures of one file or folder, and how many conversations of each format it has."""
+    """The figures of one file or folder. `formats`: how many conversations of each format it has."""
 
     file: str
     stats: ReplayStats
@@ -62,8 +62,11 @@ class FileStats(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a replay: figures of each file, the timeline to draw, what refused calls need, the first
-    problems."""
+    """The result of a replay.
+
+    `files`: the figures of each file; `timeline`: the one to draw; `needs`: what refused calls need; `problems`: the
+    first wrong windows, one line each.
+    """
 
     budget: int
     policy: str
@@ -75,7 +78,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def code(self) -> int:
-        """The exit code: 0 if every window is valid and within the budget, and not every call was refused."""
+        """The exit code: 0 if every window is valid and within the budget, and not every call was refused; else 1."""
         total = self.total
         all_refused = total.refused and total.refused == total.calls + total.questions
         return WRONG if total.invalid or total.over or all_refused else 0
@@ -87,7 +90,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
-    """Tables and chart, on stdout or `aside` on stderr."""
+    """Print tables and chart on stdout; with `aside`, on stderr."""
     console = terminal(aside=aside)
     for line in summary_lines([(file.file, file.formats) for file in outcome.files]):
         print_line(console, line)
@@ -99,7 +102,7 @@ def print_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
-    """One table with a row for each file if it fits, else a small table for each file."""
+    """Print one table with a row for each file if that fits, else a small table for each file."""
     columns = [column for column in COLUMNS if outcome.total.questions or column[0].name != "questions"]
     rows = [(short_name(file.file), file.stats) for file in outcome.files]
     if len(rows) > 1:
@@ -132,7 +135,7 @@ def _span(span: Span) -> str:
 
 
 def print_timeline(console: Console, outcome: Outcome) -> None:
-    """The chart of one conversation."""
+    """Print the chart of one conversation, if there is one."""
     timeline = outcome.timeline
     if timeline is None or not timeline.tokens:
         return
@@ -142,10 +145,10 @@ def print_timeline(console: Console, outcome: Outcome) -> None:
 
 
 def print_json_report(outcome: Outcome, *, aside: bool = False) -> None:
-    """Everything as one object; shares from 0 to 1, null where nothing was sent.
+    """Print everything as one JSON object on stdout; with `aside`, on stderr.
 
-    Tokens and shares cover the calls that were sent. `needs`: the least and the most tokens that refused calls need,
-    and the least and the most of these that the system prompt takes. On stdout, or `aside` on stderr.
+    Shares are from 0 to 1, null where nothing was sent. Tokens and shares cover the calls that were sent. `needs`: the
+    least and the most tokens that refused calls need, and the least and the most of these that the system prompt takes.
     """
     print_json(
         {
@@ -163,13 +166,16 @@ def print_json_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def numbers(stats: ReplayStats) -> dict[str, Any]:
-    """The figures for programs: counts, and the shares that follow from them."""
+    """Return the figures as JSON values: the counts, and the shares computed from them."""
     shares = {"sent_share": stats.sent_share, "cached_share": stats.cached_share, "ms_per_call": stats.ms_per_call}
     return {**asdict(stats), **shares}
 
 
 def table(title: str, rows: Sequence[tuple[str, T]], columns: Sequence[Column[T]]) -> Table:
-    """A row for each result; `title` is the head of the names. The row for all files has a line above it."""
+    """Make a table with a row for each result. `title`: the head of the column of names.
+
+    The row for all files has a line above it.
+    """
     heads = (Heading(figure.head, justify="right", no_wrap=True) for figure, _ in columns)
     out = Table(Heading(title, no_wrap=True), *heads, box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     for name, result in rows:
@@ -180,12 +186,12 @@ def table(title: str, rows: Sequence[tuple[str, T]], columns: Sequence[Column[T]
 
 
 def fits(console: Console, wide: Table) -> bool:
-    """Whether a table has room for every cell."""
+    """True if the terminal is wide enough for every cell of the table."""
     return Measurement.get(console, console.options.update(max_width=10_000), wide).maximum <= console.width
 
 
 def _tall(columns: Sequence[Column[ReplayStats]], name: str, stats: ReplayStats) -> Table:
-    """The figures of one file, one a line, where a row has no room."""
+    """Make a table of one file with a line for each figure, for a terminal on which a row has no room."""
     heads = Heading(name, overflow="fold"), Heading(justify="right")
     out = Table(*heads, box=box.SIMPLE_HEAD, pad_edge=False)
     for figure, text in columns:

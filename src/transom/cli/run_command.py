@@ -1,4 +1,4 @@
-"""Run a command line, and print every expected error as one line."""
+"""Runs a command line, and prints every expected error as one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS = commands
 
 
 def run_command(args: Sequence[str] | None) -> int:
-    """Run a command line. Returns the exit code."""
+    """Parse and run a command line, and return the exit code. Raises KeyboardInterrupt, and errors that are bugs."""
     try:
         job = command_line(args)
         code = job if isinstance(job, int) else job()

@@ -1,9 +1,8 @@
-"""Where replays are stored: in one SQLite file for each folder, `.transom/replays.db`, with a list of its runs beside
-it.
+"""Where replays are stored: in one SQLite file for each folder, `.transom/replays.db`, with a list of runs beside it.
 
 Every run has a number. The conversations of run 1 are stored under their ids, those of run 2 as `ID (run 2)`, and so
 on. If a run was interrupted, the same command continues it. If it was finished, the same command is a new run, which
-replaces the earlier one.
+replaces the finished one.
 """
 
 from __future__ import annotations
@@ -25,17 +24,20 @@ from transom.stores.locks import locked
 FOLDER = Path(".transom")
 STORE = FOLDER / "replays.db"
 URL = f"sqlite:///{STORE.as_posix()}?synchronous=normal"
-"""It does not wait for the disk at each call, because a replay can be repeated."""
+"""The store of replays. It does not wait for the disk at each call, because a replay can be repeated."""
 
 RUNS = FOLDER / "runs.json"
 MAP_CACHE = "map-"
-"""How the names of the files begin that hold what `transom map` has parsed."""
+"""How the names of the files begin that keep what `transom map` has parsed."""
 
 _STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """A run: its number, its settings with the state of its files, and whether it is finished."""
+    """A replay run.
+
+    `settings`: the options, the version, and the size and time of each file; `done`: it is finished.
+    """
 
     number: int
     settings: dict[str, Any]
@@ -43,7 +45,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
-    """A new run, or the interrupted one with the same files and settings. Raises OSError."""
+    """Return the unfinished run with the same files and settings, or add a new run to the list. Raises OSError."""
     make_folder()
     settings = {"version": version("transom"), "files": [_file_state(file) for file in files], **settings}
     with _listed_runs() as runs:
@@ -57,7 +59,10 @@ def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
 
 
 def finish(run: Run) -> None:
-    """Mark a run as finished, and remove earlier runs with the same settings. Raises OSError, TransomError."""
+    """Mark a run as finished, and remove earlier runs with the same settings from the list and the store.
+
+    Raises OSError, TransomError.
+    """
     with _listed_runs() as runs:
         old = [one.number for one in runs if one.settings == run.settings and one.number != run.number]
         runs[:] = [one for one in runs if one.number not in {run.number, *old}]
@@ -70,18 +75,18 @@ def finish(run: Run) -> None:
 
 
 def stored_name(run: int, conversation: str) -> str:
-    """The name under which a conversation of a run is stored."""
+    """Return the name under which a conversation of a run is stored."""
     return conversation if run == 1 else f"{conversation} (run {run})"
 
 
 def split_name(name: str) -> tuple[str, int]:
-    """The id of a stored conversation, and the number of its run."""
+    """Split the name of a stored conversation into its id and the number of its run."""
     match = _STORED_NAME.fullmatch(name)
     return (name, 1) if match is None else (match["id"], int(match["number"]))
 
 
 def make_folder() -> None:
-    """Create the folder for replays, and let git ignore it. Raises OSError."""
+    """Create the folder `.transom`, with a .gitignore that makes git ignore it. Raises OSError."""
     FOLDER.mkdir(exist_ok=True)
     ignore = FOLDER / ".gitignore"
     if not ignore.exists():
@@ -90,7 +95,10 @@ def make_folder() -> None:
 
 @contextmanager
 def _listed_runs() -> Generator[list[Run]]:
-    """The list of runs, to be changed in place; the file is locked meanwhile. A damaged file is an empty list."""
+    """Lock and read the list of runs; it is changed in place and written at the end of the block.
+
+    A damaged file counts as empty.
+    """
     with RUNS.open("a+b") as file, locked(file):
         file.seek(0)
         try:
@@ -103,7 +111,7 @@ def _listed_runs() -> Generator[list[Run]]:
 
 
 def _last_stored_run() -> int:
-    """The highest number of a run in the store: needed if the list of runs was lost."""
+    """Find the highest number of a run in the store: needed if the list of runs was lost."""
     if not STORE.exists():
         return 0
     with closing(SqliteStore(str(STORE), synchronous="normal")) as store:
@@ -111,7 +119,7 @@ def _last_stored_run() -> int:
 
 
 def _file_state(path: Path) -> list[Any]:
-    """The sizes and times of a file or folder, from which a change can be seen."""
+    """Return the path, sizes and times of a file or folder, which differ when it has changed."""
     if path == Path("-"):
         return ["-"]
     files = files_in(path) if path.is_dir() else [path]

@@ -1,4 +1,4 @@
-"""`transom search`: find what was said, in one conversation, in those of a user, or in a whole store."""
+"""The command `transom search`: finds what was said, in one conversation, in those of a user, or in a whole store."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from transom.search.source import is_own_log
 from transom.stores import Store
 
 CHUNK = 2_000
-"""Entries that are indexed between two looks at the clock."""
+"""Entries that are indexed between two updates of the progress bar."""
 
 
 def run(options: Search) -> int:
-    """Print the hits. Exit code 1 if there are none."""
+    """Index what is new, search, and print the hits. Exit code 1 if there are none."""
     require_roles(options.role or ())
     url = store_url(options.store)
     with existing_store(url) as store:
@@ -51,7 +51,7 @@ def run(options: Search) -> int:
 
 
 def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
-    """One line: in how many conversations nothing was found, and whether the user has any."""
+    """Say in how many conversations nothing was found, and whether any of them is the user's."""
     names = [name] if name is not None else [each for each in store.names() if not is_own_log(each)]
     said = f"nothing found in {counted(len(names), 'conversation')}"
     if user is None:
@@ -61,7 +61,7 @@ def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
 
 
 def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:
-    """Index what is new, with a progress bar if that is much."""
+    """Index what is new, with a progress bar if that takes long. `name`: of one conversation, or None for all."""
     names = None if name is None else (name,)
     with ProgressBar() as progress:
         done = latest = index.update(names, most=CHUNK)

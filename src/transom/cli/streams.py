@@ -1,4 +1,6 @@
-"""Stdout and stderr, which may be closed, broken, full, or unable to encode what a log contains; and text for them."""
+"""Stdin, stdout and stderr, which may be closed, broken, full, or unable to encode a log's characters; and text for
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,20 @@ def prepare_streams() -> None:
 
 
 def one_line(text: str) -> str:
-    """A text from outside as one line that cannot move the cursor, ring the bell or change colours."""
+    """Return a text from outside as one line that cannot move the cursor, ring the bell or change colours."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 entry", "2 entries"."""
+    """Format a number with its noun: "1 entry", "2 entries". `plural`: the noun with an "s" if not given."""
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def print_notice(line: str) -> None:
-    """Print one line on stderr: an error, or what a user should know. It may contain ids and names from outside."""
+    """Print one line on stderr: an error, or what a user should know.
+
+    Control characters of names in it become spaces.
+    """
     try:
         sys.stderr.write(f"transom: {' '.join(one_line(line).split())}\n")
         sys.stderr.flush()
@@ -41,7 +46,9 @@ def print_notice(line: str) -> None:
 
 
 def discard_output(stream: TextIO) -> None:
-    """Drop what could not be written, so that Python does not try it again when the process ends."""
+    """Flush a stream; if that fails, redirect it to the null device, so that Python does not try again when the process
+    ends.
+    """
     try:
         stream.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Print on the terminal: lines with styles, and JSON."""
+"""Prints on the terminal: lines with styles, and JSON."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ Piece = str | tuple[str, str]
 
 
 class Terminal(Console):
-    """A console that raises BrokenPipeError, so that it is handled with all other errors. Rich would end the
-    process."""
+    """A console of rich that raises BrokenPipeError, which is then handled with all other errors.
+
+    Rich would end the process.
+    """
 
     def on_broken_pipe(self) -> None:
-        """Raise the error again."""
+        """Raise the error that is being handled again."""
         raise BrokenPipeError
 
 
 def terminal(*, aside: bool = False) -> Terminal:
-    """A console for stdout, or with `aside` for stderr. A file or a pipe has 150 columns.
+    """Make a console for stdout, or with `aside` for stderr.
 
-    Nothing is highlighted, and no text of a log is read as markup or as an emoji.
+    If that is a file or a pipe, it has 150 columns (or COLUMNS). Nothing is highlighted, and no text of a log is read
+    as markup or as an emoji.
     """
     stream = sys.stderr if aside else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 150
@@ -39,15 +42,15 @@ def terminal(*, aside: bool = False) -> Terminal:
 
 
 def print_line(console: Console, *pieces: Piece) -> None:
-    """Print pieces on one line. A line that is too long is cut off."""
+    """Print pieces on one line. What does not fit the terminal is cut off."""
     console.print(Text.assemble(*pieces), no_wrap=True, overflow="ellipsis", crop=True)
 
 
 def print_wrapped(console: Console, *pieces: Piece, indent: int = 0) -> None:
-    """Print pieces, on several lines if needed. All lines have the same indent."""
+    """Print pieces, wrapped to several lines if needed. All lines have the same indent."""
     console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
 
 
 def print_json(value: Any, *, aside: bool = False) -> None:
-    """Print one object on one line of stdout, or with `aside` of stderr."""
+    """Print a value as JSON on one line of stdout, or with `aside` of stderr."""
     (sys.stderr if aside else sys.stdout).write(plain(value).decode("utf-8") + "\n")

@@ -1,5 +1,7 @@
-"""The file of windows: one JSON line for each call. It is complete or it is not there; the same calls give the same
-bytes."""
+"""Writes the file of windows: one JSON line for each call.
+
+The file is complete or does not exist, and the same calls give the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ STDOUT = Path("-")
 
 
 def window_line(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
-    """The line of a step. `request` is the part of the request that its window gives."""
+    """Encode the line of a step. `request`: the part of the request that the step's window gives."""
     line: dict[str, Any] = {"conversation": conversation, "at": step.at}
     if step.refused is not None:
         line["refused"] = step.refused.bill
@@ -33,9 +35,10 @@ def window_line(conversation: str, step: Step, request: dict[str, Any]) -> bytes
 
 @contextmanager
 def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
-    """The file at `path`; None for no path. It is written under a name that ends in `.part`, and renamed at the end.
+    """Open the file at `path` during the block; None gives None.
 
-    A pipe or a device is written directly, and `-` is stdout. Raises OSError with the name of the path.
+    It is written as `.NAME.part`, and renamed if the block ends well. A pipe or a device is written directly, and `-`
+    is stdout. Raises OSError that names `path`.
     """
     if path is None:
         yield None
@@ -62,7 +65,7 @@ def windows_file(path: Path | None) -> Generator[IO[bytes] | None]:
 
 @contextmanager
 def _compressed(raw: IO[bytes], path: Path) -> Generator[IO[bytes]]:
-    """The file, compressed if its name ends in .gz."""
+    """Wrap the file so that it is compressed, if its path ends in .gz."""
     if path.suffix != ".gz":
         yield raw
         raw.flush()

@@ -1,4 +1,4 @@
-"""A window as text for people: each message below its role, the lines of a record and its quotes visibly apart."""
+"""Prints a window as text for people: each message below its role; lines and quotes of a record look different."""
 
 from __future__ import annotations
 
@@ -26,28 +26,34 @@ WIDTH = 110
 """The most columns of a line."""
 
 LINES, QUOTED_LINES, ARGUMENT_LINES = 14, 6, 4
-"""Lines that are printed of a message, of a quote and of an argument; of the lines between, their number."""
+"""How many lines are printed of a message, of a quote and of an argument.
+
+Of the others only their number is printed.
+"""
 
 WIDE = 1.4
-"""Columns of a character, on average, from which a line counts as Chinese or Japanese."""
+"""Columns per character, on average, from which a line is wrapped as Chinese or Japanese."""
 
 LONG, ARGUMENT = 480, 100
-"""Characters that are printed of a line, and of an argument."""
+"""How many characters are printed of a line, and how many an argument may have to stand beside the name of its call."""
 
 RECORD, TITLE, NUMBER, QUOTE, MARK = "bold cyan", "cyan", "bold", "dim", "yellow"
 ROLES = {"system": "bold magenta", "user": "bold green", "assistant": "bold blue", "tool": "bold yellow"}
 
 Line = tuple[int, list[Piece]]
-"""A line of a text: its indent, and its pieces. Where it is wrapped, a bar at its beginning is repeated."""
+"""The indent of a line of text, and its pieces.
+
+If the first piece is a bar, it is repeated where the line is wrapped.
+"""
 
 BAR = "│ "
 
 BELOW, DEEPER = 2, 4
-"""The indent of a text below its title, and of what belongs to a line of it."""
+"""The indent of a text below its title, and of what belongs to one of its lines."""
 
 
 def print_window_text(console: Console, window: Window, *, full: bool = False) -> None:
-    """Print what the model sees in this window. Long texts are shortened, except with `full`."""
+    """Print what the model sees in this window. Long texts are shortened, unless `full`."""
     printer = _Printer(console, {row.entry: row for row in explain(window)}, full=full)
     head = window.head_entry
     if head is not None and isinstance(head.body, Head):
@@ -60,7 +66,7 @@ def print_window_text(console: Console, window: Window, *, full: bool = False) -
 
 
 class _Printer:
-    """Prints the parts of a window, each below a line with whose it is and its tokens."""
+    """Prints the parts of a window, each below a title with its role and its tokens."""
 
     def __init__(self, console: Console, rows: dict[int, Explanation], *, full: bool) -> None:
         self._console, self._rows, self._full = console, rows, full
@@ -97,7 +103,7 @@ class _Printer:
     # ---- lines of the parts
 
     def _fact(self, fact: Fact) -> Iterator[Line]:
-        """The lines of a fact as the window shows it."""
+        """Yield the lines of a fact as the window shows it."""
         if isinstance(fact, Assistant):
             for thought in fact.reasoning:
                 yield from self._text(thought.text or "(reasoning that only the provider can read)", "dim italic")
@@ -109,7 +115,7 @@ class _Printer:
             yield BELOW, [(texts.ABORTED, MARK)]
 
     def _parts(self, fact: Fact) -> Iterator[Line]:
-        """The lines of the content of a fact."""
+        """Yield the lines of the content of a fact."""
         for part in fact.parts:
             yield from self._part(part)
         if own := own_text(fact):
@@ -124,7 +130,7 @@ class _Printer:
             yield from self._text(plain(part.raw).decode("utf-8"), QUOTE)
 
     def _call(self, call: Call) -> Iterator[Line]:
-        """A call: its short arguments beside the name, each longer one below it."""
+        """Yield the lines of a call: short arguments beside the name, each longer one below it."""
         arguments = _arguments(call)
         short = {key: value for key, value in arguments.items() if "\n" not in value and len(value) <= ARGUMENT}
         beside = ", ".join(f"{key}={value}" for key, value in short.items())
@@ -136,12 +142,12 @@ class _Printer:
                     yield DEEPER, [(BAR, QUOTE), *self._line(line, QUOTE)]
 
     def _text(self, text: str, style: str = "") -> Iterator[Line]:
-        """The lines of a text."""
+        """Yield the lines of a text."""
         for line in self._bounded(text.strip("\n").split("\n"), LINES):
             yield BELOW, self._line(line, style)
 
     def _record(self, text: str) -> Iterator[Line]:
-        """The lines of a record: those of the turns in one column, what is quoted below them."""
+        """Yield the lines of a record: those of turns in one column, quotes deeper below them."""
         title, _, rest = text.partition("\n")
         yield BELOW, self._line(title, TITLE)
         lines = list(_quoted_or_not(rest.split("\n"))) if rest else []
@@ -155,13 +161,13 @@ class _Printer:
                     yield BELOW, self._record_line(line)
 
     def _record_line(self, line: str) -> list[Piece]:
-        """A line of a turn: the number, what was done, and what stands between quotation marks."""
+        """Style a line of a turn: the number, what was done, and a quote at its end."""
         start, blank, rest = line.partition(" ")
         words, mark, quote = rest.partition(texts.OPEN)
         return [(escaped(start) + blank, NUMBER), *self._line(words), *self._line(mark + quote, QUOTE)]
 
     def _line(self, line: str, style: str = "") -> list[Piece]:
-        """One line, without control characters; a long one without its middle."""
+        """Return one line without control characters; a long one without its middle."""
         line = "    ".join(map(escaped, line.removesuffix("\r").split("\t")))
         if len(line) > LONG and not self._full:
             left_out = len(line) - LONG
@@ -169,7 +175,7 @@ class _Printer:
         return [(line, style)]
 
     def _bounded(self, lines: Sequence[str], most: int) -> Iterator[str]:
-        """Lines without their middle, if there are too many of them."""
+        """Yield the lines, without their middle if there are more than `most`."""
         if self._full or len(lines) <= most + 1:
             yield from lines
             return
@@ -181,7 +187,7 @@ class _Printer:
     # ---- printing
 
     def _print_title(self, name: str, what: str, tokens: int) -> None:
-        """A line with whose a message is, and its tokens at the end."""
+        """Print a line with the role of a message at its beginning and the tokens at its end."""
         left, right = f"── {name}", f" {tokens:,} tokens"
         what = f" · {what} " if what else " "
         room = self._width - len(left) - len(right)
@@ -191,7 +197,7 @@ class _Printer:
         self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
 
     def _print_lines(self, lines: Iterator[Line] | Sequence[Line]) -> None:
-        """Print lines, each with its indent also where it has to be wrapped, and an empty line."""
+        """Print lines, and an empty line after them. A line that is wrapped keeps its indent."""
         for indent, pieces in lines:
             bar = pieces[:1] if pieces and pieces[0] == (BAR, QUOTE) else []
             whole = RichText.assemble(*pieces[len(bar) :])
@@ -205,8 +211,9 @@ class _Printer:
 
 
 def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]:
-    """A line in lines of this width, which end behind a word. Chinese and Japanese words have no blanks between them:
-    such lines end anywhere."""
+    """Wrap a line to this width, between words; a line of Chinese or Japanese anywhere, as it has no spaces between
+    words.
+    """
     if line.cell_len < WIDE * len(line.plain):
         return list(line.wrap(console, width)) or [line]
     offsets, cells = list[int](), 0
@@ -220,8 +227,10 @@ def _wrapped(console: Console, line: RichText, width: int) -> Sequence[RichText]
 
 
 def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a record, each with the number of the quote that it continues or begins with; 0 for a line of a
-    turn. No quote has a quotation mark in it."""
+    """Yield the lines of a record, each with the number of the quote that it is a part of; 0 for a line of a turn.
+
+    No quote contains a quotation mark.
+    """
     is_open, number = False, 1
     for line in lines:
         number += line.startswith(texts.OPEN)
@@ -231,7 +240,7 @@ def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _arguments(call: Call) -> dict[str, str]:
-    """The arguments of a call as texts; all of them under no name if they are not a JSON object."""
+    """Return the arguments of a call as texts, by name; if they are no JSON object, all under the name "arguments"."""
     try:
         arguments = json.loads(call.args or "{}")
     except ValueError:
@@ -245,7 +254,7 @@ def _arguments(call: Call) -> dict[str, str]:
 
 
 def _tool_name(tool: dict[str, Any]) -> str:
-    """The name of a tool in the schema of any dialect."""
+    """Return the name of a tool from its schema in any dialect."""
     inner = tool.get("function")
     names = cast("dict[str, Any]", inner) if isinstance(inner, dict) else tool
     return str(names.get("name") or names.get("type") or "?")

@@ -1,1 +1,1 @@
-"""`transom chat`: a chat at the terminal, over any provider."""
+"""The command `transom chat`: a chat at the terminal, with any provider."""

@@ -1,4 +1,4 @@
-"""The commands of a chat, with a line about each."""
+"""The slash commands of a chat, each with one line of help."""
 
 SLASH_COMMANDS = {
     "/compact": "make the context smaller now",

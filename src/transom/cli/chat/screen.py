@@ -1,7 +1,7 @@
-"""What a chat shows: text that arrives as Markdown, lines about tools, the gauge. And how it asks.
+"""Shows a chat on the terminal (Markdown as it arrives, lines about tools, the gauge) and reads the user's lines.
 
 No control character of a model, a tool or a log reaches the terminal. Texts are escaped before they are laid out, and
-what was laid out is looked through again, because Markdown can write a character as `&#8238;` or `%1B`.
+the result is checked again, because Markdown can write a character as `&#8238;` or `%1B`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from transom.cli.terminal import Terminal, terminal
 from transom.readback.content import escaped
 
 GAUGE = 20
-"""Characters of the gauge."""
+"""The width of the gauge, in characters."""
 GAUGE_STYLES = {"normal": "green", "warning": "yellow", "compacting": "red"}
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 def printable(text: str) -> str:
-    """A text from outside whose control characters, except line ends, are escaped."""
+    """Escape the control characters of a text from outside. Line ends stay, a tab becomes 4 spaces."""
     return "\n".join(escaped(line) for line in text.replace("\r\n", "\n").replace("\t", "    ").split("\n"))
 
 
 class Printable:
-    """What another renderable shows, without control characters."""
+    """Wraps a renderable of rich and shows it without control characters.
+
+    `last_lines`: show only that many lines of its end.
+    """
 
     def __init__(self, renderable: RenderableType, *, last_lines: int | None = None) -> None:
         self._renderable, self._last_lines = renderable, last_lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Only the last lines, if there is a limit. No empty lines around it, and no spaces that fill a line."""
+        """Render the lines, without empty lines at both ends and without spaces that fill a line."""
         lines = [_clean(line) for line in console.render_lines(self._renderable, options, pad=False)]
         while lines and not lines[-1]:
             lines.pop()
@@ -59,12 +62,17 @@ def _clean(line: list[Segment]) -> list[Segment]:
 
 
 def _replaced(text: str) -> str:
-    """As `escaped`, but as long as it was: the lines are laid out already."""
+    """Replace characters that are not printable by U+FFFD, one for one: the text is laid out already, so its length
+    must stay.
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 class MarkdownStream:
-    """Markdown that arrives in pieces. Finished blocks are printed for good; at a terminal the last one is redrawn."""
+    """Shows Markdown that arrives in pieces.
+
+    Finished blocks are printed once; at a terminal the last block is drawn anew.
+    """
 
     def __init__(self, console: Terminal) -> None:
         self._console = console
@@ -73,7 +81,7 @@ class MarkdownStream:
         self._live: Live | None = None
 
     def add(self, piece: str) -> None:
-        """Some more text."""
+        """Add a piece of the text and show it."""
         self._text += printable(piece)
         if "\n" in piece and (done := _finished(self._text)):
             self._print(self._text[:done])
@@ -85,7 +93,7 @@ class MarkdownStream:
             self._live.update(Printable(_markdown(self._text), last_lines=max(1, self._console.height - 2)))
 
     def end(self) -> None:
-        """The rest is printed; what follows is another text."""
+        """Print what is left of the text. The next piece begins a new text."""
         if self._live is not None:
             self._live.update("")
             self._live.stop()
@@ -103,7 +111,7 @@ class MarkdownStream:
 
 
 class Screen:
-    """The terminal of a chat."""
+    """The terminal of a chat: `is_interactive` is true if a person types there."""
 
     def __init__(self) -> None:
         self.console = terminal()
@@ -112,7 +120,10 @@ class Screen:
             import_module("readline")  # `input` edits lines, and has a history
 
     def ask(self, prompt: str) -> str:
-        """A line from the user. Raises EOFError at the end of the input. Without a terminal the line is printed."""
+        """Read one line from the user, without blanks at both ends. Raises EOFError at the end of the input.
+
+        If the input is no terminal, the line is printed too, so that the output shows it.
+        """
         self.console.file.flush()
         line = input(prompt)
         if not self.is_interactive:
@@ -120,27 +131,30 @@ class Screen:
         return line.encode("utf-8", "replace").decode("utf-8").strip()
 
     def print(self, text: str = "", style: str = "") -> None:
-        """Print lines."""
+        """Print a text of one or more lines, in a style of rich. Its control characters are escaped."""
         self.console.print(Text(printable(text), style=style), soft_wrap=True)
 
     def print_markdown(self, text: str) -> None:
-        """Print a text that is complete."""
+        """Print a complete text as Markdown."""
         self.console.print(Printable(_markdown(printable(text))), crop=False)
 
     def gauge(self, percent: float, status: str, words: str) -> None:
-        """How full the window is."""
+        """Print a bar that shows how full the window is.
+
+        `percent`: 0 to 100; `status`: a key of GAUGE_STYLES; `words`: behind it.
+        """
         cells = min(GAUGE, round(percent * GAUGE / 100) or int(percent > 0))
         bar = ("█" * cells, GAUGE_STYLES.get(status, ""))
         self.console.print(Text.assemble(bar, ("░" * (GAUGE - cells), "dim"), (f" {words}", "dim")), soft_wrap=True)
 
 
 def _markdown(text: str) -> Markdown:
-    """Links show their address: a model chooses both."""
+    """Make Markdown whose links show their address: the model chooses both text and address."""
     return Markdown(text, hyperlinks=False, code_theme="ansi_dark")
 
 
 def _finished(text: str) -> int:
-    """The characters of the blocks that are finished: up to the last empty line outside of a code block."""
+    """Count the characters of the finished blocks: up to the last empty line that is not in a code block."""
     done = at = 0
     fence = ""
     for line in text.splitlines(keepends=True):

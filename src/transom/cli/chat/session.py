@@ -1,4 +1,4 @@
-"""A chat: the user's lines go to `Conversation.stream`, and what comes back is shown."""
+"""Runs a chat: the user's lines go to `Conversation.stream`, and its events are shown."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ MODEL_VARIABLE = "TRANSOM_MODEL"
 SYSTEM = "You help a user at a terminal. Answer briefly, in Markdown."
 SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the working folder and to change them."
 RESULT_CHARACTERS = 200
-"""So much of a tool's result is shown to the user."""
+"""The most characters of a tool's result that are shown to the user."""
 
 
 def run(options: Chat) -> int:
-    """Chat until the user leaves. Exit code 1 if nobody was there to read that an answer or a command failed."""
+    """Chat until the user leaves.
+
+    Exit code 1 if an answer or a command failed and the input was no terminal, so that nobody read the error.
+    """
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
@@ -65,6 +68,7 @@ def run(options: Chat) -> int:
 
 
 def _model_of_environment() -> str:
+    """Read the model's name from TRANSOM_MODEL. Raises InvalidSetting if it is not set."""
     if model := os.environ.get(MODEL_VARIABLE):
         return model
     raise InvalidSetting(
@@ -74,7 +78,7 @@ def _model_of_environment() -> str:
 
 
 class ChatSession:
-    """One sitting at the terminal, with one conversation."""
+    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed."""
 
     def __init__(
         self, conv: Conversation, provider: Provider, tools: ChatTools, functions: list[Callable[..., Any]]
@@ -89,7 +93,7 @@ class ChatSession:
         self.has_failed = False
 
     def run(self) -> None:
-        """Read lines until the end of the input, /quit, or Ctrl-C twice."""
+        """Read and answer lines until the end of the input, /quit, or Ctrl-C twice."""
         self._greet()
         interrupted = False
         while True:
@@ -112,7 +116,10 @@ class ChatSession:
         self.screen.print(f"\nto go on: {command()} chat '{one_line(self.conv.log.name)}'", "dim")
 
     def answer(self, text: str | None) -> None:
-        """Let the model answer the text, or go on if there is none. Ctrl-C stops it; what had arrived is in the log."""
+        """Send the user's text and show the model's answer. `text` None: go on without a new message.
+
+        Ctrl-C stops the answer; the part that had arrived is in the log.
+        """
         result: events.RunResult | None = None
         try:
             with closing(
@@ -140,11 +147,11 @@ class ChatSession:
         self.show_gauge(result)
 
     def use_model(self, name: str) -> None:
-        """Go on with another model. Raises InvalidSetting."""
+        """Go on with another model. Raises InvalidSetting if the name means no provider and model."""
         self.provider = provider_named(name)
 
     def show_gauge(self, result: events.RunResult | None = None) -> None:
-        """How full the context is, and what the last answer used."""
+        """Print how full the context is, and what the last answer used, if `result` is given."""
         usage = self.conv.usage
         words = f"{usage.percent}% of {usage.budget:,} tokens"
         if result is not None:
@@ -171,7 +178,7 @@ class ChatSession:
 
     @property
     def model_name(self) -> str:
-        """The model, as it can be named with --model."""
+        """The provider and the model, in the form that --model takes."""
         return f"{self.provider.name}:{self.provider.model}"
 
     def _show(self, event: events.Event) -> None:
@@ -204,7 +211,7 @@ class ChatSession:
                 pass
 
     def show_compacted(self, event: events.Compacted) -> None:
-        """What a compaction did."""
+        """Print what a compaction did, and why its summary failed, if it did."""
         change = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
         self.screen.print(f"compacted: {change}. /undo takes it back", "dim")
         if event.failure:
@@ -217,7 +224,9 @@ class ChatSession:
         self.screen.print(f"← {one_line(lines[0])[:RESULT_CHARACTERS]}{more}", "red" if event.failed else "dim")
 
     def _approve(self, call: events.ToolCalled) -> bool | str:
-        """Ask before a tool changes something. What the user answers, unless it is yes or no, is for the model."""
+        """Ask the user before a tool changes something: True or False, or a text for the model if the answer is neither
+        yes nor no.
+        """
         if call.name not in NEEDS_CONSENT:
             return True
         self.screen.print(f"→ {self._tools.preview(call.name, _parsed(call))}", "yellow")
@@ -233,7 +242,7 @@ class ChatSession:
 
 
 def _arguments(call: events.ToolCalled) -> str:
-    """The arguments on one line."""
+    """Format the arguments of a call on one line."""
     return ", ".join(f"{name}={one_line(str(value))[:RESULT_CHARACTERS]}" for name, value in _parsed(call).items())
 
 

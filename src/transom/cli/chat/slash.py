@@ -1,4 +1,4 @@
-"""The commands of a chat: lines that begin with a slash."""
+"""The slash commands of a chat: lines that begin with a slash are not sent to the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTINUE = "/retry or a message goes on"
 
 
 class SlashCommands:
-    """What each command does to a chat."""
+    """Runs the slash commands of one chat."""
 
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat
@@ -42,7 +42,7 @@ class SlashCommands:
         }
 
     def run(self, line: str) -> bool:
-        """Run a command; False if it ends the chat. An error is one line."""
+        """Run a slash command. False if it ends the chat. An error is printed as one line."""
         name, _, rest = line.partition(" ")
         if name in {"/quit", "/exit"}:
             return False
@@ -151,7 +151,7 @@ class SlashCommands:
 
 
 def _last_answer(view: View) -> int | None:
-    """The key of the unit at the end of the view, notes aside, if it is an answer of the model without calls."""
+    """Return the key of the newest unit that is no note, if it is an answer of the model without calls; else None."""
     for unit in reversed([*view.visible_units()]):
         fact = unit.head
         if not isinstance(fact, Note):

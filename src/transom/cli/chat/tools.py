@@ -19,19 +19,19 @@ NAMES = ("read", "write", "grep", "shell")
 NEEDS_CONSENT = frozenset({"write", "shell"})
 
 MAX_FILE = 2_000_000
-"""Bytes of a file that `read` reads and `grep` searches."""
+"""The most bytes of a file that `read` reads and `grep` searches; a larger file is refused or left out."""
 MAX_MATCHES = 100
 MAX_LINE = 300
-"""Characters of a line that `grep` shows."""
+"""The most characters of a line that `grep` shows."""
 MAX_OUTPUT = 100_000
-"""Bytes of a command's output that are given to the model: half of them from its beginning, half from its end."""
+"""The most bytes of a command's output that the model gets: half of them from its beginning, half from its end."""
 MAX_SECONDS = 600
 SHOWN_LINES = 40
-"""Lines of a change that are shown before the user is asked."""
+"""The most lines of a change that are shown before the user is asked."""
 
 
 class ToolError(Exception):
-    """What the model did wrong, for the model."""
+    """Raised for a mistake of the model; its message is the tool's result."""
 
 
 class ChatTools:
@@ -42,14 +42,17 @@ class ChatTools:
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def named(self, names: str) -> list[Callable[..., Any]]:
-        """The functions with these names, which are separated by commas. Raises InvalidSetting."""
+        """Return the tools with these names, which are separated by commas; "none" gives no tool.
+
+        Raises InvalidSetting for an unknown name.
+        """
         wanted = [name for each in names.split(",") if (name := each.strip()) and name != "none"]
         if unknown := [name for name in wanted if name not in NAMES]:
             raise InvalidSetting(f"tools: there is no {quote(unknown[0])}; there are {', '.join(NAMES)}, none")
         return [getattr(self, name) for name in dict.fromkeys(wanted)]
 
     def stop(self) -> None:
-        """End every command that is running."""
+        """Kill every command that `shell` is running."""
         for process in tuple(self._running):
             _kill(process)
 
@@ -144,7 +147,7 @@ class ChatTools:
     # ---- for the user
 
     def preview(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a call would do, as the user reads it before he agrees."""
+        """Describe what a call of `write` or `shell` would do, for the user who is asked: the diff, or the command."""
         if name == "shell":
             return f"$ {arguments.get('command', '')}"
         path, content = str(arguments.get("path", "")), str(arguments.get("content", ""))
@@ -157,7 +160,7 @@ class ChatTools:
         return "\n".join([f"write {path}", *lines[:SHOWN_LINES], *more])
 
     def _inside(self, path: str) -> Path:
-        """The file or folder, links followed. Raises ToolError for one that is not in the working folder."""
+        """Resolve a path, links included. Raises ToolError if it is not in the working folder."""
         found = (self._folder / path).resolve()
         if not found.is_relative_to(self._folder):
             raise ToolError(f"{path} is outside of the working folder")
@@ -165,7 +168,7 @@ class ChatTools:
 
 
 def _text(file: Path) -> str | None:
-    """The text of a file; None if it is missing, large or binary."""
+    """Read a text file; None if it is missing, binary, or larger than MAX_FILE."""
     if not file.is_file() or file.stat().st_size > MAX_FILE:
         return None
     data = file.read_bytes()
@@ -173,7 +176,7 @@ def _text(file: Path) -> str | None:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """The file, or the files below a folder, in order. Links are not followed."""
+    """Yield the file, or the files below a folder, in order. Hidden files and links are left out."""
     if place.is_file():
         yield place
         return
@@ -194,7 +197,7 @@ def _matches(file: Path, pattern: Pattern) -> Iterator[str]:
 
 
 def _output(process: subprocess.Popen[bytes]) -> str:
-    """Everything that a process prints; of a very long output, its beginning and its end."""
+    """Read everything that a process prints; of more than MAX_OUTPUT bytes, the beginning and the end."""
     assert process.stdout is not None
     head, tail, left_out = bytearray(), bytearray(), 0
     half = MAX_OUTPUT // 2
