@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from typing import TextIO, cast
 
 
 def prepare_streams() -> None:
@@ -58,4 +58,4 @@ def discard_output(stream: TextIO) -> None:
 def _null_stream(mode: str) -> TextIO:
     """Open the null device as a standard stream. Like Python's own, it is not closed before the process ends."""
     number = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
-    return os.fdopen(number, mode, encoding="utf-8", closefd=False)
+    return cast("TextIO", os.fdopen(number, mode, encoding="utf-8", closefd=False))
