@@ -1,4 +1,5 @@
-"""Two adapters: a history manager as a policy, and the engine as a history manager."""
+"""Two adapters: `managed_policy` makes a policy of a history manager, `EngineManager` is Transom's planning as a
+manager."""
 
 from __future__ import annotations
 
@@ -23,22 +24,26 @@ from transom.policies import policy_named
 
 
 class NotCurated(UserWarning):
-    """A manager did something that no edit can do. It is not done; the window is valid without it."""
+    """Warns that a manager made a change that no edit can make. The change is not made; the window is valid without
+    it."""
 
 
 def _warn(message: str) -> None:
+    """Warn with `NotCurated`."""
     warnings.warn(message, NotCurated, stacklevel=2)
 
 
 class ManagedStrategy(Struct, frozen=True):
-    """A strategy that gives the messages of a view to a manager, and proposes the edits that do what the manager did.
+    """A strategy that gives copies of a view's messages to a manager, and proposes the edits that make the same
+    changes.
 
     A turn that the manager removes is folded; a text that it puts in the place of removed turns becomes the text of the
-    fold. A text that it shortens is trimmed. Both refer to the whole. A result that it removes without its call is
-    trimmed to its reference. Everything else is not done, and reported to `on_ignored`: a call removed without its
-    results, another order, new messages, longer texts, other calls, a system message removed.
+    fold. A text that it shortens is trimmed. A result that it removes without its call is trimmed to its reference.
+    Both kinds of edits name the entries.
 
-    The manager gets copies. An exception that it raises is passed on.
+    Other changes are not made, and `on_ignored` is called with a line for each: a call removed without its results,
+    another order, new messages, longer texts, other calls, a removed system message. An exception of the manager is
+    passed on.
     """
 
     manager: HistoryManager
@@ -67,21 +72,22 @@ def managed_policy(
     session: SessionProtocol | None = None,
     on_ignored: Callable[[str], None] = _warn,
 ) -> Policy:
-    """A policy in which a manager curates before every call that has something new.
+    """A policy in which a manager curates the messages before every request that has new ones.
 
-    If the window is over the budget all the same, `base` makes it smaller: every window is valid and within the budget.
-    The manager gets the messages of the window as it is, with earlier folds and trims. What it removes is not in later
-    windows either; `undo` brings it back. `on_ignored` is called with a line for everything that no edit can do;
-    without it that is a `NotCurated` warning. Raises InvalidSetting for an unknown base.
+    The manager gets the messages of the window as it is, with earlier folds and trims. What it removes stays out of
+    later windows; `undo` brings it back. If the window is over the budget all the same, the policy `base` makes it
+    smaller: every window is valid and within the budget. `on_ignored` is called with a line for each change that no
+    edit can make; by default these are `NotCurated` warnings. Raises InvalidSetting for an unknown base.
     """
     name, strategy = f"managed by {strategy_name(manager)}", ManagedStrategy(manager, session, on_ignored)
     return replace(policy_named(base), name=name, arrival=(strategy,))
 
 
 class EngineManager(Struct, frozen=True):
-    """A history manager that calls `transom.fit`: whatever the list holds, the result is valid and within the budget.
+    """A history manager that calls `transom.fit`: its result is valid and within the budget, whatever the list holds.
 
-    Raises InvalidSetting for an unknown policy; `curate` raises BudgetImpossible, InvalidMessage.
+    Raises InvalidSetting for an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if
+    an item is not an OpenAI chat message.
     """
 
     policy: str | Policy = "default"

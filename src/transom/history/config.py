@@ -1,4 +1,4 @@
-"""`SummarizationConfig`: settings for when history is compacted, as a policy and a budget."""
+"""`SummarizationConfig`: settings for when history is compacted, and the policy and budget that they make."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from transom.strategies.text.parts import result_texts
 from transom.strategies.text.stubs import stub
 
 TARGET_SHARE = 0.8
-"""A compaction stops at this share of the trigger. A smaller gain would not be worth a break of the cached prefix."""
+"""A compaction ends at this share of the trigger. A smaller gain would not be worth a break of the cached prefix."""
 
 PREVIEW_TOKENS = 40
-"""Tokens of a result that stay beside its reference."""
+"""Tokens of a shortened result that stay beside its reference."""
 
 MAX_PRESERVED_SHARE = 0.4
-"""In a small window the preserved tokens are at most this share of the usable tokens."""
+"""The preserved tokens are at most this share of the usable tokens. It counts in a small window."""
 
 WholeNumber = Annotated[int, Meta(ge=0)]
 Ratio = Annotated[float, Meta(gt=0, le=1)]
@@ -38,8 +38,8 @@ Ratio = Annotated[float, Meta(gt=0, le=1)]
 class SummarizationConfig(Struct, frozen=True, kw_only=True):
     """When history is compacted, and what stays verbatim.
 
-    No model is called: instead of a summary there is one marker that names the older turns. They stay in the log.
-    `incremental` and `token_budget_ratio` are settings of the summariser, and have no effect yet.
+    No model is called: in place of a summary there is one marker that names the older turns. They stay in the log.
+    `incremental` and `token_budget_ratio` are accepted and have no effect.
 
     - `enabled`: false sends everything, and refuses a window that is over the budget.
     - `max_token_context_length`: compact at this number of tokens, if that is earlier than `context_usage_ratio`.
@@ -50,7 +50,8 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
     - `compaction_enabled`, `compaction_token_threshold`: first, tool results with more tokens than the threshold become
       references, unless they are preserved. Turns are left out only if that is not enough.
 
-    Raises InvalidSetting.
+    Raises InvalidSetting if a value has the wrong type, a share is not above 0 and at most 1, or a number is below 0
+    (`max_token_context_length`: below 1).
     """
 
     enabled: bool = False
@@ -71,11 +72,15 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(f"{field.name}: {problem}") from problem
 
     def to_budget(self, context: int = 128_000, *, reserve: int = 0) -> Budget:
-        """The limits of a model with this context window; `reserve` tokens are for the reply. Raises InvalidSetting."""
+        """The limits of a model with this context window, in tokens, of which `reserve` stay free for the reply.
+
+        Raises InvalidSetting if either is not a whole number, or `reserve` leaves nothing of `context`.
+        """
         return Budget(context=context, reserve=reserve)
 
     def to_policy(self, budget: Budget | None = None) -> Policy:
-        """The policy for this budget (default: `to_budget()`). The trigger depends on the context window."""
+        """The policy that compacts as these settings say. Its trigger depends on the context window of `budget` (None:
+        `to_budget()`)."""
         if not self.enabled:
             return PASSTHROUGH
         limits = budget or self.to_budget()
@@ -87,7 +92,10 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
         return Policy(name="summarization", pressure=steps, hard=LADDER, trigger=trigger, target=TARGET_SHARE * trigger)
 
     def shorten_results(self, view: View, target: Target) -> Iterator[Edit]:
-        """A strategy: large results before the preserved messages become references."""
+        """A strategy: replace large tool results before the preserved messages by a reference with a short preview.
+
+        Pinned turns, and turns that the user has restored, stay whole.
+        """
         threshold = max(self.compaction_token_threshold, 4 * PREVIEW_TOKENS)
         for slot in view.slots[: self._preserved(view)]:
             if isinstance(slot, Unit) and not slot.pins and not view.user_restored(slot):
@@ -96,14 +104,15 @@ class SummarizationConfig(Struct, frozen=True, kw_only=True):
                         yield from (stub(view, slot, target, part, PREVIEW_TOKENS, "compaction") for part in parts)
 
     def leave_out(self, view: View, target: Target) -> Iterator[Edit]:
-        """A strategy: leave out the turns before the preserved tokens, the preserved messages and the newest turn."""
+        """A strategy: fold the turns before the preserved ones into a marker, and before the newest turn in any
+        case."""
         tokens = list(accumulate(slot.size.tokens for slot in reversed(view.slots)))
         newest = bisect_right(tokens, target.budget.share(self.max_preserved_tokens, MAX_PRESERVED_SHARE))
         stop = min(len(view.slots) - newest, self._preserved(view), view.slot_index(view.newest_unit))
         return (omission(view, target, run) for run in removed_runs(view, lambda index: index < stop))
 
     def _preserved(self, view: View) -> int:
-        """The index of the first slot with preserved messages. Turns are whole."""
+        """The index of the first slot that `preserve_last_messages` keeps."""
         # the number of messages in the newest 0, 1, 2 … slots
         messages = list(accumulate((slot.size.messages for slot in reversed(view.slots)), initial=0))
         return max(0, len(view.slots) - bisect_left(messages, self.preserve_last_messages))

@@ -1,8 +1,8 @@
-"""The edits that do to a log what a manager did to the messages of a window.
+"""Turns what a manager did to the messages of a window into edits of the log.
 
-A turn that the manager removed is folded, and a text that it shortened is trimmed. Everything else that a manager may
-do has no edit: it is not done, and reported. The first task, the newest user message, the newest turn, pinned units and
-slots whose edit somebody undid stay in the window, whatever the manager did.
+A turn that the manager removed is folded, and a text that it shortened is trimmed. Anything else that a manager may do
+has no edit: it is not done, and reported. The first task, the newest user message, the newest turn, pinned units and
+slots that the user has restored stay in the window, whatever the manager did.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from transom.wire.openai import OPENAI_CHAT, parse
 from transom.wire.violations import as_dict
 
 HEAD_SLOT = -1
+"""`ViewMessage.slot` of a message of the head."""
 
 ChangedPart = tuple[m.Address, m.Addressed, m.Addressed | None]
 """The address of a part, the part as it was logged, and what the manager made of it (None: removed)."""
 
 
 class TracedRole(str):
-    """The role of a message, which knows the entry of the message.
+    """The role of a message as a string that also knows the seq of the message's entry (`entry`).
 
-    A manager copies the role when it copies or changes a message, so the entry is known afterwards, also in a later
-    call. To everybody else it is an ordinary string.
+    A manager copies the role when it copies or changes a message. So the entry is known afterwards, even in a later
+    call. All other code sees an ordinary string.
     """
 
     __slots__ = ("entry",)
@@ -47,10 +48,10 @@ class TracedRole(str):
 
 
 class ViewMessage(Struct, frozen=True):
-    """A message of a view, as a manager gets it, and the fact that it is.
+    """A message of a view as a manager gets it, with what it was rendered from.
 
-    `entry` is its entry in the log and `slot` its slot in the view (HEAD_SLOT for the head). `unit` is None for a
-    message of the head and for the text of a fold.
+    `fact`: the message read again. `entry`: the seq of its entry. `slot`: the index of its slot (HEAD_SLOT for the
+    head). `unit`: None for the head and for the text of a fold.
     """
 
     message: m.Raw
@@ -73,16 +74,17 @@ def view_messages(view: View) -> list[ViewMessage]:
 
 
 def _view_message(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> ViewMessage:
+    """One message, with a role that knows its entry."""
     role = TracedRole(message["role"])
     role.entry = entry
     return ViewMessage({**message, "role": role}, parse(message), entry, slot, unit)
 
 
 def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list[Slot]]:
-    """The runs of neighbouring slots to fold. `is_removed` takes the index of a slot.
+    """The runs of neighbouring slots that can be folded, of those for which `is_removed(index of the slot)` is true.
 
-    A slot whose edit somebody undid is not folded. A required or pinned unit is not at the end of a run: it would
-    appear beside the fold in any case.
+    A slot that the user has restored ends a run. Required and pinned units are not at the ends of a run: they would
+    show beside the fold in any case.
     """
 
     def must_stay(slot: Slot) -> bool:
@@ -99,9 +101,11 @@ def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list
 
 
 class Difference:
-    """The edits that lead from the messages of a view to the list that a manager returned.
+    """Compares the messages of a view with the list that a manager returned, and gives the edits that lead from one to
+    the other.
 
-    `ignored` has a line for everything that no edit can do. Whatever the list contains, every edit is valid.
+    `ignored` has a line for each change that no edit can make. Every edit is valid, whatever the list contains. Call
+    `trims` and then `folds`.
     """
 
     def __init__(
@@ -116,7 +120,7 @@ class Difference:
             self.ignored.append("the order of the messages is not changed")
 
     def trims(self) -> Iterator[Trim]:
-        """A trim for every shorter part of a message that is still there, or whose turn is still there."""
+        """A trim for each part that the manager shortened or removed, of messages whose turn is still in its list."""
         facts = {source: self.facts[index] for index, source in self.sources.items()}
         units = {unit.key for source in facts if (unit := self.messages[source].unit) is not None}
         for index, before in enumerate(self.messages):
@@ -137,7 +141,7 @@ class Difference:
                 yield from self._trims_of(before, before.unit, after, reference)
 
     def _trims_of(self, before: ViewMessage, unit: Unit, after: m.Fact, reference: str) -> Iterator[Trim]:
-        """The trims that make one message shorter."""
+        """The trims that make one message as short as the manager made it (`after`)."""
         logged, earlier_trims = self.view.fetch(before.entry).body, unit.effective_trims()
         assert isinstance(logged, m.Fact)
         for address, part, new in self._changed_parts(logged, before.fact, after, reference):
@@ -152,6 +156,7 @@ class Difference:
                 self.ignored.append(f"{reference}: {address[0]}[{address[1]}] is not changed: {refusal}")
 
     def _changed_parts(self, logged: m.Fact, before: m.Fact, after: m.Fact, reference: str) -> Iterator[ChangedPart]:
+        """The parts of one message that the manager changed. Changes without an edit are added to `ignored`."""
         addressed = m.addressed_parts(logged)
         for field, name in (("parts", "parts"), ("calls", "calls"), ("reasoning", "reasoning")):
             whole, old, new = (getattr(fact, field, ()) for fact in (logged, before, after))
@@ -166,8 +171,10 @@ class Difference:
             self.ignored.append(f"{reference}: other fields are not changed")
 
     def folds(self) -> Iterator[Fold]:
-        """A fold for every run of slots of which no message is left. Messages that the manager wrote in their place
-        become the text of the fold."""
+        """A fold for each run of slots of which the manager's list has no message.
+
+        New messages that the manager put in their place become the text of the fold.
+        """
         slots = {index: self.messages[source].slot for index, source in self.sources.items()}
         present = {*slots.values(), self.view.slot_index(self.view.newest_unit)}
         without_place = len(self.facts) - len(slots)
@@ -193,9 +200,9 @@ class Difference:
 
 
 def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[m.Fact | None]) -> dict[int, int]:
-    """For each message of a result, the index of the view's message that it was.
+    """For each message of a manager's list that came from the view, the index of that message in the view.
 
-    It is found by its role. If a manager wrote the message anew, it is found by its calls or its text. Of several equal
+    It is found by its role. A message that the manager wrote anew is found by its calls or its text. Of several equal
     messages the last ones are taken, because managers remove old messages.
     """
     index_of = {message.entry: index for index, message in enumerate(messages)}
@@ -216,14 +223,14 @@ def _sources(messages: list[ViewMessage], result: Sequence[object], facts: list[
 
 
 def _likeness(fact: m.Fact) -> str:
-    """A key that is the same for messages with the same calls, the same call id, or the same parts."""
+    """A key that is equal for messages of one class with the same call ids, the same result id, or the same parts."""
     ids = [call.id for call in fact.calls] if isinstance(fact, m.Assistant) else ()
     call = fact.call if isinstance(fact, m.ToolResult) else ""
     return repr((type(fact), ids or call or fact.parts))
 
 
 def _parse_leniently(item: object) -> m.Fact | None:
-    """The fact of a message; without its calls, if these are invalid; None if it is no message."""
+    """The fact of a message; if its calls are invalid, without them; None if it is not a message."""
     try:
         return parse(item)
     except InvalidMessage:
@@ -233,29 +240,31 @@ def _parse_leniently(item: object) -> m.Fact | None:
 
 
 def _text_of(fact: m.Fact | None) -> str:
-    """The text of a message; empty if it has other parts."""
+    """The text of a message; empty if it has parts that are not texts."""
     parts = fact.parts if fact is not None else ()
     pieces = [part.text for part in parts if isinstance(part, m.Text)]
     return "\n".join(pieces).strip() if len(pieces) == len(parts) else ""
 
 
 def _align(before: Sequence[m.Addressed], after: Sequence[m.Addressed]) -> list[m.Addressed | None] | None:
-    """For each part what it became, None if it was removed. None for all if they cannot have become that."""
+    """For each part the one that it became, or None if it was removed. None for all if they cannot have become
+    these."""
     same_number, rest = len(before) == len(after), list(reversed(after))
     aligned = [rest.pop() if rest and (same_number or type(rest[-1]) is type(part)) else None for part in before]
     return None if rest or not all(map(_may_become, before, aligned)) else aligned
 
 
 def _may_become(old: m.Addressed, new: m.Addressed | None) -> bool:
-    """A call keeps its name, reasoning is kept whole or removed, any other part may become a text."""
+    """Whether a manager may turn one part into the other: a call keeps its name, reasoning stays whole or is removed,
+    any other part may become a text."""
     if isinstance(old, m.Call):
         return isinstance(new, m.Call) and new.name == old.name
     return new is None or isinstance(new, m.Text) or new == old
 
 
 def _kept_spans(part: m.Addressed, new: m.Addressed | None, reference: str) -> tuple[tuple[Span, ...], str]:
-    """The spans of a part that a trim keeps, and its note. The note names the entry with the whole, except for
-    reasoning."""
+    """The spans that a trim keeps of a part so that it shows `new`, and its note. The note names the entry (not for
+    reasoning)."""
     if isinstance(part, m.Reasoning):
         return (), ""
     if isinstance(new, m.Call):

@@ -1,4 +1,4 @@
-"""Conversation entries: typed messages, each with its evaluation and its number in it.
+"""Conversation entries: typed messages, each with its evaluation and its number there.
 
 They are another form of the facts in a log, and are not stored a second time: `session` converts both ways.
 """
@@ -34,7 +34,7 @@ class MessageRole(StrEnum):
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A tool call of the assistant: the provider's id, the name of the tool, the arguments as JSON text."""
+    """A tool call of the assistant. `id`: the provider's. `name`: of the tool. `arguments`: as JSON text."""
 
     id: str
     name: str
@@ -44,10 +44,13 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     """One message of a conversation.
 
-    `content` is a text, content parts, or None. All entries of one run of the runner have the same `evaluation_id`;
-    `sequence` counts them from 0. `tool_calls` is for the assistant only, `tool_call_id` and `tool_name` for tools
-    only. `extra` has the fields of the message that the other attributes do not give back unchanged. The remaining
-    attributes are those of a log's `Meta`.
+    - `content`: a text, content parts, or None.
+    - `evaluation_id`: the same for all entries of one run of the runner; `sequence` counts these from 0.
+    - `created_at`: when the message was recorded.
+    - `tool_calls`: of the assistant only. `tool_call_id`, `tool_name`: of a tool's result only.
+    - `extra`: the fields of the provider's message that the other attributes do not give back unchanged.
+
+    The other attributes are those of a log's `Meta`.
     """
 
     role: MessageRole
@@ -74,9 +77,10 @@ _ROLES = {"developer": "system", "function": "tool"}
 def provider_message_to_entry(
     msg: object, *, evaluation_id: UUID, sequence: int, created_at: datetime
 ) -> ConversationEntry:
-    """The entry for an OpenAI chat message (a dict, or an object of a client library). They share nothing.
+    """Convert an OpenAI chat message (a dict, or an object of a client library) to an entry. The two share nothing.
 
-    `entry_to_provider_message` gives an equal message back, but a missing content becomes null. Raises InvalidMessage.
+    `entry_to_provider_message` gives an equal message back; only a missing content becomes null. Raises InvalidMessage
+    if the message has no known role or a field of the wrong type.
     """
     message = as_message(msg)
     fact = parse(message)  # the rules for messages are in one place
@@ -99,7 +103,7 @@ def provider_message_to_entry(
 
 
 def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
-    """The OpenAI chat message of an entry. They share nothing."""
+    """Convert an entry to an OpenAI chat message. The two share nothing."""
     message: Raw = {"role": entry.role.value, "content": copied(entry.content)}
     if entry.tool_calls:
         message["tool_calls"] = [
@@ -112,10 +116,10 @@ def entry_to_provider_message(entry: ConversationEntry) -> dict[str, Any]:
 
 
 def entry_to_json(entry: ConversationEntry) -> bytes:
-    """An entry as JSON; lone surrogates are escaped."""
+    """An entry as JSON bytes; lone surrogates are written as escapes."""
     return plain(entry)
 
 
 def entry_from_json(data: bytes) -> ConversationEntry:
-    """The entry that `entry_to_json` wrote. Raises ValueError for anything else."""
+    """The entry in the bytes that `entry_to_json` wrote. Raises ValueError for any other bytes."""
     return msgspec.convert(json.loads(data), ConversationEntry)

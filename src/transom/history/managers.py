@@ -1,8 +1,8 @@
-"""The protocol of a history manager, which turns a list of messages into another; and managers for common cases.
+"""The protocol of a history manager, which makes one list of messages from another, and managers for common cases.
 
-These managers do not change their input, and give the same result for the same input. The result is a new list that
-shares nothing with the input, and in which every call is followed by its results. Only `PassthroughManager` returns the
-messages that it was given.
+The managers here do not change their input, and give the same result for the same input. The result is a new list that
+shares nothing with the input, and in which every call is followed by its results. The exception is
+`PassthroughManager`: its list has the very messages that it was given.
 """
 
 from __future__ import annotations
@@ -38,35 +38,41 @@ class SessionProtocol(Protocol):
 
     @property
     def session_id(self) -> UUID | None:
-        """The id of the session, if it has one."""
+        """The id of the session; None if it has none."""
         ...
 
     def select_all(self, kind: type[T], /) -> tuple[T, ...]:
-        """The values of one slice, oldest first."""
+        """All values of one slice, the oldest first."""
         ...
 
 
 class Publisher(Protocol):
-    """An event bus: a session, or one of your own."""
+    """Takes events: a session, or an event bus of your own."""
 
-    def publish(self, event: object, /) -> None: ...
+    def publish(self, event: object, /) -> None:
+        """Take an event."""
+        ...
 
 
 class HistoryManager(Protocol):
-    """Curates what the provider sees of a conversation."""
+    """Decides which messages of a conversation the model sees."""
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
-        """A new list from the whole one, the system message first: a part of it, a transformation, or the same.
+        """Return the messages that the model shall see, as a new list.
 
-        It returns at least the system message if there is one, keeps calls and results together, does not change its
-        input, and gives the same for the same input.
+        `messages`: the whole conversation, the system message first. The result may leave out messages or change them.
+        It must have the system message if there is one, keep calls and results together, and be the same for the same
+        input. The input must not be changed.
         """
         ...
 
 
 class CurationContext(Struct, frozen=True):
-    """What a strategy may use beside the messages: the session, whether the system message must stay, and how many of
-    the last messages must stay."""
+    """What a curating strategy may use beside the messages: the session and two constraints.
+
+    `preserve_system`: the system message must stay. `preserve_last_n`: this number of the last messages must stay;
+    None: no such rule.
+    """
 
     session: SessionProtocol
     preserve_system: bool = True
@@ -80,27 +86,28 @@ def strategy_name(manager: object) -> str:
 
 
 def coherent(messages: Sequence[object]) -> list[Raw]:
-    """The same messages, with every result after its call. A valid request is not changed.
+    """A copy of the messages in which every call is followed by its results. A valid request comes back unchanged.
 
-    A result without a call is left out. A call without a result gets a synthetic one. A result in another place is
-    moved to its call. An empty message is left out. Nothing is shared with the input. Raises InvalidMessage.
+    A result without a call, and an empty message, are left out. A call without a result gets a synthetic one. A result
+    in another place is moved to its call. Raises InvalidMessage if an item is not an OpenAI chat message.
     """
     return [*chain.from_iterable(_turns(messages))]
 
 
 class PassthroughManager(Struct, frozen=True):
-    """A new list of the same messages."""
+    """Returns a new list of the same messages."""
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return list(messages)
 
 
 class SlidingWindowManager(Struct, frozen=True):
-    """The leading system messages and the newest turns, which have at most `window_size` messages together.
+    """Keeps the system messages at the beginning, and the newest turns with at most `window_size` messages together.
 
-    A turn is kept or left out as a whole, so there may be fewer messages. If `window_size` is 0, or the newest turn is
-    larger, only the system messages are left. An `EngineManager` with `max_messages` always keeps the first task and
-    the newest turn. Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage.
+    A turn is kept or left out as a whole, so there may be fewer messages. If `window_size` is 0, or less than the
+    newest turn has, only the system messages are left. (An `EngineManager` with `max_messages` always keeps the first
+    task and the newest turn.) Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage if an item is
+    not an OpenAI chat message.
     """
 
     window_size: int
@@ -116,10 +123,10 @@ class SlidingWindowManager(Struct, frozen=True):
 
 
 class ToolResultTruncator(Struct, frozen=True):
-    """Shortens tool results to `max_length` characters, including the `suffix` that marks the end.
+    """Cuts tool results to `max_length` characters, the `suffix` that marks the cut included.
 
-    All texts of a result share the limit, in order; images are kept. A suffix that is longer than the limit is
-    shortened too. Raises InvalidSetting for a length below 0; `curate` raises InvalidMessage.
+    All texts of a result share the limit, in order; images are kept. A suffix longer than the limit is cut too. Raises
+    InvalidSetting for a length below 0; `curate` raises InvalidMessage if an item is not an OpenAI chat message.
     """
 
     max_length: int = 2000
@@ -132,7 +139,7 @@ class ToolResultTruncator(Struct, frozen=True):
         return [*chain.from_iterable(_turns(messages, self._shortened))]
 
     def _shortened(self, fact: Fact) -> Fact:
-        """A result within the limit. The texts after the suffix are left out."""
+        """The result within the limit. Texts behind the suffix are left out."""
         size = sum(len(part.text) for part in fact.parts if isinstance(part, Text))
         if not isinstance(fact, ToolResult) or size <= self.max_length:
             return fact
@@ -150,7 +157,8 @@ class ToolResultTruncator(Struct, frozen=True):
 
 
 class ComposedManager(Struct, frozen=True):
-    """Runs several managers one after another. Without managers it returns a new list of the same messages."""
+    """Runs several managers, each on the result of the one before. Without managers it returns a new list of the same
+    messages."""
 
     managers: tuple[HistoryManager, ...] = ()
 
@@ -164,7 +172,8 @@ class ComposedManager(Struct, frozen=True):
 class ObservableManager(Struct, frozen=True):
     """Runs another manager, and publishes a `HistoryCurated` event each time.
 
-    `strategy` is the name in the event (default: the name of the inner manager).
+    `bus`: takes the event. `prompt_name`, `strategy`: for the event; by default the strategy is the name of the inner
+    manager.
     """
 
     inner: HistoryManager
@@ -193,7 +202,7 @@ ObservableSlidingWindowManager = ObservableManager
 
 
 class _NoCounter:
-    """Counts nothing: where there is no limit, sizes do not matter."""
+    """Counts every text as 0 tokens: for a plan without limits."""
 
     name = "uncounted"
 
@@ -202,9 +211,9 @@ class _NoCounter:
 
 
 def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda fact: fact) -> list[list[Raw]]:
-    """The leading system messages, then the turns, each with all its results; `change` is applied to every fact.
+    """The leading system messages, then the turns, each with all its results. `change` is applied to every fact.
 
-    The units of a view decide what belongs together, so no call is paired with its result here.
+    The units of a view decide what belongs together, so calls and results are not paired here.
     """
     head, facts = split(messages)
     log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
@@ -217,5 +226,6 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
 
 
 def _check(name: str, value: object) -> None:
+    """Raises InvalidSetting unless the value is a whole number of at least 0."""
     if type(value) is not int or value < 0:
         raise InvalidSetting(f"{name} must be a whole number of at least 0, not {quote(value)}")

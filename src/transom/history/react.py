@@ -1,4 +1,4 @@
-"""Messages for models without tools: calls and results as text. The log never contains this form."""
+"""Messages for models without tools: calls and results as text. This form is never stored in the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ OBSERVATION = "Observation: "
 
 
 def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """OpenAI chat messages (of a window, or of `fit`) with system, user and assistant messages only, no tool fields.
+    """Convert OpenAI chat messages (of a window, or of `fit`) to ones without tool fields: system, user and assistant
+    only.
 
     A call becomes a line `Action: name[arguments]` after the text of the assistant. The results of one turn become one
     user message: each result follows `Observation: `, in the order of the calls, and with the name of its tool if there
@@ -22,7 +23,8 @@ def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     tool stays data: it is not parsed.
 
     The same list gives the same result, which shares nothing with the list. The added words are not counted in a
-    budget: they are a few tokens a call, minus the ids that are left out. Raises InvalidMessage.
+    budget: they are a few tokens a call, minus the ids that are left out. Raises InvalidMessage if an item is not an
+    OpenAI chat message.
     """
     out: list[Raw] = []
     calls: tuple[Call, ...] = ()
@@ -37,7 +39,7 @@ def react(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _message(fact: Fact, calls: tuple[Call, ...]) -> list[Raw]:
-    """A fact as a message of text; nothing for an assistant turn without text and calls."""
+    """A fact as a list of one message of text; empty for a turn without text and calls."""
     role = "system" if isinstance(fact, Instruction) else role_of(fact)
     extra = fact.extra or {}
     refusal = [extra["refusal"]] if extra.get("refusal") else []
@@ -67,6 +69,7 @@ def _observations(calls: tuple[Call, ...], facts: Iterable[Fact]) -> Raw:
 
 
 def _content(parts: Sequence[Part], *, as_list: bool) -> str | list[Raw]:
+    """Parts as the content of a message: a list, or one text."""
     if as_list:
         return message(User(parts=tuple(parts), shape="parts"))["content"]
     return "\n".join(part.text for part in parts if isinstance(part, Text) and part.text)

@@ -1,7 +1,7 @@
-"""A small agent loop over lists of messages, for history managers. `Conversation.run` is the one with everything else.
+"""A small agent loop over lists of messages, for history managers. `Conversation.run` is the full one.
 
 Every message is recorded in the session when it happens: the input, the model's answer before any tool runs, and each
-tool result. A manager decides what the model sees of them; what is recorded never changes.
+tool result. A manager decides which of them the model sees; the records never change.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ from transom.wire.turns import copied
 
 
 class ConversationRunner:
-    """Calls a model with the curated messages, and its tools, until it answers.
+    """Calls a model with the messages that a manager returns, and runs its tools, until the model answers.
 
-    `provider`: a name or a provider that speaks OpenAI's chat dialect. `tools`: as in `Conversation.run`.
-    `history_manager`: gets copies of all messages before each request; its result is what is sent, unchecked. Without
-    one, all of them are sent. `max_steps`: replies in one run.
+    - `provider`: a provider, or its name, that speaks OpenAI's chat dialect.
+    - `session`: records the messages. The runner begins with those that it holds already.
+    - `history_manager`: gets copies of all messages before each request. What it returns is sent, unchecked. None:
+      everything is sent.
+    - `tools`: as in `Conversation.run`. `settings`: further fields of each request.
+    - `max_steps`: the most replies in one run.
 
-    One `run` is one evaluation: its entries have the same `evaluation_id` and are counted from 0. The runner begins
-    with the messages that the session's entries hold. Raises InvalidSetting.
+    One `run` is one evaluation: its entries have the same `evaluation_id`, and a `sequence` from 0. Raises
+    InvalidSetting for another dialect, or a `max_steps` below 1.
     """
 
     def __init__(
@@ -73,11 +76,12 @@ class ConversationRunner:
         return cast("list[Raw]", copied(self._messages))
 
     def run(self, *messages: Mapping[str, Any], evaluation_id: UUID | None = None) -> str:
-        """Record the messages, and run until the model answers; the text of the answer.
+        """Record the messages, call the model and its tools until it answers, and return the text of the answer.
 
-        What a tool or the model does wrong is a tool result. Raises InvalidMessage, with nothing recorded, for a
-        message that is none; ProviderError; RunStopped after `max_steps`. What was recorded until then stays, and
-        every call in it has a result: run again, also without messages, to go on.
+        A call that fails, or that the model wrote wrongly, gets a tool result that says so. Raises InvalidMessage, with
+        nothing recorded, if an item is not an OpenAI chat message; ProviderError if the provider gives no usable reply;
+        RunStopped after `max_steps` replies. What was recorded until then stays, and every call in it has a result: run
+        again, also without messages, to go on.
         """
         evaluation = _Evaluation(self._session, evaluation_id or uuid4(), self._clock)
         entries = [evaluation.entry(each) for each in messages]
@@ -93,15 +97,18 @@ class ConversationRunner:
         raise RunStopped("steps", f"no answer after {self._max_steps:,} steps")
 
     def _request(self) -> dict[str, Any]:
+        """The fields of the next request: the messages that the manager returns, tools, settings."""
         sent = self._manager.curate(self.messages, session=self._session)
         return {"messages": sent, **({"tools": copied(self._tools)} if self._tools else {}), **self._settings}
 
     def _record(self, evaluation: _Evaluation, said: Raw, entry: ConversationEntry) -> None:
+        """Publish an entry, and add its message."""
         evaluation.publish(entry)
         self._messages.append(cast("Raw", copied(said)))
 
     def _run_tools(self, evaluation: _Evaluation, turn: Assistant) -> None:
-        """One call after the other. If the run is interrupted, the calls that are left get a result that says so."""
+        """Run the calls of a turn, one after the other. If that is interrupted, each call without a result gets one
+        that says so."""
         waiting = list(turn.calls)
         try:
             while waiting:
@@ -114,11 +121,13 @@ class ConversationRunner:
             raise
 
     def _record_result(self, evaluation: _Evaluation, call: Call, outcome: ToolOutcome) -> None:
+        """Record the result of a call."""
         content = as_text(result_content(outcome.content))
         result = {"role": "tool", "tool_call_id": call.id, "content": content}
         self._record(evaluation, result, evaluation.entry(result, tool_name=call.name))
 
     def _call(self, call: Call) -> ToolOutcome:
+        """Run one call. An unknown tool or invalid arguments give a failed result."""
         tool: FunctionTool | None = self._functions.get(call.name)
         if tool is None:
             return ToolOutcome(content=texts.tool_failed(f"there is no tool {call.name}"), failed=True)
@@ -137,7 +146,7 @@ class _Evaluation:
         self._session, self._id, self._clock, self._sequence = session, id, clock, 0
 
     def entry(self, said: Mapping[str, Any], *, tool_name: str | None = None) -> ConversationEntry:
-        """The next entry. Raises InvalidMessage."""
+        """Make the next entry. Raises InvalidMessage if it is not an OpenAI chat message."""
         entry = provider_message_to_entry(
             dict(said), evaluation_id=self._id, sequence=self._sequence, created_at=self._now()
         )
@@ -145,7 +154,9 @@ class _Evaluation:
         return entry if tool_name is None else replace(entry, tool_name=tool_name)
 
     def publish(self, entry: ConversationEntry) -> None:
+        """Publish an entry in the session."""
         self._session.publish(ConversationRecorded(entry, self._session.session_id, entry.created_at))
 
     def _now(self) -> datetime:
+        """The time now, UTC."""
         return datetime.fromtimestamp(self._clock(), UTC)

@@ -1,6 +1,7 @@
-"""Sessions: events are collected in slices, and conversation entries in a log if the session has a conversation.
+"""Sessions: they collect events in slices. If a session has a conversation, conversation entries are in its log
+instead.
 
-An entry can be read from a log and a log's fact from an entry, so that nothing is stored twice.
+Entries can be made from a log and facts from entries, so that nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -25,28 +26,30 @@ from transom.wire.translate import translate_fact
 
 T = TypeVar("T")
 Slice = tuple[Any, ...]
+"""The values of one slice, the oldest first."""
 
 NO_EVALUATION = UUID(int=0)
 """The `evaluation_id` of an entry that belongs to no evaluation."""
 
 _SHARED_FIELDS = ("sequence", "mode", "run_id", "workflow_id", "agent_id", "duration", "include_in_context")
-"""The fields with the same name in an entry and in a log's `Meta`."""
+"""The fields that an entry and a log's `Meta` have under the same name."""
 
 
 def entry_to_fact(entry: ConversationEntry) -> Fact:
-    """The fact of an entry, to be appended to a log. Raises InvalidMessage."""
+    """Convert an entry to the fact that a log stores. Raises InvalidMessage if its message has a field of the wrong
+    type."""
     return parse(entry_to_provider_message(entry))
 
 
 def entry_to_meta(entry: ConversationEntry) -> Meta:
-    """The meta data of an entry, as a log stores it."""
+    """The meta data of an entry, as a log stores it with the fact."""
     evaluation = "" if entry.evaluation_id == NO_EVALUATION else str(entry.evaluation_id)
     shared = {name: getattr(entry, name) for name in _SHARED_FIELDS}
     return Meta(evaluation_id=evaluation, tool_name=entry.tool_name or "", **shared)
 
 
 def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
-    """The facts of a log as conversation entries, in order. Edits, traces and heads are left out.
+    """Convert the facts of a log to conversation entries, in order. Edits, traces and heads are left out.
 
     A result without the name of its tool gets it from its call. `created_at` is the time in the log.
     """
@@ -70,7 +73,8 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
 
 
 def evaluation_uuid(name: str) -> UUID:
-    """The id of an evaluation: its name if that is a UUID, else a UUID that is computed from the name."""
+    """The id of an evaluation: its name if that is a UUID, else a UUID computed from the name. An empty name gives
+    NO_EVALUATION."""
     if not name:
         return NO_EVALUATION
     try:
@@ -90,26 +94,27 @@ Reducer = Callable[..., Slice]
 
 
 def append(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
-    """The default reducer: append every event; of a `ConversationRecorded` its entry."""
+    """The default reducer: returns the slice with the event at its end; of a `ConversationRecorded`, with its entry."""
     added: Any = cast("ConversationRecorded[Any]", event).entry if isinstance(event, ConversationRecorded) else event
     return (*slice_, added)
 
 
 def replace_latest(slice_: Slice, event: Any, /, *, context: ReducerContext) -> Slice:  # noqa: ARG001 - a reducer's
-    """Keep only the newest event."""
+    """A reducer that keeps only the newest event."""
     return (event,)
 
 
 class Session:
-    """Collects events in slices, one for each type. It is its own event bus (`publish`). Do not share it between
+    """Collects events in slices, one for each type of event. It is also the bus to which they are published
+    (`publish`).
+
+    A `ConversationRecorded` adds its entry to the slice of `ConversationEntry`. An event without a reducer is appended
+    to the slice of its own type. History managers change neither slices nor log. Do not share a session between
     threads.
 
-    A `ConversationRecorded` adds to the slice of `ConversationEntry`. An event without a reducer is appended to the
-    slice of its own type. History managers change neither the slice nor the log.
-
-    If the session has a `conversation`, recorded entries are appended to its log, and the slice of `ConversationEntry`
-    is read from the log. Its events are events of the session too (`Conversation.subscribe`); those of its runs only if
-    there is a reducer for them, because a slice of all of them would hold every tool result.
+    If it has a `conversation`, recorded entries are appended to its log, and the slice of `ConversationEntry` is read
+    from there. The conversation's events (`Conversation.subscribe`) are events of the session too. Those of its runs
+    are kept only if there is a reducer for them: a slice with all of them would hold every tool result.
     """
 
     def __init__(self, session_id: UUID | None = None, *, conversation: Conversation | None = None) -> None:
@@ -122,9 +127,11 @@ class Session:
             conversation.subscribe(object, self._of_conversation)
 
     def register_reducer(self, event_type: type, reducer: Reducer, *, slice_type: type | None = None) -> None:
-        """Let events of exactly this type change a slice (default: their own). Replaces an earlier reducer.
+        """Let a reducer compute a slice from events of exactly this type. It replaces an earlier reducer for the same
+        two types.
 
-        Raises InvalidSetting for the slice of entries if the log of a conversation holds them.
+        `slice_type`: the slice; None: that of the event's own type. Raises InvalidSetting for the slice of
+        `ConversationEntry` if a conversation's log holds the entries.
         """
         target = slice_type or event_type
         if target is ConversationEntry and self._conversation is not None:
@@ -132,7 +139,8 @@ class Session:
         self._reducers.setdefault(event_type, {})[target] = reducer
 
     def dispatch(self, event: object) -> None:
-        """Run the reducers of this event. If one raises, no slice is changed."""
+        """Take an event: run its reducers, and append a recorded entry to the conversation's log. If a reducer raises,
+        nothing is changed."""
         changed = self._reduced(event)
         if isinstance(event, ConversationRecorded) and self._conversation is not None:
             entry: ConversationEntry = cast("ConversationRecorded[Any]", event).entry
@@ -146,6 +154,7 @@ class Session:
     publish = dispatch
 
     def _reduced(self, event: object) -> dict[type, Slice]:
+        """The slices that an event changes, with their next values."""
         kind, context = type(event), ReducerContext(self)
         return {
             target: reducer(self._slices.get(target, ()), event, context=context)
@@ -153,6 +162,7 @@ class Session:
         }
 
     def _of_conversation(self, event: object) -> None:
+        """Take an event of the conversation."""
         if isinstance(event, ConversationRecorded):
             if self._is_appending:
                 return
@@ -162,22 +172,22 @@ class Session:
             self._slices.update(self._reduced(event))
 
     def select_all(self, kind: type[T], /) -> tuple[T, ...]:
-        """The values of a slice, oldest first; empty if there is none."""
+        """All values of a slice, the oldest first; empty if there is no such slice."""
         if kind is ConversationEntry and self._conversation is not None:
             return cast("tuple[T, ...]", tuple(log_to_entries(self._conversation.log.read())))
         return self._slices.get(kind, ())
 
 
 def select_all(session: SessionProtocol, kind: type[T]) -> tuple[T, ...]:
-    """The values of a session's slice, oldest first."""
+    """All values of a session's slice, the oldest first."""
     return session.select_all(kind)
 
 
 def select_where(session: SessionProtocol, kind: type[T], predicate: Callable[[T], bool]) -> tuple[T, ...]:
-    """The values of a session's slice for which the predicate is true."""
+    """The values of a session's slice for which the predicate is true, the oldest first."""
     return tuple(value for value in session.select_all(kind) if predicate(value))
 
 
 def get_evaluation_history(session: SessionProtocol, evaluation_id: UUID) -> tuple[ConversationEntry, ...]:
-    """All entries of one evaluation, in order."""
+    """All entries of one evaluation, the oldest first."""
     return select_where(session, ConversationEntry, lambda entry: entry.evaluation_id == evaluation_id)

@@ -1,9 +1,9 @@
 """Policies by name, and what a policy of your own needs from them. Each module is loaded at first use.
 
-`DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies; `RECALL` is `DEFAULT` with automatic recall, `SUMMARY` is
-`DEFAULT` with a rolling summary. Twelve others behave like the systems they are named after: `policy_named("codex")`.
-`policy_named("default", keep_recent=0.3)` has another setting. `LADDER` is the last resort that makes every window fit:
-give it as `hard`.
+`DEFAULT`, `SLIDING` and `PASSTHROUGH` are the plain policies. `RECALL` is `DEFAULT` with automatic recall, `SUMMARY` is
+`DEFAULT` with a rolling summary. Twelve others behave like the systems that they are named after:
+`policy_named("codex")`. `policy_named("default", keep_recent=0.3)` has another setting. `LADDER` is the last resort,
+the strategies that make every window fit: give it as `hard` to a policy of your own.
 """
 
 from __future__ import annotations
@@ -25,21 +25,25 @@ _PLAIN = "default sliding passthrough recall summary"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
 POLICIES = {**dict.fromkeys(_PLAIN.split(), "plain"), **dict.fromkeys(_NAMED.split(), "named")}
-"""The names of the policies, each with the module that has it, under its name in capitals."""
+"""The names of the policies, each with the module that defines it; there it is a constant in capitals."""
 
 
 def policy_named(
     name: object, *, keep_recent: float | None = None, trigger: float | None = None, target: float | None = None
 ) -> Policy:
-    """The policy of this name, with other settings if given. A Policy is taken as it is.
+    """The policy with this name; a Policy is returned as it is. Settings that are given replace its own.
 
     All settings are shares of the room, which is the budget beside the system prompt, the first task and the newest
-    user message. `keep_recent`: how much of the newest turns stays whole (`default` only; 0.2, and always the last
-    complete round). `trigger`: how full the window is when it is compacted. `target`: how full a compaction leaves it,
-    at most; for `default` 0.8 of the trigger.
+    user message.
 
-    The settings may follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". Raises
-    InvalidSetting.
+    - `keep_recent`: how much of the newest turns stays whole. Only `default` and its variants have it: 0.2, and always
+      the last complete round.
+    - `trigger`: how full the window is when it is compacted.
+    - `target`: how full a compaction leaves it at most; for `default` 0.8 of the trigger.
+
+    They may also follow the name, as on the command line: "default:keep_recent=0.3:target=0.6". Raises InvalidSetting
+    for an unknown name or setting, a share that is not from 0 to 1, a `keep_recent` for a policy that has none, or
+    settings that contradict each other (a target above the trigger).
     """
     settings = {"keep_recent": keep_recent, "trigger": trigger, "target": target}
     if not isinstance(name, Policy):
@@ -51,7 +55,7 @@ def policy_named(
 
 
 def _parsed(settings: Sequence[str]) -> dict[str, object]:
-    """Settings that follow a name. Raises InvalidSetting."""
+    """The settings that follow a name, as texts. Raises InvalidSetting if one is given twice."""
     pairs = [setting.partition("=") for setting in settings]
     if len({key for key, _, _ in pairs}) < len(pairs):
         raise InvalidSetting("policy: a setting is given twice")
@@ -59,6 +63,7 @@ def _parsed(settings: Sequence[str]) -> dict[str, object]:
 
 
 def _with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
+    """The policy with these settings; the same object if all are None."""
     if all(value is None for value in settings.values()):
         return policy
     return import_module(f"{__name__}.settings").with_settings(policy, settings)
@@ -66,6 +71,7 @@ def _with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
 
 @cache
 def _loaded(name: str) -> Policy:
+    """The policy with this name, from its module."""
     return getattr(import_module(f"{__name__}.{POLICIES[name]}"), name.upper())
 
 

@@ -1,9 +1,10 @@
-"""Policies that behave like well-known systems. Their figures are of mid to late 2026 and scale down in small windows.
-Where a system summarises with a model, its policy makes a `Rolling` digest.
+"""Policies that behave like well-known systems, as these were in mid to late 2026. Their figures scale down in small
+windows. Where a system summarises with a model, its policy makes a `Rolling` digest without one.
 
-Each docstring has the system's behaviour first. "Left out" is what the policy does not have; "Different" is what it
-does otherwise, on purpose. A share of the window at which a system acts is a share of the room beside what must stay
-(head, first task, newest user message), so that a long system prompt does not make it act at every call.
+Each docstring describes the system's behaviour first. "Left out" is what the policy does not have; "Different" is what
+it does otherwise, on purpose. Where a system acts at a share of the window, the policy acts at that share of the room
+beside what must stay (head, first task, newest user message), so that a long system prompt does not make it act at
+every call.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from transom.strategies.rolling_digest import Rolling
 from transom.strategies.stale_results import StubStale
 
 READS = ("Read:file_path", "read_file:path", "view:path")
+"""Tools that read a file, each with the argument that names it."""
 
 
 MEDIA = DropMedia(old=True)
-"""The first step, for windows with too many images or bytes."""
+"""The first step of most policies, for windows with too many images or bytes: drop old images and files."""
 
 FULL: tuple[Strategy, ...] = (Rolling(tail=8_000), *LADDER)
-"""For a window that is full all the same: one deep fold that keeps the digest, which the ladder would leave out."""
+"""The hard strategies of most policies, for a window that does not fit: one large fold with a digest, which the last
+resort would leave out, and then the last resort."""
 
 DYNAMIQ = Policy(
     name="dynamiq", arrival=(Stub(characters=7_000),), pressure=(MEDIA, Rolling(tail=10_000)), hard=FULL, trigger=0.8
@@ -146,9 +149,9 @@ MANUS = Policy(
     trigger=0.6,
     target=0.4,
 )
-"""Manus (its notes on context engineering, 2025): well under the window (60%), where models begin to rot, results
-become compact forms with a reference, which is reversible, the oldest first and the 8 newest never; only if that is not
-enough, down to 40%, one summary of all but the newest 10,000 tokens.
+"""Manus (its notes on context engineering, 2025): at 60% of the window, before models get worse with length, tool
+results become short references, the oldest first and the 8 newest never. That is reversible. If it is not enough, one
+summary of all but the newest 10,000 tokens brings the window down to 40%.
 
 Left out: masking of tools (the caller's), files as memory, compact arguments, the summary's schema.
 """
@@ -160,10 +163,10 @@ OPENCODE = Policy(
     hard=FULL,
     trigger=0.85,
 )
-"""opencode (`PRUNE_PROTECT`, `PRUNE_MINIMUM`): results beyond the newest 40,000 tokens of them are pruned, as far as it
-takes, if 20,000 could come free and that is enough. Else a summary of at most 4,096 tokens takes the place of all but
-the newest 15,000 (at most a quarter of the room), the last user message and the newest `skill`. It acts at 85% (there:
-the window less the output and 20,000).
+"""opencode (`PRUNE_PROTECT`, `PRUNE_MINIMUM`): tool results older than the newest 40,000 tokens of results are pruned,
+as many as needed, if at least 20,000 tokens can be freed and that is enough. Otherwise a summary of at most 4,096
+tokens takes the place of all but the newest 15,000 tokens (at most a quarter of the room), the last user message and
+the newest `skill`. It acts at 85% (there: the window less the output and 20,000).
 
 Left out: the eight headings, and older `skill`s. Different: it prunes under pressure only, which keeps the cache.
 """
@@ -176,12 +179,13 @@ AIDER = Policy(
     target=0.1,
     own_limits=Budget(context=32_768),
 )
-"""aider (`ChatSummary`, `max_chat_history_tokens`): the turn at work, from the newest user message on, stays whole;
-once it and what was done before come to 8,192 tokens (a quarter of the room in windows under 32,768), up to half of
-these are a summary of what was done, and no longer than half of what it frees; up to half the newest of it.
+"""aider (`ChatSummary`, `max_chat_history_tokens`): the current turn, from the newest user message on, stays whole.
+When it and the history before it reach 8,192 tokens (a quarter of the room in windows under 32,768), the older part of
+the history becomes a summary, of at most half of these tokens and at most half of what it frees. The newest part of the
+history, at most half of these tokens, stays.
 
 Left out: the repository map, which is the caller's head, and the smaller budget of middling windows, a sixteenth.
-Different: no finished message is dropped because the summariser is full, and a turn at work that fills the window is
+Different: no finished message is dropped because the summariser is full, and a current turn that fills the window is
 folded.
 """
 
@@ -193,9 +197,9 @@ SWE_AGENT = Policy(
     trigger=0.0,
     target=0.0,
 )
-"""SWE-agent (`last_n_observations`, n 5): at each call, whatever the pressure, observations but for the first and the
-last 5 show as one line, 10 at a time to spare the cache; a file window opened again closes the older one; 100,000 bytes
-of a result stay on arrival.
+"""SWE-agent (`last_n_observations`, n 5): at each call, even if the window is not full, all tool results but the first
+and the last 5 show as one line. They are changed 10 at a time, to spare the cache. When a file window is opened again,
+the older result of it is closed. Results keep at most 100,000 bytes on arrival.
 
 Left out: tags (`Mask.tools` names tools whose results stay). Different: a full window is folded; there it ends the run.
 """
@@ -203,8 +207,8 @@ Left out: tags (`Mask.tools` names tools whose results stay). Different: a full 
 LETTA = Policy(
     name="letta", pressure=(MEDIA, Rolling(share=0.1, tail=UNLIMITED, tail_share=0.7)), hard=FULL, trigger=0.9
 )
-"""Letta (`sliding_window_percentage` 0.3): at 90% the newest 70% of the window stay and what is older goes into one
-summary, of at most a tenth.
+"""Letta (`sliding_window_percentage` 0.3): at 90%, the newest 70% of the window stay, and everything older becomes one
+summary of at most a tenth of it.
 
 Left out: memory blocks (the caller's head), lookup hints, and steps of 10%. Different: results count what they cost.
 """

@@ -1,4 +1,5 @@
-"""The policies that need no model and no settings."""
+"""The policies that behave like no other system: `default` and its variants, `sliding`, `passthrough`; and the last
+resort."""
 
 from __future__ import annotations
 
@@ -32,14 +33,16 @@ LADDER: tuple[Strategy, ...] = (
     last_resort.bare_omissions,
     last_resort.everything,
 )
-"""The last resort, for a window that does not fit: its steps go from what is missed least to what is missed most. The
-last step cannot fail as long as the smallest window there is fits."""
+"""The last resort: strategies for a window that does not fit, from what is missed least to what is missed most.
+
+The last one always succeeds if the smallest possible window fits.
+"""
 
 PASSTHROUGH = Policy(name="passthrough", trigger=float("inf"))
-"""Sends everything. A window that does not fit is refused, with its bill."""
+"""Sends everything. A window that does not fit is refused with BudgetImpossible."""
 
 SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), hard=LADDER, trigger=1.0, target=0.9)
-"""Sends the newest units that fit, as most libraries do: it leaves out a little each time the window is full."""
+"""Sends the newest units that fit, as most libraries do: it leaves out a few old ones each time the window is full."""
 
 DEFAULT = Policy(
     name="default",
@@ -49,7 +52,10 @@ DEFAULT = Policy(
     trigger=1.0,
 )
 """Clips long results on arrival. Under pressure it folds all but the newest turns into a record of what happened, with
-quotes, in frozen layers (docs/record.md). `policy_named("default", keep_recent=0.3)` has other sizes."""
+quotes (docs/record.md). Records are not changed by later compactions, until all are merged into one.
+
+`policy_named("default", keep_recent=0.3)` has other sizes.
+"""
 
 RECALL = replace(
     DEFAULT,
@@ -58,7 +64,8 @@ RECALL = replace(
     hard=(DropRecalled(), *LADDER),
     recall=(Recall(),),
 )
-"""`DEFAULT`, and brings back what the user's message refers to and the window lacks (docs/recall.md)."""
+"""`DEFAULT`, which also brings back old entries that the user's message refers to and the window lacks
+(docs/recall.md)."""
 
 SUMMARY = replace(
     DEFAULT,
@@ -66,5 +73,7 @@ SUMMARY = replace(
     pressure=tuple(replace(step, summary=0.06) if isinstance(step, Digest) else step for step in DEFAULT.pressure),
     soft_trigger=0.8,
 )
-"""As `default`, and within the same room a rolling summary in front of the newest record (docs/summaries.md). The
-conversation's summarizer makes it in the background when the window is nearly full."""
+"""`DEFAULT`, with a rolling summary in front of the newest record, within the same room (docs/summaries.md).
+
+The conversation's summarizer makes it in the background when the window is nearly full.
+"""

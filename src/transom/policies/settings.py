@@ -1,5 +1,4 @@
-"""The three settings of a policy that users change most: how much of the newest turns stays whole, how full a window
-gets, and how full a compaction leaves it."""
+"""Applies the three settings of a policy that users change most: `keep_recent`, `trigger` and `target`."""
 
 from __future__ import annotations
 
@@ -15,15 +14,19 @@ from transom.strategies.covering_digest import Digest
 SETTINGS = ("keep_recent", "trigger", "target")
 
 ALMOST = 0.9
-"""Of the trigger: the fullest that a compaction leaves a window of nothing but talk, if no target was given."""
+"""A share of the trigger: the fullest that a compaction leaves a window of mere talk, if no target is given."""
 
 LEAST_RECORD = 0.1
-"""The least share of the room between what stays whole and the target: records have it."""
+"""The least share of the room that records must have, between what stays whole and the target."""
 
 
 def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
-    """The policy with other settings; one that is None stays as it is. All are shares of the room. Raises
-    InvalidSetting."""
+    """A copy of the policy with these settings, shares of the room as numbers or texts. One that is None stays as it
+    is.
+
+    Raises InvalidSetting for an unknown setting, a share that is not from 0 to 1, a `keep_recent` for a policy without
+    a `Digest`, a target above the trigger, or too little room for records between `keep_recent` and target.
+    """
     given = {name: _share(name, value) for name, value in settings.items() if value is not None}
     if not given:
         return policy
@@ -49,8 +52,11 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
 
 
 def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> Digest:
-    """A digest that leaves the window at most so full (`most`), with so much of it in whole turns. The sizes of its
-    records change in proportion to the share between the two."""
+    """A copy of the digest that leaves the window at most `most` full, with `keep_recent` of it in whole turns.
+
+    The sizes of its records change in proportion to the share between the two. Raises InvalidSetting if that is too
+    small.
+    """
     if most > trigger:
         raise InvalidSetting(f"policy: target {most:g} must not be above trigger {trigger:g}")
     if most - keep_recent < LEAST_RECORD - 1e-9:
@@ -72,7 +78,7 @@ def _sized(digest: Digest, keep_recent: float, most: float, trigger: float) -> D
 
 
 def _share(name: str, value: object) -> float:
-    """A setting as a share of the room. Raises InvalidSetting."""
+    """A setting as a number from 0 to 1. Raises InvalidSetting for an unknown name or any other value."""
     if name not in SETTINGS:
         raise InvalidSetting(f"policy: there is no setting {quote(name)}: there are {', '.join(SETTINGS)}")
     try:

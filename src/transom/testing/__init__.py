@@ -1,13 +1,14 @@
-"""The test kit, public: what Transom itself is tested with, for a strategy, policy, store or dialect of your own.
+"""The public test kit: what Transom itself is tested with, for a strategy, policy, store or dialect of your own.
 
 - Logs in a few words: `talk("fix it", call("sh"), result("ok"))`; a fake clock, a fast counter, a log in memory.
 - `logs()`: random logs for Hypothesis. `HISTORIES`: random message lists, valid or damaged, without Hypothesis.
-- `appearance`: a second, slow implementation of the view; `appearance_of(view)` is what must equal it.
+- `appearance(log, counter)`: what a log shows, from a second, slow implementation of the view; `appearance_of(view)`
+  must equal it.
 - `transom.testing.laws`: what holds of every log, view and window, as functions such as `check_plan`.
-- `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: the tests of your own, to
-  inherit from.
+- `StrategyConformance`, `PolicyConformance`, `StoreConformance`, `DialectConformance`: classes of tests, to inherit
+  from.
 
-What needs pytest or Hypothesis is imported when it is first asked for: `pip install "transom[testing]"`.
+Names that need pytest or Hypothesis are imported at first use: `pip install "transom[testing]"`.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _LAZY = {
     "write_log": "transom.testing.random_logs",
     "steps": "transom.testing.random_logs",
 }
-"""Where the names are that need pytest or Hypothesis."""
+"""The module of each name that needs pytest or Hypothesis."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""Logs in few words: `talk("fix it", call("sh", '{"cmd": "ls"}'), result("ok"), says("done"))`.
+"""Builds logs in a few words: `talk("fix it", call("sh", '{"cmd": "ls"}'), result("ok"), says("done"))`.
 
-A string is a user message, a run of `call(…)` one turn with parallel calls, `result(…)` the answer to the oldest call
-still open; any fact, edit or trace stands for itself. Seqs, times, ids and token counts are filled in.
+A string is a user message; neighbouring `call(…)`s are one turn with parallel calls; `result(…)` is the result of the
+oldest open call; a fact, edit or trace stands for itself. Seqs, times, ids and token counts are filled in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transom.testing.fakes import FakeClock, WordCounter
 
 
 class Ask(Struct, frozen=True):
-    """A call to be made; without an id it gets one from its place: the entry's seq and its index."""
+    """A call to be written. Without an id it gets one from its place: the seq of its entry, and its index."""
 
     name: str
     args: str = "{}"
@@ -28,7 +28,8 @@ class Ask(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """A turn of the model to be written."""
+    """A turn of the model to be written. `thought`: its reasoning; `bound`: that is signed. `answers`: the seq of its
+    `Sent`."""
 
     text: str = ""
     asks: tuple[Ask, ...] = ()
@@ -38,55 +39,62 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """A result to be written: to the call with id `to`, or to the oldest open call of the newest turn."""
+    """A result to be written: of the call with the id `to`, or of the oldest open call of the newest turn."""
 
     text: str
     to: str | None = None
 
 
 class Hidden(Struct, frozen=True):
-    """A fact that asks to be left out of every window."""
+    """A fact to be written that no window contains."""
 
     item: str | Body | Ask | Turn | Answer
 
 
 Item = str | Body | Ask | Turn | Answer | Hidden
+"""What `talk` takes."""
 
 
 def call(name: str, args: str = "{}", *, label: str | None = None) -> Ask:
-    """A tool call; `label` is the provider's id."""
+    """A tool call. `label`: the provider's id; None: an id is made up."""
     return Ask(name, args, label)
 
 
 def result(text: str, *, to: str | None = None) -> Answer:
-    """The answer to the oldest call still open, or to the one with id `to`."""
+    """The result of the oldest open call of the newest turn, or of the call with the id `to`."""
     return Answer(text, to)
 
 
 def says(text: str, *asks: Ask, thought: str = "", bound: bool = False, answers: int | None = None) -> Turn:
-    """A turn of the model: its text, its calls, its reasoning, and the `Sent` it answers."""
+    """A turn of the model: its text, calls and reasoning.
+
+    `bound`: the reasoning is signed for its prefix. `answers`: the seq of the `Sent` that it replies to.
+    """
     return Turn(text=text, asks=asks, thought=thought, bound=bound, answers=answers)
 
 
 def user(*parts: str | Part) -> User:
-    """A user message made of several parts."""
+    """A user message of several parts; a string is a text part."""
     return User(parts=tuple(Text(part) if isinstance(part, str) else part for part in parts), shape="parts")
 
 
 def image(url: str = "data:image/png;base64,AAAA") -> Media:
-    """An image part in the words of OpenAI's chat API."""
+    """An image part in the format of OpenAI's chat API."""
     return Media("image", {"type": "image_url", "image_url": {"url": url}})
 
 
 def hidden(item: str | Body | Ask | Turn | Answer) -> Hidden:
-    """The same with `include_in_context` false: kept, never sent."""
+    """The same item with `include_in_context` false: it is stored, and no window contains it."""
     return Hidden(item)
 
 
 def talk(
     *items: Item, after: Sequence[Entry] = (), clock: Clock | None = None, counter: TokenCounter | None = None
 ) -> list[Entry]:
-    """The log of `after` and then the items, in order. Raises ValueError for a `result` that no call waits for."""
+    """Build a log: the entries of `after`, and then the items in order. `after` is not changed.
+
+    Raises ValueError for a `result` when no call is open.
+    """
     log = list(after)
     clock = clock or FakeClock(start=log[-1].at + 1.0 if log else 0.0)
     counter = counter or WordCounter()
@@ -97,7 +105,7 @@ def talk(
 
 
 def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter, meta: Meta | None = None) -> Entry:
-    """The next entry of a log, counted."""
+    """Make the entry that would be the next one of a log, with its token counts. Nothing is appended."""
     form = None
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
         found = find_part(log[body.entry], body.part)
@@ -107,7 +115,7 @@ def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter,
 
 
 def _turns(items: Sequence[Item]) -> Iterator[Item]:
-    """The items, each run of calls made one turn."""
+    """The items, with neighbouring calls joined into one turn."""
     run: list[Ask] = []
     for item in items:
         if isinstance(item, Ask):
@@ -122,6 +130,7 @@ def _turns(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _body(item: str | Body | Ask | Turn | Answer, log: Sequence[Entry]) -> Body:
+    """The body of the entry for an item."""
     if isinstance(item, str):
         return User(parts=_text(item))
     if isinstance(item, Ask):
@@ -132,10 +141,12 @@ def _body(item: str | Body | Ask | Turn | Answer, log: Sequence[Entry]) -> Body:
 
 
 def _text(text: str) -> tuple[Part, ...]:
+    """A text as the parts of a message."""
     return (Text(text),) if text else ()
 
 
 def _turn(turn: Turn, seq: int) -> Assistant:
+    """The fact for a turn."""
     calls = tuple(
         Call(f"call_{seq}_{index}" if ask.id is None else ask.id, ask.name, ask.args)
         for index, ask in enumerate(turn.asks)
@@ -146,6 +157,7 @@ def _turn(turn: Turn, seq: int) -> Assistant:
 
 
 def _answer(item: Answer, log: Sequence[Entry]) -> ToolResult:
+    """The fact for a result."""
     if item.to is not None:
         return ToolResult(parts=_text(item.text), call=item.to)
     waiting: list[Call] = []

@@ -1,4 +1,4 @@
-"""What every dialect must do, as tests that a dialect's author inherits. This module needs pytest and Hypothesis.
+"""The tests that every dialect must pass, as a class to inherit from. This module needs pytest and Hypothesis.
 
 class TestMyDialect(DialectConformance):
     dialect = MyDialect()
@@ -39,21 +39,21 @@ TOOL = Tool(
 
 _ODD_LISTS: list[list[object]] = [[], [[]], [None]]
 JUNK: tuple[object, ...] = (None, 3, "", {}, {"role": 3}, {"role": "user", "content": 3}, object(), *_ODD_LISTS)
-"""Values that are no message, no content and no reply."""
+"""Values that are neither a message, content nor a reply."""
 
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""A slow machine is no mistake of a dialect."""
+"""No time limit: a slow machine is not a mistake of a dialect."""
 
 
 class DialectConformance:
-    """The tests. Inherit from it in a class that pytest collects."""
+    """The tests of a dialect. Inherit from it in a class that pytest collects, and set `dialect` and `bodies`."""
 
     dialect: Dialect
     """The dialect to be tested."""
     bodies: Sequence[Raw] = ()
-    """Request bodies that the API takes, recorded or written by hand: each must come out as it is."""
+    """Request bodies that the API accepts, recorded or written by hand. Each must be rendered as it was read."""
     uncounted: frozenset[str] = frozenset({"type", "role", "id", "data", "url", "image_url", "file_data", "detail"})
-    """Keys whose strings are no text that the model reads: labels, and the content of images and files."""
+    """Keys whose strings need not be counted: labels, and the data of images and files."""
 
     # ---- what came in comes out
 
@@ -154,10 +154,12 @@ class DialectConformance:
     # ---- how
 
     def _view(self, bodies: Sequence[Body]) -> View:
+        """The view of a log with these bodies."""
         log = [Entry(seq=seq, at=0.0, body=body) for seq, body in enumerate(bodies)]
         return build_view(Entries(log), self.dialect.format_counter(WordCounter()))
 
     def _view_of(self, body: Mapping[str, Any]) -> View:
+        """The view of a request's body."""
         beside = next((value for key, value in body.items() if key not in {self._key, "tools"}), None)
         head = Head(
             messages=() if beside is None else tuple(self.dialect.parse_system(beside)),
@@ -167,19 +169,21 @@ class DialectConformance:
         return self._view([head, *facts] if head.messages or head.tools else facts)
 
     def _round_trip(self, body: Raw) -> Raw:
+        """The body after it was read and rendered, with its keys in the given order."""
         rendered = render(self._view_of(body), self.dialect)
         return {key: rendered[key] for key in [*body, *(key for key in rendered if key not in body)]}
 
     @property
     def _key(self) -> str:
-        """The key of a body under which its messages are."""
+        """The key of the messages in a body."""
         return next(key for key, value in self.dialect.body(Head(), []).items() if value == [])
 
     def _messages(self, body: Raw) -> list[Raw]:
+        """The messages in a body."""
         return body[self._key]
 
     def _closed(self, log: Sequence[Entry]) -> View:
-        """The view when a request leaves: open calls are closed, and a required user message follows the model."""
+        """The view when a request leaves: open calls are closed, and a required user message follows the model's."""
         view = build_view(Entries(list(log)), self.dialect.format_counter(WordCounter()))
         frame = Frame(head=view.head, required_user_turn=self.dialect.required_user_turn)
         done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0)
@@ -187,7 +191,7 @@ class DialectConformance:
 
 
 def _contents(view: View) -> list[str]:
-    """What a view shows, in order: texts, and names of calls."""
+    """The texts that a view shows and the names of its calls, in order."""
     out: list[str] = []
     for slot in view.slots:
         units = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
@@ -200,7 +204,7 @@ def _contents(view: View) -> list[str]:
 
 
 def _strings(value: object, without: Sequence[str] | frozenset[str]) -> Iterator[str]:
-    """The strings in a JSON value, in order, but for those under the keys `without`."""
+    """The strings in a JSON value, in order, without those under the keys `without`."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -213,14 +217,14 @@ def _strings(value: object, without: Sequence[str] | frozenset[str]) -> Iterator
 
 
 def _pieces(messages: Sequence[Raw]) -> Iterator[tuple[object, object]]:
-    """Messages cut as small as they are joined: a role and a content part."""
+    """Messages as small as they are joined: a role and a content part."""
     for message in messages:
         parts = next((message[key] for key in ("content", "parts") if isinstance(message.get(key), list)), [message])
         yield from ((message.get("role"), part) for part in parts)
 
 
 def _spoil(value: object) -> None:
-    """Empty a JSON value and everything in it."""
+    """Empty a JSON value and everything in it, in place."""
     if isinstance(value, dict):
         _spoil(list(cast("Raw", value).values()))
         value.clear()

@@ -1,4 +1,4 @@
-"""What stands in for the world in a test: a clock, a token counter, a log in memory, and meters for both."""
+"""Stand-ins for tests: a clock, a token counter, a log in memory, and meters for counter and log."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from transom.core.tokens import TokenCounter
 
 
 class FakeClock:
-    """A clock that stands still between calls and moves on by `step` seconds at each."""
+    """A clock whose time changes only when it is read: each call gives `step` seconds more than the one before."""
 
     def __init__(self, start: float = 0.0, step: float = 1.0) -> None:
         self.now, self.step = start, step
 
     def __call__(self) -> float:
-        """The time now; the next call gives `step` seconds more."""
+        """The time in seconds; the next call gives `step` more."""
         now = self.now
         self.now += self.step
         return now
 
 
 class WordCounter:
-    """Counts one token for every four characters begun: fast, the same everywhere, 0 for the empty text."""
+    """A token counter: one token for every four characters, rounded up; 0 for the empty text. Fast, and the same
+    everywhere."""
 
     name = "words"
 
     def count(self, text: str) -> int:
-        """Tokens of one text by itself."""
+        """The tokens of one text."""
         return (len(text) + 3) // 4
 
 
 class Entries:
-    """A log in memory. It holds what it was given: entries added to your list later are not in it."""
+    """A log in memory. It copies the list that it is given: entries that are added to that list later are not in it."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
         self._entries = tuple(entries)
@@ -51,7 +52,7 @@ class Entries:
 
 
 class MeteredLog:
-    """A log that counts how often it is read."""
+    """A log that counts in `reads` how many entries were read from it."""
 
     def __init__(self, log: Log) -> None:
         self.log, self.reads = log, 0
@@ -65,17 +66,18 @@ class MeteredLog:
 
 
 class MeteredCounter:
-    """A token counter that counts how many texts and characters it was given."""
+    """A token counter that counts how many texts and characters it was given (`texts`, `characters`)."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter, self.texts, self.characters = counter, 0, 0
 
     @property
     def name(self) -> str:
+        """The name of the counter inside."""
         return self.counter.name
 
     def count(self, text: str) -> int:
-        """Tokens of one text, by the counter inside."""
+        """The tokens of one text, by the counter inside."""
         self.texts += 1
         self.characters += len(text)
         return self.counter.count(text)

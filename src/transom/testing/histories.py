@@ -1,7 +1,7 @@
-"""Random message lists, valid or damaged in every way that recorded ones are, in two dialects.
+"""Random message lists in two dialects: valid, or damaged in every way in which recorded ones are.
 
-`openai_history(seed, damaged=…)` and `anthropic_history(seed, damaged=…)` return what is sent beside the messages (the
-system prompt, or None) and the messages. The same seed gives the same list, on every machine.
+`openai_history(seed, damaged=…)` and `anthropic_history(seed, damaged=…)` return the system prompt beside the messages
+(or None) and the messages. The same seed gives the same list on every machine.
 """
 
 from __future__ import annotations
@@ -19,35 +19,39 @@ Message = dict[str, Any]
 
 
 class Dice:
-    """The random choices of one history; the same seed gives the same history."""
+    """Makes the random choices of one history. The same seed gives the same choices."""
 
     def __init__(self, seed: str, damaged: bool) -> None:
         self.random, self.damaged, self.ids = random.Random(seed), damaged, 0  # noqa: S311 - repeatable, no secret
 
     def damage(self, share: float) -> bool:
-        """Whether to do damage here: never in a valid history."""
+        """Whether to do damage here, with probability `share`. Never in a valid history."""
         return self.damaged and self.random.random() < share
 
     def chance(self, share: float) -> bool:
+        """True with probability `share`."""
         return self.random.random() < share
 
     def text(self, least: int = 1) -> str:
-        """A text of a few words, now and then of a thousand."""
+        """A text of a few words, sometimes of 1,500. `least`: at least this number of words."""
         dice = self.random
         size = dice.choice((3, 8, 8, 20, 60, 60, 200)) if dice.random() > 0.03 else 1_500
         return " ".join(dice.choices(WORDS, k=max(least, size)))
 
     def label(self, reused: bool = False) -> str:
+        """A call id: a new one, or with `reused` one of those before."""
         if reused and self.ids:
             return f"call_{self.random.randrange(self.ids)}"
         self.ids += 1
         return f"call_{self.ids - 1}"
 
     def args(self) -> dict[str, Any]:
+        """Arguments of a call."""
         return {"path": self.random.choice(WORDS), "text": self.text()}
 
     def answers(self, labels: list[str]) -> tuple[list[str], list[str]]:
-        """Split call labels into those answered at once and those answered later; damage: some twice, some never."""
+        """Split call ids into those answered now and those answered later. Damage: some are answered twice, some
+        never."""
         now, late = list(labels), list[str]()
         if self.damage(0.3):
             self.random.shuffle(now)
@@ -63,7 +67,7 @@ class Dice:
 
 
 def openai_history(seed: int, damaged: bool) -> tuple[None, list[Message]]:
-    """Chat Completions messages; the system prompt is among them."""
+    """Messages for Chat Completions. The system prompt is among them, so the first value is None."""
     dice = Dice(f"openai {seed} {damaged}", damaged)
     out: list[Message] = []
     for _ in range(dice.random.choice((0, 1, 1, 1, 2))):
@@ -95,6 +99,7 @@ def openai_history(seed: int, damaged: bool) -> tuple[None, list[Message]]:
 
 
 def _openai_user(dice: Dice) -> Message:
+    """A user message."""
     if dice.chance(0.07):
         image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
         return {"role": "user", "content": [{"type": "text", "text": dice.text()}, image]}
@@ -102,6 +107,7 @@ def _openai_user(dice: Dice) -> Message:
 
 
 def _openai_turn(dice: Dice, labels: list[str], legacy: bool) -> Message:
+    """A turn of the model with calls under these ids."""
     content = dice.text() if not labels or dice.chance(0.6) else None
     out: Message = {"role": "assistant", "content": content}
     calls = [{"name": "edit", "arguments": json.dumps(dice.args())} for _ in labels]
@@ -120,6 +126,7 @@ def _openai_turn(dice: Dice, labels: list[str], legacy: bool) -> Message:
 
 
 def _openai_result(dice: Dice, label: str, legacy: bool) -> Message:
+    """The result of a call."""
     content = "" if dice.damage(0.05) else dice.text()
     if legacy:
         return {"role": "function", "name": "edit", "content": content}
@@ -127,16 +134,17 @@ def _openai_result(dice: Dice, label: str, legacy: bool) -> Message:
 
 
 def _closed(messages: list[Message]) -> list[Message]:
-    """A valid list ends where a call could be made."""
+    """The list without turns of the model at its end: so that a request could be made."""
     while messages and messages[-1]["role"] == "assistant":
         messages.pop()
     return messages
 
 
 def anthropic_history(seed: int, damaged: bool) -> tuple[object, list[Message]]:
-    """Messages API messages; the system prompt is beside them.
+    """The system prompt, and messages for the Messages API.
 
-    Ids are used once: the API has accepted the same id in two turns, so they stay as received, and `turnsafe` objects.
+    Each id is used once. (The API has accepted the same id in two turns, so ids stay as received, and the library
+    `turnsafe` objects to that.)
     """
     dice = Dice(f"anthropic {seed} {damaged}", damaged)
     system: object = dice.random.choice((None, "Be brief.", [{"type": "text", "text": dice.text()[:300]}]))
@@ -163,6 +171,7 @@ def anthropic_history(seed: int, damaged: bool) -> tuple[object, list[Message]]:
 
 
 def _user_blocks(dice: Dice) -> list[Message]:
+    """The blocks of a user message."""
     blocks: list[Message] = [{"type": "text", "text": "  " if dice.damage(0.05) else dice.text()}]
     if dice.chance(0.07):
         source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
@@ -171,6 +180,7 @@ def _user_blocks(dice: Dice) -> list[Message]:
 
 
 def _assistant_blocks(dice: Dice, labels: list[str]) -> list[Message]:
+    """The blocks of a turn with calls under these ids."""
     blocks: list[Message] = []
     if dice.chance(0.2):
         blocks.append({"type": "thinking", "thinking": dice.text(), "signature": "c2lnbmF0dXJl"})
@@ -181,6 +191,7 @@ def _assistant_blocks(dice: Dice, labels: list[str]) -> list[Message]:
 
 
 def _result_block(dice: Dice, label: str) -> Message:
+    """The block of a result."""
     out: Message = {"type": "tool_result", "tool_use_id": label, "content": "" if dice.damage(0.05) else dice.text()}
     if dice.chance(0.3):
         out["content"] = [{"type": "text", "text": dice.text()}]
@@ -193,4 +204,4 @@ HISTORIES: dict[str, Callable[[int, bool], tuple[object, list[Message]]]] = {
     "openai": openai_history,
     "anthropic": anthropic_history,
 }
-"""By dialect."""
+"""The function that makes a history, by dialect."""

@@ -1,10 +1,10 @@
 """A second implementation of the view, slow and simple: written from the definitions, not from the code of `core`.
 
-`appearance(log, counter)` is what a log shows. Only one thing is carried from entry to entry: which edits are in force
-and which were undone. What is visible is computed again from nothing after every entry. Where the definitions do not
-decide, the oracle does what the core does, and a comment says so ("undefined: …").
+`appearance(log, counter)` is what a log shows. From entry to entry it remembers only which edits apply and which were
+undone. Everything visible is computed again after every entry. Where the definitions do not decide, the oracle does
+what the core does, and a comment says so ("undefined: …").
 
-Nothing here may use the core's view, reducer or sizes; otherwise one mistake could hide in both.
+Nothing here may use the core's view, reducer or sizes: otherwise one mistake could hide in both.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from transom.testing.oracle_parts import (
 
 
 class UnitAppearance(NamedTuple):
-    """A unit that can be read in the window."""
+    """A unit that the window shows: its facts as shown, and their sizes."""
 
     key: int
     seqs: tuple[int, ...]
@@ -47,9 +47,9 @@ class UnitAppearance(NamedTuple):
 
 
 class SlotAppearance(NamedTuple):
-    """A slot: one unit (`fold` is None), or a fold with its text and the pinned units that surface behind it.
+    """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units that show behind it.
 
-    `keys` are those of all units that the slot stands for.
+    `fold`: the seq of the fold. `keys`: those of all units that the slot covers.
     """
 
     first: int
@@ -64,8 +64,12 @@ class SlotAppearance(NamedTuple):
 class Appearance(NamedTuple):
     """Everything that a view shows, as plain values that can be compared.
 
-    `left_out` names the entries that are in no unit, with the reason; `restored` the keys of the visible units that the
-    planner must leave alone, because somebody undid an edit there; `summaries` are the entries that were not undone.
+    - `head`: the seq of the head. `open`: keys of units with open calls.
+    - `left_out`: the seqs of facts that are in no unit, each with the reason.
+    - `restored`: keys of the visible units where the user has undone an edit.
+    - `summaries`: seqs of the summaries that were not undone.
+    - `in_flight`: the seq of the request without a reply.
+    - `digest`: the hash of all that is shown.
     """
 
     slots: tuple[SlotAppearance, ...]
@@ -82,9 +86,11 @@ class Appearance(NamedTuple):
 
 
 class EditState(NamedTuple):
-    """All that is carried from entry to entry, as seqs: the edits in force; the folds and trims that were undone; for a
-    turn with bound reasoning that answers no `Sent` the digest of what preceded it when it came; and the summaries that
-    were not undone."""
+    """All that is remembered from entry to entry, as seqs.
+
+    `live`: the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of the model
+    that answers no `Sent`, the digest of what preceded it when it came. `summaries`: those that were not undone.
+    """
 
     live: tuple[int, ...] = ()
     undone: tuple[int, ...] = ()
@@ -97,7 +103,8 @@ class EditState(NamedTuple):
 
 @dataclass
 class Unit:
-    """A turn and its results; `bound_to` is the digest of the prefix that its bound reasoning was made on."""
+    """A message, or a turn with its results. `answered`: the indexes of calls with a result. `bound_to`: the digest of
+    the prefix that its bound reasoning was made on."""
 
     key: int
     seqs: list[int]
@@ -106,12 +113,13 @@ class Unit:
     bound_to: str | None = None
 
     def open_calls(self) -> list[int]:
+        """The indexes of the calls without a result."""
         return [index for index in range(len(self.calls)) if index not in self.answered]
 
 
 @dataclass
 class Facts:
-    """The facts of a log, put together to units. No edit has a part in this."""
+    """The facts of a log, put together to units without any edit."""
 
     units: list[Unit]
     left_out: dict[int, str]
@@ -121,11 +129,12 @@ class Facts:
     newest_user: int | None = None
 
     def unit_of(self, entry: int) -> Unit | None:
+        """The unit that an entry belongs to; None if it is in none."""
         return next((unit for unit in self.units if entry in unit.seqs), None)
 
 
 def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
-    """Units in key order."""
+    """Put the facts of entries together to units, in the order of their keys. `prefixes`: see `EditState`."""
     facts = Facts([], {})
     for entry in entries:
         if isinstance(entry.body, Head):
@@ -138,6 +147,7 @@ def gather(entries: Sequence[Entry], prefixes: dict[int, str]) -> Facts:
 
 
 def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fact, prefixes: dict[int, str]) -> None:
+    """Add one fact."""
     key, digest = entry.seq, prefixes.get(entry.seq)
     if isinstance(fact, (Assistant, Failure)) and fact.answers is not None:
         digest = "made on another window"
@@ -166,9 +176,9 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
 
 
 def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:
-    """The first answer to a call wins; a result without an open call is left out.
+    """Add a result to the unit of its call. The first result of a call counts; one without an open call is left out.
 
-    Turns are searched newest first. (Once a request has left, only the newest turn can have open calls.)
+    Turns are searched from the newest. (Once a request has left, only the newest turn can have open calls.)
     """
     for unit in reversed(facts.units):
         for index in unit.open_calls():
@@ -189,7 +199,8 @@ def _gather_result(facts: Facts, seq: int, fact: ToolResult) -> None:
 
 
 def wire_ids(unit: Unit) -> list[str]:
-    """Call ids, unique in their turn, not empty and without lone surrogates. An id that is all this already stays."""
+    """The ids under which the calls of a unit are sent: not empty, unique in the turn, without lone surrogates. A valid
+    id stays."""
     ids = [call.id.encode("utf-8", "replace").decode() for call in unit.calls]
     taken = set(ids)
     for index, call in enumerate(unit.calls):
@@ -202,7 +213,7 @@ def wire_ids(unit: Unit) -> list[str]:
 
 
 def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Sizes:
-    """The sizes of a unit's messages, with the ids that are sent in place of the ones that came."""
+    """The sizes of a unit's messages, counted with the ids under which its calls are sent."""
     sizes = [fact_sizes(fact, counter) for fact in facts]
     ids = wire_ids(unit)
     swaps = [(call.id, ids[index]) for index, call in enumerate(unit.calls)]
@@ -220,7 +231,7 @@ def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Size
 
 
 class SlowView:
-    """What a log's entries show under some edits, computed from nothing."""
+    """What entries show under some edits, computed from nothing."""
 
     def __init__(self, entries: Sequence[Entry], state: EditState, counter: TokenCounter) -> None:
         self.entries, self.state, self.counter = entries, state, counter
@@ -229,6 +240,7 @@ class SlowView:
         self.digest, self.slots = self._slots()
 
     def _slots(self) -> tuple[str, tuple[SlotAppearance, ...]]:
+        """The digest of the window, and its slots."""
         running = hashlib.blake2b(digest_size=16)
         if self.facts.head is not None:
             running.update(plain(self.entries[self.facts.head].body))
@@ -263,6 +275,7 @@ class SlowView:
         return SlotAppearance(unit.key, unit.key, None, None, (shown,), (unit.key,), shown.sizes)
 
     def _folded(self, seq: int, fold: Fold, units: Sequence[Unit]) -> SlotAppearance:
+        """The slot of a fold."""
         surfacing = (unit for unit in units if self._pinned(unit) and unit.key not in fold.carries)
         shown = tuple(self._shown(unit, None) for unit in surfacing)
         text = Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
@@ -272,7 +285,7 @@ class SlowView:
     # ---- which edits apply
 
     def applies(self, edit: Edit) -> bool:
-        """Whether an edit changes this view; one that does not is inert."""
+        """Whether an edit applies; one that does not changes nothing."""
         if isinstance(edit, Fold):
             return self._fold_applies(edit)
         if isinstance(edit, Trim):
@@ -282,6 +295,8 @@ class SlowView:
         return edit.edit in self.edits or edit.edit in self.state.summaries
 
     def _fold_applies(self, fold: Fold) -> bool:
+        """Whether a fold applies: whole slots, no open call, before the request in flight, and a text that saves
+        bytes."""
         taken = [slot for slot in self.slots if fold.first <= slot.first and slot.last <= fold.last]
         if not taken or taken[0].first != fold.first or taken[-1].last != fold.last or not fold.text.strip():
             return False
@@ -299,6 +314,7 @@ class SlowView:
         return saving > 0
 
     def _trim_applies(self, trim: Trim) -> bool:
+        """Whether a trim applies: there is such a part, and the trim makes it smaller in a valid way."""
         if self.facts.unit_of(trim.entry) is None:
             return False
         fact = self.entries[trim.entry].body
@@ -323,10 +339,11 @@ class SlowView:
     # ---- and the whole
 
     def _is_restored(self, slot: SlotAppearance) -> bool:
-        """Covered by an undone fold or trim and by no later live one."""
+        """Whether an undone fold or trim covers the slot, and no later edit does."""
         return slot.fold is None and any(self._restores(seq, slot) for seq in self.state.undone)
 
     def _restores(self, seq: int, slot: SlotAppearance) -> bool:
+        """Whether this undone edit covers the slot, and no later trim of the same part does."""
         edit = self.entries[seq].body
         if isinstance(edit, Fold):
             return edit.first <= slot.first <= edit.last
@@ -339,7 +356,7 @@ class SlowView:
         return edit.entry in slot.units[0].seqs and not again
 
     def appearance(self) -> Appearance:
-        """Everything it shows."""
+        """Everything that it shows."""
         facts = self.facts
         request = Sizes(PER_REQUEST, 0, 0, 0)
         head = self._head_sizes(facts.head) if facts.head is not None else Sizes(0, 0, 0, 0)
@@ -358,6 +375,7 @@ class SlowView:
         )
 
     def _head_sizes(self, seq: int) -> Sizes:
+        """The sizes of the head with this seq."""
         head = self.entries[seq].body
         assert isinstance(head, Head)
         sizes = [fact_sizes(message, self.counter) for message in head.messages]
@@ -367,17 +385,20 @@ class SlowView:
 
 
 def _edit(entry: Entry) -> Edit:
+    """The edit of an entry."""
     assert isinstance(entry.body, (Fold, Trim, Pin, Undo))
     return entry.body
 
 
 def slot_digest(slot: SlotAppearance) -> bytes:
-    """A hash of what a slot shows: its facts as JSON lines; a fold's text, then the hashes of its surfaced units."""
+    """A hash of what a slot shows: of the facts as lines of JSON; for a fold, of its text and then the hashes of its
+    shown units."""
     units = [_digest([plain(fact) for fact in unit.facts]) for unit in slot.units]
     return units[0] if slot.fold is None else _digest([plain(slot.text), *units])
 
 
 def _digest(lines: Sequence[bytes]) -> bytes:
+    """A hash of lines."""
     return hashlib.blake2b(b"\n".join(lines), digest_size=16).digest()
 
 
@@ -385,7 +406,7 @@ def _digest(lines: Sequence[bytes]) -> bytes:
 
 
 def slow_views(entries: Sequence[Entry], counter: TokenCounter) -> Iterator[SlowView]:
-    """The view of the empty log, and of the log after each of its entries."""
+    """The view of the empty log, and then of the log after each of its entries."""
     state = EditState()
     view = SlowView((), state, counter)
     yield view
@@ -396,7 +417,7 @@ def slow_views(entries: Sequence[Entry], counter: TokenCounter) -> Iterator[Slow
 
 
 def _next_state(state: EditState, view: SlowView, entry: Entry) -> EditState:
-    """What an entry changes in the edits in force; an edit that does not apply changes nothing."""
+    """The state after one more entry. An edit that does not apply changes nothing."""
     body = entry.body
     if isinstance(body, Assistant) and body.answers is None:
         return state._replace(prefixes=(*state.prefixes, (entry.seq, view.digest)))

@@ -1,4 +1,4 @@
-"""The parts of the oracle: what a fact holds, how a trim shows it, and its size. See `oracle.py`."""
+"""The parts of the oracle: what a fact holds, how a trim shows it, and how large it is. See `oracle.py`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Sizes(NamedTuple):
 
 
 def total(sizes: Sequence[Sizes]) -> Sizes:
-    """All of them added up."""
+    """The sum of sizes."""
     return Sizes(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Sizes(0, 0, 0, 0)
 
 
 def is_empty(fact: Fact) -> bool:
-    """Neither content nor calls."""
+    """Whether a fact has neither content nor calls."""
     if isinstance(fact, Assistant) and fact.calls:
         return False
     if own_text(fact):
@@ -56,14 +56,14 @@ def is_empty(fact: Fact) -> bool:
 
 
 def own_text(fact: Fact) -> str:
-    """The text of a fact that Transom or its caller wrote."""
+    """The text of a fact that Transom or its caller wrote; empty for others."""
     if isinstance(fact, Failure):
         return fact.shown
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
 
 
 def is_json(text: str) -> bool:
-    """Strictly: no NaN and no Infinity."""
+    """Whether a text is valid JSON; NaN and Infinity are not."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -79,7 +79,8 @@ def is_json(text: str) -> bool:
 
 
 def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """text[i], image[i], file[i] and other[i] count within their kind; args[i] and reasoning[i] follow."""
+    """The parts of a fact with their addresses: text, image, file and other count within their kind; args and reasoning
+    follow."""
     kinds = ["text" if isinstance(part, Text) else getattr(part, "media", "other") for part in fact.parts]
     for at, part in enumerate(fact.parts):
         yield (kinds[at], kinds[:at].count(kinds[at])), part
@@ -91,7 +92,7 @@ def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 
 
 def trimmed(part: Addressed, trim: Trim) -> Text | Call | None:
-    """What a trim shows of a part."""
+    """A part as a trim shows it; None for reasoning."""
     if isinstance(part, Reasoning):
         return None
     if isinstance(part, Call):
@@ -108,12 +109,13 @@ def trimmed(part: Addressed, trim: Trim) -> Text | Call | None:
 
 
 def effective_trim(trims: Sequence[Trim], part: Addressed) -> Trim | None:
-    """The trim that shows the fewest bytes; if several do, its note decides, then the ranges it keeps."""
+    """Of several trims on a part the one that shows: the one with the fewest bytes, then by its note, then by its
+    spans."""
     return min(trims, key=lambda trim: (part_size(trimmed(part, trim)), trim.note, trim.keep), default=None)
 
 
 def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
-    """A fact with its effective trims, and without its bound reasoning if that is void."""
+    """The fact of an entry with the trims that show on it. `void`: without its bound reasoning."""
     fact = entry.body
     assert isinstance(fact, Fact)
     shown: list[tuple[str, Addressed]] = []
@@ -138,12 +140,12 @@ BYTES_PER_MESSAGE = BYTES_PER_CALL = 32  # undefined: braces, keys and role
 
 
 def utf8(text: str) -> int:
-    """Bytes as they are sent."""
+    """The bytes of a text as it is sent."""
     return len(text.encode("utf-8", "replace"))
 
 
 def strings(raw: object) -> Iterator[str]:
-    """undefined: of a part of unknown kind, every string but its type."""
+    """All strings in a part of unknown kind, except its type (undefined)."""
     if isinstance(raw, str):
         yield raw
     elif isinstance(raw, dict):
@@ -165,7 +167,7 @@ def texts_in(part: Addressed | None) -> list[str]:
 
 
 def part_size(part: Addressed | None) -> int:
-    """Bytes of a part."""
+    """The bytes of a part."""
     size = sum(utf8(text) for text in texts_in(part))
     return max(size, LEAST_MEDIA) if isinstance(part, Media) else size
 

@@ -1,7 +1,8 @@
-"""What every strategy and policy must obey, as tests to inherit from. This module needs pytest and Hypothesis.
+"""The tests that every strategy and policy must pass, as classes to inherit from. This module needs pytest and
+Hypothesis.
 
-class TestMine(StrategyConformance):
-    strategy = Mine()
+    class TestMine(StrategyConformance):
+        strategy = Mine()
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from transom.testing.random_logs import Step, budgets, logs, states, work_logs, 
 class PolicyConformance:
     """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`.
 
-    Each test tries random logs, as many as the Hypothesis profile says, or as `examples` says.
+    Each test tries `examples` random logs, by default as many as the Hypothesis profile says.
     """
 
     policy: str | Policy
-    """A policy, or the name of one that comes with Transom."""
+    """The policy, or its name."""
     dialects: ClassVar[Sequence[str]] = ("openai",)
-    """The provider APIs whose rules its windows are checked by."""
+    """The names of the provider APIs by whose rules its windows are checked."""
     examples: ClassVar[int | None] = None
 
     def policies(self) -> list[Policy]:
-        """The policy, and the same with less room: it compacts earlier and more often."""
+        """The policies that the tests use: yours, and a copy with less room, which compacts earlier and more often."""
         few = Budget(context=300, max_messages=6)
         policy = policy_named(self.policy)
         return [policy, replace(policy, trigger=0.3, target=0.1, own_limits=few)]
@@ -69,23 +70,27 @@ class PolicyConformance:
         law()
 
     def test_a_window_of_notes_alone_can_be_planned(self) -> None:
-        """There is nothing that could be compacted."""
+        """A window in which nothing could be compacted."""
         for policy in self.policies():
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 
     def _settings(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """A decorator that sets the number of examples."""
         return settings(max_examples=self.examples or settings().max_examples)
 
 
 class StrategyConformance(PolicyConformance):
-    """The tests of a strategy, by itself and in a policy. Inherit from it in a class that pytest collects, and set
-    `strategy`; and `arrival` if it runs on what was not sent yet."""
+    """The tests of a strategy, alone and in a policy. Inherit from it in a class that pytest collects, and set
+    `strategy`.
+
+    `arrival`: set it if the strategy runs on entries that were not sent yet.
+    """
 
     strategy: Strategy
     arrival: ClassVar[bool] = False
 
     def policies(self) -> list[Policy]:
-        """The strategy alone, before the ladder of last resorts."""
+        """A policy with only this strategy before the last resort."""
         policy = Policy(name="conformance", hard=LADDER, trigger=0.4, target=0.1)
         # A function as a class attribute would be bound to the instance.
         strategy = type(self).__dict__.get("strategy", self.strategy)
@@ -93,7 +98,7 @@ class StrategyConformance(PolicyConformance):
 
     @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
     def test_what_it_proposes_saves_something_and_spares_what_must_stay(self, hard: bool) -> None:
-        """Laws 7 and 10, before the planner has a say."""
+        """Laws 7 and 10, for the proposals alone, before a plan chooses among them."""
         (policy,) = self.policies()
         strategy = (*policy.arrival, *policy.pressure)[0]
 
@@ -106,4 +111,5 @@ class StrategyConformance(PolicyConformance):
 
 
 def _any_log() -> st.SearchStrategy[list[Entry]]:
+    """Logs of all kinds."""
     return st.one_of(logs(), work_logs())

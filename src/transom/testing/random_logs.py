@@ -1,8 +1,8 @@
-"""Random logs for Hypothesis: damaged ones too, with every kind of entry and with edits that do not apply.
+"""Random logs for Hypothesis: valid and damaged ones, with every kind of entry, and with edits that do not apply.
 
-A log is written from a list of steps; a step is a kind and four small numbers, which Hypothesis can shrink. Zeros are
-the plain case, so that shrunk examples read like ordinary conversations. `LogBuilder` looks at the core's view only to
-know what a step can point at. This module needs Hypothesis.
+A log is written from a list of steps. A step is a kind and four small numbers, which Hypothesis can shrink. Zeros are
+the plain case, so that shrunk examples read like ordinary conversations. `LogBuilder` uses the core's view only to know
+what a step can point at. This module needs Hypothesis.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from transom.testing.builders import Item, call, entry, image, result, talk
 from transom.testing.fakes import Entries, WordCounter
 
 COUNTER = WordCounter()
-"""Every entry of these logs is counted with it."""
+"""Counts every entry of these logs."""
 
 TEXTS = (
     "Please look at the failing test in src/app.py again. " * 4,
@@ -92,20 +92,20 @@ class Step(NamedTuple):
 
 
 class LogBuilder:
-    """A log that grows, and the view of it. It may begin with the entries of another log."""
+    """A log that grows (`log`), and its view (`view`). It may begin with a copy of another log."""
 
     def __init__(self, log: Iterable[Entry] = ()) -> None:
         self.log: list[Entry] = list(log)
         self.view = apply(View.empty(Entries(self.log), COUNTER), self.log)
 
     def append(self, body: Body, *, hidden: bool = False) -> None:
-        """Append an entry with this body, whether or not it applies."""
+        """Append an entry with this body, also an edit that does not apply. `hidden`: no window contains it."""
         meta = Meta(include_in_context=False) if hidden else None
         self.log.append(entry(body, self.log, at=float(len(self.log)), counter=COUNTER, meta=meta))
         self.view = apply(self.view.with_log(Entries(self.log)), self.log[-1:])
 
     def write(self, steps: Iterable[Step]) -> list[Entry]:
-        """Append what these steps stand for; the entries that are new."""
+        """Append the entries for these steps, and return the new entries."""
         before = len(self.log)
         for step in steps:
             _WRITERS[step.kind](self, step)
@@ -121,11 +121,12 @@ class LogBuilder:
         return [entry for entry in self.log if self.view.slot_of(entry.seq) is not None]
 
     def in_flight(self) -> int | None:
-        """The seq of the request without a reply."""
+        """The seq of the request without a reply; None if there is none."""
         return self.view.in_flight.seq if self.view.in_flight is not None else None
 
 
 def _parts(a: int, d: int) -> tuple[Part, ...]:
+    """The content parts for two numbers."""
     text = TEXTS[a % len(TEXTS)]
     if d < 10:
         return (Text(text),)
@@ -137,12 +138,13 @@ def _parts(a: int, d: int) -> tuple[Part, ...]:
 
 
 def _user(builder: LogBuilder, step: Step) -> None:
+    """a: text, b: 9 hides it, c: 9 names the user, d: which parts."""
     extra = {"name": "ann"} if step.c == 9 else None
     builder.append(User(parts=_parts(step.a, step.d), extra=extra), hidden=step.b == 9)
 
 
 def _turn(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: calls, c: reasoning, d: what it answers."""
+    """a: text, b: calls, c: reasoning, d: which request it answers."""
     answers = builder.in_flight() if step.d < 6 else None if step.d < 9 else (step.a * step.d) % (len(builder.log) + 1)
     calls = tuple(
         Call(
@@ -162,7 +164,7 @@ def _turn(builder: LogBuilder, step: Step) -> None:
 
 
 def _reply(builder: LogBuilder, step: Step) -> None:
-    """A turn with bound reasoning that answers a request; `c` decides what comes in between."""
+    """A turn with bound reasoning that answers a request; c decides what comes in between."""
     if builder.in_flight() is None:
         _sent(builder, Step("sent", 1 if step.c == 11 else 0))
     if step.c % 4 == 2:
@@ -173,7 +175,7 @@ def _reply(builder: LogBuilder, step: Step) -> None:
 
 
 def _result(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: which call, c: to which turn, d: form."""
+    """a: text, b: which call, c: of which turn, d: form."""
     turns = builder.calls()
     answered = Call("nobody", "sh", "{}")
     if turns and step.c < 14:
@@ -186,7 +188,7 @@ def _result(builder: LogBuilder, step: Step) -> None:
 
 
 def _synthetic(builder: LogBuilder, step: Step) -> None:
-    """Closes calls: all that are open, or one by a place that may be wrong."""
+    """Closes calls: all open ones, or for a = 9 one at a place that may be wrong."""
     open_units = {key: builder.view.open_unit(key) for key in builder.view.open_units}
     places = [(key, index) for key, unit in open_units.items() for index in unit.open_calls]
     if step.a == 9:
@@ -199,13 +201,14 @@ def _synthetic(builder: LogBuilder, step: Step) -> None:
 
 
 def _sent(builder: LogBuilder, step: Step) -> None:
+    """a: 1 gives it a wrong digest."""
     digest = "0" * 32 if step.a == 1 else builder.view.digest()
     size = builder.view.total
     builder.append(Sent(digest=digest, limit=10_000, tokens=size.tokens, messages=size.messages))
 
 
 def _other(builder: LogBuilder, step: Step) -> None:
-    """c: which fact, b: whether it answers the request in flight; some of them do not show."""
+    """c: which fact, b: whether it answers the request in flight. Some of them do not show."""
     text = TEXTS[step.a % len(TEXTS)]
     answers = builder.in_flight() if step.b % 2 else None
     bodies: tuple[Body, ...] = (
@@ -221,12 +224,13 @@ def _other(builder: LogBuilder, step: Step) -> None:
 
 
 def _head(builder: LogBuilder, step: Step) -> None:
+    """a, d: the system prompt, b: whether there is a tool."""
     tools = ({"type": "function", "function": {"name": "sh"}},) if step.b % 2 else ()
     builder.append(Head(messages=(Instruction(parts=_parts(step.a, step.d)),), tools=tools))
 
 
 def _fold(builder: LogBuilder, step: Step) -> None:
-    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit carried; from 12 on, any keys."""
+    """a: first slot, b: how many more, c: text, d: 3 to 5, every second unit is carried; from 12 on, any keys."""
     slots, text = builder.view.slots, FOLDS[step.c % 2 if step.c < 12 else step.c % len(FOLDS)]
     if not slots or step.d >= 12:
         builder.append(Fold(first=step.a, last=step.a + step.b - 1, text=text))
@@ -239,7 +243,7 @@ def _fold(builder: LogBuilder, step: Step) -> None:
 
 
 def _trim(builder: LogBuilder, step: Step) -> None:
-    """a, b: which part, c: how, d: note."""
+    """a, b: which part, c: which spans, d: note."""
     facts = builder.facts() if step.d < 12 else [entry for entry in builder.log if isinstance(entry.body, Fact)]
     if not facts or step.d == 15:
         builder.append(Trim(entry=step.a - 1, part=("text", step.b), keep=((0, 1),), note="[cut]"))
@@ -258,6 +262,7 @@ def _trim(builder: LogBuilder, step: Step) -> None:
 
 
 def _pin(builder: LogBuilder, step: Step) -> None:
+    """a: which entry; from d = 13 on any number."""
     facts = builder.facts()
     builder.append(Pin(entry=facts[step.a * 5 % len(facts)].seq if facts and step.d < 13 else step.a + step.b))
 
@@ -271,7 +276,7 @@ def _undo(builder: LogBuilder, step: Step) -> None:
 
 
 def _summary(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: how far back its turns end, c: whether a model made it, d: from 13 on, none was made."""
+    """a: text, b: how far back its turns end, c: whether a model made it, d: from 13 on a failure to make one."""
     if step.d >= 13:
         builder.append(Failure(failure=NO_SUMMARY, error="nothing usable"))
         return
@@ -301,23 +306,24 @@ _EDITS: tuple[Kind, ...] = ("fold", "fold", "fold", "trim", "trim", "pin", "undo
 
 
 def write_log(steps: Iterable[Step]) -> list[Entry]:
-    """The log that these steps write."""
+    """Write the log for these steps."""
     return LogBuilder().write(steps)
 
 
 def logs() -> st.SearchStrategy[list[Entry]]:
-    """Any log: small ones, which shrink well, and longer ones, with edits behind a run of facts."""
+    """Any log: short ones, which shrink well, and longer ones, with edits behind a run of facts."""
     mixed: tuple[Kind, ...] = (*_FACTS, *_EDITS, "sent", "head")
     long = st.tuples(_step_lists(_FACTS, 5, 12), _step_lists(mixed, 12, 30)).map(lambda both: both[0] + both[1])
     return st.one_of(_step_lists(mixed, 1, 12), long).map(write_log)
 
 
 def steps(*kinds: Kind, most: int = 6) -> st.SearchStrategy[list[Step]]:
-    """A few steps of these kinds, to be written behind a log: `LogBuilder(log).write(steps)`."""
+    """A list of 1 to `most` steps of these kinds, to be written behind a log: `LogBuilder(log).write(steps)`."""
     return _step_lists(kinds, 1, most)
 
 
 def _step_lists(kinds: tuple[Kind, ...], least: int, most: int) -> st.SearchStrategy[list[Step]]:
+    """Lists of steps of these kinds."""
     small = st.integers(0, 15)
     step = st.builds(Step, st.sampled_from(kinds), small, small, small, small)
     return st.lists(step, min_size=least, max_size=most)
@@ -329,12 +335,13 @@ _RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wron
 
 
 def work_logs() -> st.SearchStrategy[list[Entry]]:
-    """A task, and tool calls with long results, as of a coding agent; then a few edits."""
+    """Logs as of a coding agent: a task, and tool calls with long results; then a few edits."""
     choices = st.tuples(*(st.integers(0, len(each) - 1) for each in (_TOOLS, _PATHS, _RESULTS)))
     return st.builds(_worked, st.lists(choices, min_size=2, max_size=16), steps("pin", "undo", "trim", "fold"))
 
 
 def _worked(choices: Sequence[tuple[int, ...]], edits: Sequence[Step]) -> list[Entry]:
+    """The log of these tool calls and edits."""
     items: list[Item] = ["fix it"]
     for tool, path, text in choices:
         items += [call(_TOOLS[tool], _PATHS[path]), result(_RESULTS[text])]
@@ -356,5 +363,5 @@ def budgets() -> st.SearchStrategy[Budget]:
 
 
 def states() -> st.SearchStrategy[dict[str, str]]:
-    """What a caller announces when it changes: nothing, a mode, a mode and a goal."""
+    """States to announce: none, a mode, a mode and a goal."""
     return st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])

@@ -1,4 +1,4 @@
-"""Entries to store in a test: every kind of body once, entries with everything an entry can carry, plain messages."""
+"""Entries to store in a test: every kind of body, entries with every field, plain user messages."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ EVERY_KIND: tuple[Body, ...] = (
     Opaque(raw={"kind": "from_the_future", "n": 2**100, "s": "\udc00", "list": [{}]}),
     Forked(source="trip \ud800"),
 )
-"""One body of each kind at least, with everything that is hard to store: control characters, lone surrogates, integers
-beyond 64 bits, a kind that this version does not know."""
+"""At least one body of each kind, with all that is hard to store: control characters, lone surrogates, integers beyond
+64 bits, a kind that this version does not know."""
 
 _META = Meta(
     evaluation_id="e",
@@ -82,7 +82,7 @@ _META = Meta(
 
 
 def entries_of(bodies: Sequence[Body], start: int = 0) -> list[Entry]:
-    """Entries with these bodies, numbered from `start`; the odd ones have token counts and metadata."""
+    """Entries with these bodies, numbered from `start`. Those with odd numbers have token counts and metadata."""
     return [
         Entry(seq=seq, at=seq / 7, body=body, tokens=(4, seq), counter="words", meta=_META)
         if seq % 2
@@ -92,7 +92,7 @@ def entries_of(bodies: Sequence[Body], start: int = 0) -> list[Entry]:
 
 
 def user_entries(start: int, count: int, size: int = 40) -> list[Entry]:
-    """User messages of `size` characters, numbered from `start`; each text follows from its number."""
+    """`count` user messages of `size` characters, numbered from `start`. The text depends only on the number."""
     return entries_of(
         [User(parts=(Text(f"message {seq} ".ljust(size, "x")),)) for seq in range(start, start + count)], start
     )

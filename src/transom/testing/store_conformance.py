@@ -1,4 +1,4 @@
-"""What every store must do, as tests that a store's author inherits. This module needs pytest.
+"""The tests that every store must pass, as a class to inherit from. This module needs pytest.
 
 class TestMyStore(StoreConformance):
     def make(self, tmp_path):
@@ -25,6 +25,7 @@ from transom.stores.fork import fork_log
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 
 Opener = Callable[[], Store]
+"""Opens the store of a test anew."""
 
 NAMES = [
     "trip",
@@ -46,7 +47,7 @@ NAMES = [
     "trip.jsonl",
     "%2e%2e",
 ]
-"""Names of conversations that a store must keep apart, whatever it makes of them."""
+"""Names of conversations that a store must keep apart, whatever file or key it makes of them."""
 
 
 _BODIES = (
@@ -61,23 +62,23 @@ _BODIES = (
 
 
 class StoreConformance:
-    """The tests. Inherit from it in a class that pytest collects, and say how a store is made.
+    """The tests of a store. Inherit from it in a class that pytest collects, and override `make`.
 
-    `opener` is a fixture: each call of it opens the same place anew, as another process would.
+    `opener` is a fixture: each call of it opens the same store anew, as another process would.
     """
 
     persistent = True
     """Whether a second store that `make` gives for the same folder has what the first one stored."""
     reading_memory: int | None = 4_000_000
-    """The bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole log."""
+    """The most bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole log."""
 
     def make(self, tmp_path: Path) -> Store:
-        """A store that keeps everything in this folder. Called several times with the same folder."""
+        """A store that keeps everything in this folder. It is called several times with the same folder."""
         raise NotImplementedError
 
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Iterator[Opener]:
-        """Opens the same place again at each call; a store in memory is opened once."""
+        """A function that opens the same store anew at each call. A store in memory is opened once."""
         stores: list[Store] = []
 
         def opened() -> Store:
@@ -437,16 +438,17 @@ class StoreConformance:
 
 
 def _one(text: str) -> list[Entry]:
+    """A log of one user message."""
     return entries_of([User(parts=(Text(text),))])
 
 
 def _large(*texts: str) -> list[Entry]:
-    """Entries whose bodies our own stores keep apart from them."""
+    """Entries with bodies so large that our own stores keep them apart from the entries."""
     return entries_of([User(parts=(Text(text.ljust(LIMIT, "x")),)) for text in texts])
 
 
 def _append_after_others(log: StoredLog, count: int) -> None:
-    """Append, again and again until no other writer was faster."""
+    """Append `count` entries, and try again as long as another writer was faster."""
     while True:
         try:
             log.append(user_entries(len(log), count), len(log))
@@ -457,7 +459,7 @@ def _append_after_others(log: StoredLog, count: int) -> None:
 
 
 def _in_threads(works: Sequence[Callable[[], None]]) -> None:
-    """Do all of it at once; the first error of any thread is raised here."""
+    """Run all functions at the same time, each in a thread. The first error of a thread is raised here."""
     problems: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The core's view in the oracle's terms, so that the two can be compared."""
+"""Converts a view of the core to an `Appearance` of the oracle, so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REASONS = {STRAY: "stray", EMPTY: "empty", HIDDEN: "hidden"}
 
 
 def appearance_of(view: View) -> Appearance:
-    """Everything that a view shows."""
+    """Everything that a view shows, as plain values."""
     slots = view.slots
     return Appearance(
         slots=tuple(map(_slot, slots)),
@@ -29,6 +29,7 @@ def appearance_of(view: View) -> Appearance:
 
 
 def _slot(slot: Slot) -> SlotAppearance:
+    """What a slot shows."""
     keys = tuple(unit.key for unit in units_in(slot))
     sizes = Sizes(*slot.size)
     if isinstance(slot, Folded):
@@ -38,4 +39,5 @@ def _slot(slot: Slot) -> SlotAppearance:
 
 
 def _unit(unit: Unit) -> UnitAppearance:
+    """What a unit shows."""
     return UnitAppearance(unit.key, unit.seqs, unit.shown_facts(), Sizes(*unit.size))

@@ -1,7 +1,7 @@
 """The laws: what holds of every log, view and window, as functions that raise AssertionError where it does not.
 
 Most take a log, which is a list of entries, or a `PlannedCall`: a log with the plan for its next request. They need
-neither pytest nor Hypothesis; `StrategyConformance` and `PolicyConformance` run them on random logs.
+neither pytest nor Hypothesis. `StrategyConformance` and `PolicyConformance` run them on random logs.
 """
 
 from transom.testing.laws.log import (

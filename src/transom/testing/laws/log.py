@@ -22,7 +22,7 @@ from transom.testing.view_appearance import REASONS, appearance_of
 
 
 def check_definition(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
-    """Law 15: after every entry the view is what the slow oracle says."""
+    """Law 15: after every entry, the view shows what the slow oracle shows."""
     view = View.empty(Entries(log), counter)
     for at, slow in enumerate(slow_views(log, counter)):
         if at:
@@ -31,7 +31,10 @@ def check_definition(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> N
 
 
 def check_undo(log: Sequence[Entry], edit: Edit, counter: TokenCounter = COUNTER) -> None:
-    """Law 5: an edit and its undo show the same window; an undo cannot be repeated or undone."""
+    """Law 5: after an edit and its undo the window is as before; an undo can neither be repeated nor undone.
+
+    An edit that does not apply is not checked.
+    """
     before = build_view(Entries(log), counter)
     if before.refusal(edit) is not None or isinstance(edit, Undo):
         return
@@ -46,9 +49,10 @@ def check_undo(log: Sequence[Entry], edit: Edit, counter: TokenCounter = COUNTER
 def check_all_undone(
     log: Sequence[Entry], shuffle: Callable[[list[int]], object] | None = None, counter: TokenCounter = COUNTER
 ) -> None:
-    """Law 5: with every live edit and summary undone, in any order, the view is that of the log without them.
+    """Law 5: with every live edit and summary undone, in any order, the view is that of the log without edits.
 
-    Reasoning is taken as unsigned here: a signature holds for one prefix, and the log without edits has another.
+    `shuffle`: changes the order of a list of seqs in place. Reasoning counts as unsigned here: a signature holds for
+    one prefix, and the log without edits has another.
     """
     log = [unbound(one) for one in log]
     view = build_view(Entries(log), counter)
@@ -65,7 +69,8 @@ def check_all_undone(
 
 
 def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCounter = COUNTER) -> None:
-    """Law 6: trims and pins commute, and twice is once."""
+    """Law 6: the order of trims and pins makes no difference, and each one twice is the same as once. Other edits are
+    ignored."""
     edits = [edit for edit in edits if isinstance(edit, (Trim, Pin))]
     once = build_view(Entries(log), counter)
     turned = once
@@ -81,7 +86,8 @@ def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCount
 def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
     """Law 7: a fold saves bytes, a trim never adds any, and an edit that does not apply changes nothing.
 
-    Bound reasoning that shows again is not the edit's: it has the prefix again that it was made on (law 13).
+    Bound reasoning that an edit shows again does not count: the edit brought back the prefix that it was made on (law
+    13).
     """
     view = View.empty(Entries(log), counter)
     for one in log:
@@ -100,6 +106,7 @@ def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
 
 
 def _reasoning_back(before: View, after: View) -> int:
+    """The bytes of bound reasoning that `before` hides and `after` shows."""
     hidden = {unit.key for unit in before.visible_units() if unit.signature_stale}
     back = [unit.head for unit in after.visible_units() if unit.key in hidden and not unit.signature_stale]
     turns = [head for head in back if isinstance(head, Assistant)]
@@ -107,7 +114,7 @@ def _reasoning_back(before: View, after: View) -> int:
 
 
 def check_kept(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
-    """Law 9: every fact is in its unit as it came, or is reported as left out; and no fact has changed."""
+    """Law 9: every fact is in its unit, unchanged, or is reported as left out; and no stored fact has changed."""
     stored = [encode(one) for one in log]
     view = build_view(Entries(log), counter)
     appearance_of(view)
@@ -123,7 +130,7 @@ def check_kept(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
 
 
 def check_text(view: View) -> None:
-    """Law 12: no text is cut within a character, each is counted as it is sent, JSON arguments stay JSON."""
+    """Law 12: no text is cut inside a character, each is counted as it is sent, and JSON arguments stay JSON."""
     for unit in view.visible_units():
         for was, now in zip(unit.facts, unit.shown_facts(), strict=True):
             for _, part in addressed_parts(now):
@@ -139,7 +146,8 @@ def check_text(view: View) -> None:
 
 
 def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
-    """Law 13: bound reasoning shows only on the prefix it was made on: that of the `Sent` that its turn answers."""
+    """Law 13: bound reasoning shows only on the prefix that it was made on: that of the `Sent` that its turn
+    answers."""
     view = build_view(Entries(log), counter)
     running = hashlib.blake2b(plain(view.head_entry.body) if view.head_entry is not None else b"", digest_size=16)
     for slot in appearance_of(view).slots:
@@ -155,13 +163,14 @@ def check_bound(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
 
 
 def check_flat(work: Callable[[int], object], *lengths: int) -> None:
-    """Law 14: `work(length)`, counts of operations on a log of that length, is the same for every length."""
+    """Law 14: `work(length)`, a count of operations on a log of that length, is the same for all `lengths`."""
     costs = [work(length) for length in lengths]
     for (short, cost), (long, other) in pairwise(zip(lengths, costs, strict=True)):
         assert other == cost, f"{other} at {long}, {cost} at {short}"
 
 
 def _is_json(text: str) -> bool:
+    """Whether a text is JSON."""
     try:
         json.loads(text)
     except ValueError:

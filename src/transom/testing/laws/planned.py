@@ -32,7 +32,10 @@ from transom.wire.rendering import render, render_messages
 
 
 class PlannedCall(NamedTuple):
-    """A log, the plan for its next request, and what was planned for."""
+    """A log, the plan for its next request, and what it was planned with.
+
+    `before`: the view of the log. `dialect`: the name of the API.
+    """
 
     log: Sequence[Entry]
     frame: Frame
@@ -44,17 +47,17 @@ class PlannedCall(NamedTuple):
 
     @property
     def window(self) -> Window:
-        """What is about to be sent."""
+        """The window that is about to be sent."""
         return self.plan.window
 
     @property
     def whole_log(self) -> list[Entry]:
-        """The log with the plan's entries, its `Sent` last."""
+        """The log with the plan's entries behind it; the last one is the `Sent`."""
         return [*self.log, *self.plan.entries]
 
     @property
     def after(self) -> View:
-        """The view of `whole_log`, made from the plan's own."""
+        """The view of `whole_log`, made from the plan's own view."""
         return apply(self.plan.before, self.plan.entries[-1:]).with_log(Entries(self.whole_log))
 
 
@@ -67,7 +70,7 @@ def plan_call(
     dialect: str = "openai",
     counter: TokenCounter = COUNTER,
 ) -> PlannedCall:
-    """Plan the next request of a log. Raises BudgetImpossible, after a look at its bill."""
+    """Plan the next request of a log. Raises BudgetImpossible if nothing fits; its bill is checked first."""
     spoken = dialect_named(dialect)
     view = build_view(Entries(log), spoken.format_counter(counter))
     frame = Frame(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
@@ -80,7 +83,7 @@ def plan_call(
 
 
 def check_plan(call: PlannedCall) -> None:
-    """Every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10 and 12."""
+    """Check every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10 and 12."""
     check_valid(call.window, call.dialect)
     check_fits(call.window, call.budget, call.dialect)
     check_replay(call)
@@ -95,13 +98,13 @@ def check_plan(call: PlannedCall) -> None:
 
 
 def check_valid(window: Window, dialect: str = "openai") -> None:
-    """Law 1: the window obeys the provider's rules."""
+    """Law 1: the window breaks no rule of the provider. A window without messages is not checked."""
     if messages_of(window.view, dialect):  # a request without messages is the caller's to notice
         assert dialect_named(dialect).violations(render(window.view, dialect)) == []
 
 
 def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
-    """Law 2: the window is within every limit; `max_messages` counts what goes out."""
+    """Law 2: the window is within every limit. `max_messages` counts the messages that are sent."""
     sent = len(messages_of(window.view, dialect))
     assert window.tokens <= budget.usable
     assert budget.max_messages is None or sent <= budget.max_messages
@@ -115,10 +118,10 @@ def check_refusal(refused: BudgetImpossible) -> None:
 
 
 def check_prefix(before: Window, after: Window, dialect: str = "openai") -> None:
-    """Law 3: of two consecutive requests the later begins with the whole earlier, unless its break is named.
+    """Law 3: of two consecutive requests, the later one begins with the whole earlier one, unless its break is named.
 
-    Where an API takes one user turn at a time, the later may go on in the last message of the earlier: what must be the
-    same is each block and what its message says beside it.
+    Where an API joins neighbouring messages, the last message of the earlier request may be longer in the later one. So
+    blocks are compared, each with the other fields of its message.
     """
     old, new = (list(_all_blocks(messages_of(window.view, dialect))) for window in (before, after))
     if after.breaks is None:
@@ -139,7 +142,10 @@ def check_plans_in_turn(
     state: Mapping[str, str] | None = None,
     dialect: str = "openai",
 ) -> None:
-    """Law 3 for two plans: that of a log, and the next one, after the facts, pins and undos of another log."""
+    """Law 3 for two plans: the plan of `log`, and the next one, after the facts, pins and undos of `news`.
+
+    A plan that does not fit is not checked.
+    """
     try:
         first = plan_call(log, budget, policy, state=state, dialect=dialect)
         facts = [one for one in news if not isinstance(one.body, (Fold, Trim, Sent, Head))]
@@ -152,7 +158,7 @@ def check_plans_in_turn(
 
 
 def check_replay(call: PlannedCall) -> None:
-    """Law 4: the stored log gives the live view again, and its `Sent` holds the digest of the window."""
+    """Law 4: the stored log gives the live view again, and its `Sent` has the digest of the window."""
     stored = [decode(encode(one)) for one in call.whole_log]
     sent = stored[-1].body
     assert isinstance(sent, Sent)
@@ -162,7 +168,7 @@ def check_replay(call: PlannedCall) -> None:
 
 
 def check_plan_undo(call: PlannedCall) -> None:
-    """Law 5: undoing a plan shows what was there before it, and the facts that it added."""
+    """Law 5: undoing a plan shows what was there before it, with the facts that it added."""
     log, counter = [unbound(one) for one in call.whole_log], call.before.counter
     view = build_view(Entries(log), counter)
     made = [seq for seq in view.live_edits if seq >= len(call.log)]
@@ -175,7 +181,7 @@ def check_plan_undo(call: PlannedCall) -> None:
 
 
 def check_settled(call: PlannedCall) -> None:
-    """Law 8: a plan leaves nothing to do. Planned again, as if nothing had left, it gives only `Sent`."""
+    """Law 8: a plan leaves nothing to do. Planned again as if nothing had been sent, it gives only a `Sent`."""
     view = call.after
     view = replace(view, prefix=replace(view.prefix, in_flight=None))
     again = plan(view, call.frame, call.budget, call.policy, at=0.0)
@@ -183,9 +189,9 @@ def check_settled(call: PlannedCall) -> None:
 
 
 def check_present(call: PlannedCall) -> None:
-    """Law 10: head, state, first task and newest user message are in the window: verbatim, or as a marked excerpt.
+    """Law 10: head, state, first task and newest user message are in the window, verbatim or as a marked excerpt.
 
-    What a user's own edit shortens or carries shows as that edit says.
+    What the user's own edit shortens or carries may show as that edit says.
     """
     view, spoken = call.after, dialect_named(call.dialect)
     request = render(view, call.dialect)
@@ -209,13 +215,14 @@ def check_present(call: PlannedCall) -> None:
 
 
 def _blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """What messages hold, divided as far as neighbours are joined: a role and a block."""
+    """The content of messages, as small as neighbours are joined: the role and a block."""
     for beside, block in _all_blocks(messages):
         yield str(beside.get("role") or beside.get("type")), beside if block is None else block
 
 
 def _all_blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """What messages hold, block by block, each with all else that its message has; None for a message without any."""
+    """The content of messages, block by block, each with the other fields of its message; None for a message without
+    content."""
     for message in messages:
         beside = {key: value for key, value in message.items() if key not in {"content", "parts"}}
         content: Any = next((message[key] for key in ("content", "parts") if key in message), None)
@@ -226,7 +233,7 @@ def _all_blocks(messages: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, 
 
 
 def _runs_of_trims(call: PlannedCall) -> Iterator[tuple[list[Entry], list[Edit]]]:
-    """The runs of trims and pins in a plan, each with the log before it."""
+    """The runs of neighbouring trims and pins in a plan, each with the log before it."""
     log, run = list(call.log), list[Edit]()
     for one in call.plan.entries:
         if isinstance(one.body, (Trim, Pin)):

@@ -1,4 +1,4 @@
-"""Law 9: what a window does not show can be read back by the references that it shows."""
+"""Law 9: what a window does not show can be read back by the references that it does show."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from transom.wire.rendering import render
 
 
 def check_reachable(view: View, dialect: str = "openai") -> None:
-    """Law 9: what a plan folded or trimmed can be read back by a reference in the window.
+    """Law 9: everything that a plan folded or trimmed can be read back by a reference in the window.
 
-    Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and what
-    comes is compared with the texts of the log. Edits that give no reason are a caller's own and may show any text.
+    Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and the
+    result is compared with the texts of the log. Edits without a `why` are the caller's own and may show any text.
     """
     shown = list(strings_in(render(view, dialect)))
     for slot in view.slots:
@@ -44,13 +44,13 @@ REFERENCE = re.compile(
     r"\bentr(?:y|ies) \d+(?:(?: to entry | to | ?[-–] ?)\d+)?(?: (?:text|args|image|file|reasoning|other) \d+)?",
     re.ASCII,
 )
-"""A reference to entries as Transom writes it."""
+"""A reference to entries, as Transom writes it."""
 
 _MARKER = re.compile(rf"(?:(?<!\\)\[|whole in )({REFERENCE.pattern})", re.ASCII)
 
 
 def references_in(text: str) -> list[Reference]:
-    """Every reference in a text, parsed as a model's read-back tool parses it."""
+    """Every reference in a text, parsed as a model's read-back tool parses it. Raises AssertionError if that fails."""
     found: list[Reference] = []
     for match in REFERENCE.finditer(text):
         try:
@@ -61,12 +61,12 @@ def references_in(text: str) -> list[Reference]:
 
 
 def numbers_of(reference: Reference) -> range:
-    """The entries that a reference names."""
+    """The seqs of the entries that a reference names."""
     return range(reference.first, reference.last + 1)
 
 
 def resolved(log: Log, text: str) -> set[int]:
-    """Check that every reference of a text leads to entries that read back completely; return their numbers."""
+    """Check that every reference in a text leads to entries that can be read back completely; return their seqs."""
     for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
         (reference,) = references_in(marker.group(1))
         assert reference.last < len(log), f"{reference} is not in a log of {len(log)} entries"
@@ -106,12 +106,13 @@ def check_read_back(log: Log, seq: int) -> None:
 
 
 def _is_shown(text: str, shown: Iterable[str]) -> bool:
-    """Whether a text of an edit is in the window; notes in place of arguments are JSON, whose strings count."""
+    """Whether the window shows the text of an edit. Of a note in place of arguments, which is JSON, the strings are
+    looked for."""
     parts = list(strings_in(text))[1:] or [text]
     return all(any(replace_surrogates(part).strip() in one for one in shown) for part in parts)
 
 
 def _repeats(log: Log, seq: int) -> tuple[int, ...]:
-    """The entries whose text a note of Transom's repeats: it can be read there as well."""
+    """The seqs of the entries whose text a note of ours repeats: it can be read there too."""
     note = log[seq].body
     return note.refs if isinstance(note, (Note, Recalled)) else ()

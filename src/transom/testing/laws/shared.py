@@ -24,18 +24,18 @@ COUNTER = WordCounter()
 
 
 def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
-    """The messages that such a body holds (items, contents)."""
+    """The messages that a view is rendered to in this dialect (items, contents)."""
     body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
 
 
 def live_edits(view: View) -> list[int]:
-    """The seqs of the edits that an `Undo` may take back."""
+    """The seqs of the edits and summaries that an `Undo` may take back."""
     return [seq for seq in range(view.length) if view.refusal(Undo(edit=seq)) is None]
 
 
 def strings_in(value: object) -> Iterator[str]:
-    """Every string in a JSON value, in order; strings that are JSON objects themselves are also taken apart."""
+    """Every string in a JSON value, in order. A string that is a JSON object gives its own strings too."""
     if isinstance(value, str):
         yield value
         if value.startswith("{"):
@@ -52,24 +52,25 @@ def strings_in(value: object) -> Iterator[str]:
 
 
 def with_edit(view: View, edit: Edit) -> View:
-    """The view of a log with one more edit."""
+    """The view of the log with one more edit. Nothing is appended to the log."""
     log = [view.log[seq] for seq in range(view.length)]
     log.append(entry(edit, log, at=float(len(log)), counter=COUNTER))
     return apply(view.with_log(Entries(log)), log[-1:])
 
 
 def visible(view: View) -> Appearance:
-    """What a window shows, without what only the planner asks for."""
+    """What a window shows, without `restored`, which only plans use."""
     return appearance_of(view)._replace(restored=())
 
 
 def blanked(one: Entry) -> Entry:
-    """An entry without meaning in the place of this one."""
+    """A copy of the entry without meaning, to keep its place in a log."""
     return replace(one, body=Opaque(raw={"kind": "nothing"}))
 
 
 def unbound(one: Entry) -> Entry:
-    """An entry without reasoning that is bound to whatever preceded it: in another log that is another prefix."""
+    """A copy of the entry whose reasoning is not bound to a prefix: another log has another prefix. Turns that answer a
+    `Sent` stay as they are."""
     body = one.body
     if isinstance(body, Assistant) and body.answers is None:
         body = replace(body, reasoning=tuple(replace(thought, bound=False) for thought in body.reasoning))

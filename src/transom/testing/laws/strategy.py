@@ -1,4 +1,4 @@
-"""The laws of a strategy, asked by itself: what it may propose."""
+"""The laws of a strategy by itself: which edits it may propose."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from transom.texts import READ_BACK
 def target_for(
     view: View, *, context: int = 100, goal: Size = ZERO, hard: bool = False, arrival: bool = False
 ) -> Target:
-    """What a plan asks of a strategy: to bring the view within `goal`, with the first task and the newest user message
-    required. On arrival nothing is required, and the newest unit is like any other."""
+    """The target that a plan would give to a strategy: bring the view within `goal`, with the first task and the newest
+    user message required.
+
+    `arrival`: nothing is required, and the newest unit is like any other.
+    """
     budget = Budget(context=context)
     required = tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
     return Target(
@@ -49,10 +52,12 @@ def check_proposals(
     arrival: bool = False,
     counter: TokenCounter = COUNTER,
 ) -> None:
-    """A strategy changes no view, and proposes the same edits each time. Each edit that applies saves bytes and tokens.
+    """A strategy must change no view, and propose the same edits each time. Each edit that applies must save bytes and
+    tokens.
 
-    Without `hard` it spares the newest unit, units with open calls, pinned units, results of the read-back tools, and
-    units where somebody undid an edit. On `arrival` it may trim the newest unit, which is new by nature.
+    Without `hard` it must spare the newest unit, units with open calls, pinned units, results of the read-back tools,
+    and units that the user has restored. On `arrival` it may trim the newest unit. A log with a request in flight is
+    not checked.
     """
     view = build_view(Entries(log), counter)
     if view.in_flight is not None:
@@ -76,6 +81,7 @@ def check_proposals(
 
 
 def _check_spared(view: View, edit: Fold | Trim, *, arrival: bool) -> None:
+    """Check that an edit spares what must stay."""
     if isinstance(edit, Fold):
         folded = [slot for slot in view.slots if edit.first <= slot.first <= edit.last]
         assert not any(view.user_restored(slot) for slot in folded), f"{edit} folds a restored unit"
