@@ -1,4 +1,4 @@
-"""Model providers: "openai:gpt-5", "anthropic:claude-sonnet-5-5", "openai:qwen3@http://localhost:8000/v1"."""
+"""Model providers by name: "openai:gpt-5", "anthropic:claude-sonnet-5-5", "openai:qwen3@http://localhost:8000/v1"."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ PROVIDERS: dict[str, str] = {
     "local": "transom.providers.local:Local",
     "scripted": "transom.providers.scripted:echo",
 }
-"""Where the maker of each provider is: a callable with the model's name and the keyword `base_url`.
+"""For each name of a provider, the module and the callable in it that makes the provider.
 
-The module is imported when the provider is named, so that `import transom` needs no SDK.
+The callable takes the model's name and the keyword `base_url`. The module is imported when the provider is named, so
+that `import transom` needs no SDK.
 """
 
 _MODEL_OPTIONAL = ("local", "scripted")
 _EXTRAS = {"responses": "openai"}
-"""Providers whose extra has another name."""
+"""The extra of a provider, where it has another name than the provider."""
 
 
 def provider_named(provider: str | Provider) -> Provider:
-    """The provider with this name, "name:model" or "name:model@base_url", or the provider itself.
+    """Make the provider of a name: "name:model" or "name:model@base_url". A provider object is returned as it is.
 
-    Raises InvalidSetting for a name that is none, or if the provider's SDK is not installed.
+    Raises InvalidSetting for an unknown name, a missing model, an address without http://, an object that is no
+    provider, a missing API key, or if the provider's SDK is not installed.
     """
     if not isinstance(provider, str):
         if not callable(getattr(provider, "complete", None)) or not isinstance(getattr(provider, "dialect", None), str):
@@ -55,8 +57,11 @@ def provider_named(provider: str | Provider) -> Provider:
 
 
 def _address(rest: str) -> tuple[str, str | None]:
-    """The model and the server's address behind "@". What stands there without "http://" is no part of a model's name
-    if it looks like an address: a host with a port or a path, or "localhost"."""
+    """Split "model@url" into the model and the server's address, None if there is none.
+
+    A model's name may contain "@". Raises InvalidSetting if the text behind it looks like an address without "http://":
+    a host with a port or a path, or "localhost".
+    """
     model, found, base_url = rest.partition("@http")
     if found and base_url.startswith(("://", "s://")):
         return model, f"http{base_url}"

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API through its SDK."""
+"""Anthropic's Messages API, through its SDK."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from transom.providers.sdk import SdkProvider
 __all__ = ["Anthropic"]
 
 MAX_TOKENS = 8_192
-"""This API wants a limit of the answer. Every model of today can write so much."""
+"""The most tokens of an answer, if the caller gives no limit: this API requires one, and every current model can write
+this much.
+"""
 
 
 class Anthropic(SdkProvider):
-    """ "anthropic:claude-sonnet-4-5"."""
+    """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY."""
 
     name = "anthropic"
     dialect = "anthropic"

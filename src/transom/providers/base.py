@@ -1,10 +1,10 @@
-"""What the agent loop needs of a model provider: send one request, give the reply whole or in chunks.
+"""What the agent loop needs of a model provider: send one request, return the reply whole or in chunks.
 
 Three rules keep providers small:
 
 - A provider sends what it is given and returns what it got. It does not build windows, fold chunks, log or retry.
   Retries of an SDK must be switched off: the loop retries, and logs every attempt.
-- What goes wrong is raised as one `ProviderError`. The loop decides whether to try again, and whether a refused
+- Every failure is raised as one `ProviderError`. The loop decides whether to try again, and whether a refused
   request was too long (`transom.overflow`).
 - An API key is in no attribute that a repr shows, in no error text and in no event. `redacted` helps.
 """
@@ -21,29 +21,29 @@ __all__ = ["Provider", "redacted"]
 class Provider(Protocol):
     """One model behind one API.
 
-    `request` holds the keyword arguments of the SDK's call, without the model: `conv.request(…)`, and the caller's
-    settings (temperature, …) beside it. A provider must not change it. `max_tokens`: the most tokens of the answer,
-    under whatever name the API has for it; None means the provider's own setting, or the API's. `timeout`: seconds
-    without a byte from the server; None means the provider's own.
+    `request`: the keyword arguments of the SDK's call, without the model: those of `conv.request(…)`, and the caller's
+    settings (temperature, …). A provider must not change it. `max_tokens`: the most tokens of the answer, under
+    whatever name the API has for it; None means the provider's own setting, or the API's. `timeout`: seconds without a
+    byte from the server; None means the provider's own.
 
-    `complete` returns the reply as the SDK's object or as a dict. `stream` gives its chunks or events as they come,
+    `complete` returns the reply as the SDK's object or as a dict. `stream` yields its chunks or events as they come,
     objects or dicts: what `Dialect.accumulator()` takes. Closing the iterator closes the connection. `acomplete` and
     `astream` are the same for an event loop; they run on asyncio and on trio where the SDK does.
 
-    A provider that knows the tokens of its model's context window may say so in an attribute `context_size`.
+    A provider that knows the tokens of its model's context window may have an attribute `context_size`.
 
-    All four raise ProviderError and nothing else. An error that the API sends inside a stream may stay a chunk: the
-    accumulator finds it.
+    All four methods raise ProviderError and nothing else. An error that the API sends inside a stream may stay a chunk:
+    the accumulator finds it.
     """
 
     @property
     def name(self) -> str:
-        """The provider in logs, telemetry and price lists: "openai", "anthropic", "gemini"."""
+        """The name of the provider in logs, telemetry and price lists: "openai", "anthropic", "gemini"."""
         ...
 
     @property
     def model(self) -> str:
-        """The model, as the API calls it."""
+        """The name of the model in its API."""
         ...
 
     @property
@@ -54,25 +54,25 @@ class Provider(Protocol):
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """The whole reply."""
+        """Send the request and return the whole reply."""
         ...
 
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """The chunks of the reply."""
+        """Send the request and yield the chunks of the reply."""
         ...
 
     async def acomplete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """As `complete`."""
+        """Do the same as `complete`, on an event loop."""
         ...
 
     def astream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[object]:
-        """As `stream`."""
+        """Do the same as `stream`, on an event loop."""
         ...
 
 
@@ -82,7 +82,10 @@ _KEYS = re.compile(
 
 
 def redacted(text: str, *secrets: str | None) -> str:
-    """The text without these secrets, and without whatever looks like an API key."""
+    """Return the text with "***" in place of these secrets and of whatever looks like an API key.
+
+    A secret of fewer than 4 characters is not replaced: it could be part of any word.
+    """
     for secret in secrets:
         if secret and len(secret) >= 4:
             text = text.replace(secret, "***")

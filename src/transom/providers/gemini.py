@@ -1,4 +1,4 @@
-"""Google's Gemini API through its SDK."""
+"""Google's Gemini API, through its SDK."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Gemini"]
 
 
 class Gemini(SdkProvider):
-    """ "gemini:gemini-2.5-flash"."""
+    """A provider for Google's Gemini API: "gemini:gemini-2.5-flash". The key is in GEMINI_API_KEY or GOOGLE_API_KEY."""
 
     name = "gemini"
     dialect = "gemini"

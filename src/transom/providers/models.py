@@ -1,7 +1,7 @@
 """What is known of a model: what its tokens cost in money, and how long its context window is.
 
-Known from the package `genai-prices`, if it is installed (`transom[prices]`); nothing is downloaded. Otherwise the
-caller gives them.
+It is read from the package `genai-prices`, if that is installed (`transom[prices]`); nothing is downloaded. Otherwise
+the caller gives both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ MILLION = 1_000_000
 
 _UNLISTED = ("scripted", "local")
 _PRICE_LISTS = {"gemini": "google", "responses": "openai"}
-"""Providers that the price list has under another name."""
+"""The name that the price list has for a provider, where it is another one."""
 
 
 class TokenPrices(Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens. `cache_read`, `cache_write`: as `input` if not given.
+    """US dollars for a million tokens. `cache_read`, `cache_write`: the same as `input` if not given.
 
-    Raises InvalidSetting for what is no price.
+    Raises InvalidSetting if a price is not a finite number of at least 0.
     """
 
     input: float
@@ -43,7 +43,7 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
                 raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {quote(value)}")
 
     def cost(self, usage: Usage) -> float:
-        """What a call with this usage costs."""
+        """Compute what a call with this usage costs, in US dollars."""
         read = self.input if self.cache_read is None else self.cache_read
         written = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, usage.prompt - usage.cached - usage.cache_write)
@@ -51,7 +51,10 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         return dollars / MILLION
 
     def relative(self) -> Prices:
-        """The same in units of one fresh input token, as the planner wants it. Raises InvalidSetting if it is free."""
+        """Convert the prices to units of one fresh input token, as the planner needs them.
+
+        Raises InvalidSetting if `input` is 0: there is nothing to compare with.
+        """
         if not self.input:
             raise InvalidSetting("prices: input must be above 0 to compare other prices with it")
         write = 1.0 if self.cache_write is None else self.cache_write / self.input
@@ -60,7 +63,10 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
 
 
 def cost(usage: Usage, provider: str, model: str, prices: TokenPrices | None = None) -> float | None:
-    """US dollars for one call, by `prices` or else by the price list; None if the model is in no list."""
+    """Compute what one call costs, in US dollars: by `prices` if given, else by the price list.
+
+    None if no prices are given and the list does not know the model, or is not installed.
+    """
     if prices is not None:
         return prices.cost(usage)
     if (found := _listed(provider, model)) is None:
@@ -78,13 +84,15 @@ def cost(usage: Usage, provider: str, model: str, prices: TokenPrices | None = N
 
 
 def context_size(provider: str, model: str) -> int | None:
-    """The tokens of a model's context window by the price list; None if it does not say."""
+    """Return the tokens of a model's context window from the price list; None if it does not know them, or is not
+    installed.
+    """
     found = _listed(provider, model)
     return None if found is None else found[1].context_window
 
 
 def _listed(provider: str, model: str) -> tuple[Any, Any] | None:
-    """The list's own objects for a provider and a model, if it knows them."""
+    """Look up a provider and a model in the price list: return its own two objects, or None."""
     if provider in _UNLISTED:
         return None
     try:

@@ -1,4 +1,4 @@
-"""OpenAI's two APIs through its SDK, and every server that speaks one of them."""
+"""OpenAI's two APIs, through its SDK, and every server that speaks one of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ class _OpenAI(SdkProvider):
 
 
 class OpenAIChat(_OpenAI):
-    """Chat Completions: "openai:gpt-5", or with the address of any server, "openai:qwen3@http://localhost:8000/v1".
+    """A provider for Chat Completions: "openai:gpt-5", or with a server's address
+    "openai:qwen3@http://localhost:8000/v1".
 
-    OpenAI's own API calls the limit of the answer `max_completion_tokens`, other servers call it `max_tokens`.
+    The key is in OPENAI_API_KEY; with an address none is needed. OpenAI's own API calls the limit of the answer
+    `max_completion_tokens`, other servers call it `max_tokens`.
     """
 
     name = "openai"
@@ -44,7 +46,7 @@ class OpenAIChat(_OpenAI):
 
 
 class OpenAIResponses(_OpenAI):
-    """Responses: "responses:gpt-5"."""
+    """A provider for the Responses API: "responses:gpt-5". The key is in OPENAI_API_KEY."""
 
     name = "responses"
     dialect = "responses"

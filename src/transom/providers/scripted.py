@@ -1,7 +1,7 @@
 """A provider that plays a script: for tests, examples and demonstrations, without a network.
 
-It answers in any dialect, whole or streamed. It fails when the script says so. And it checks every request as the real
-API would: one that breaks a rule of the dialect, or is longer than `context`, is refused with status 400.
+It answers in any dialect, whole or streamed, and fails when the script says so. It checks every request as the real API
+would: a request that breaks a rule of the dialect, or is longer than `context`, is refused with status 400.
 
     provider = Scripted(call("weather", city="Lisbon"), "It is sunny.")
     print(conv.run("How is the weather in Lisbon?", provider=provider, tools=[weather]).text)
@@ -28,7 +28,8 @@ __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call",
 class Fault(Struct, frozen=True, kw_only=True):
     """What a scripted provider does instead of a reply: it raises ProviderError.
 
-    `after`: in a stream only after so many chunks of `reply`; a stream of fewer chunks ends without its last one.
+    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, first give so many chunks of `reply`,
+    but never its last two; 0: raise at once.
     """
 
     kind: ProviderErrorKind = "server"
@@ -39,30 +40,35 @@ class Fault(Struct, frozen=True, kw_only=True):
     reply: Reply = Reply(text="This answer is never finished, because the connection breaks.")
 
     def error(self) -> ProviderError:
-        """What is raised."""
+        """Make the error that is raised."""
         return ProviderError(self.kind, status=self.status, body=self.body, retry_after=self.retry_after)
 
 
 ScriptedStep = Reply | Fault | str
-"""One request's outcome; a text is a reply of only that."""
+"""What happens to one request. A text is a reply of only that text."""
 
 
 def call(name: str, /, **arguments: object) -> Reply:
-    """A reply that calls one tool."""
+    """Make a reply that calls one tool with these arguments."""
     return calls((name, arguments))
 
 
 def calls(*wanted: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
-    """A reply that calls several tools."""
+    """Make a reply that calls several tools: pairs of a name and the arguments.
+
+    `text`: what the model says beside them.
+    """
     return Reply(text=text, calls=tuple(ScriptedCall(name, json.dumps(arguments)) for name, arguments in wanted))
 
 
 class Scripted:
-    """Plays steps in order, one a request; after the last one it repeats `then`.
+    """A provider that plays steps in order, one for each request; after the last one it repeats `then`.
 
-    A step may be a function of the request that returns a step. `context`: the most tokens of a request, as `count`
-    counts them: a fourth of the characters of its JSON, if not given. `chunk`: characters in a chunk of a stream.
-    `requests` holds every request that came, refused ones too, and `violations` every broken rule.
+    A step may be a function that takes the request and returns a step. `dialect`: of requests and replies. `context`:
+    the most tokens of a request with `max_tokens`; a longer one is refused. `count`: counts a request's tokens; by
+    default a fourth of the characters of its JSON. `chunk`: characters in a chunk of a stream.
+
+    `requests` collects every request, refused ones too; `violations` every broken rule.
     """
 
     name = "scripted"
@@ -92,7 +98,11 @@ class Scripted:
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """The next step as a response. Raises ProviderError for a fault, and for a request that the API refuses."""
+        """Play the next step as a response.
+
+        Raises ProviderError for a Fault, for a request that the API would refuse, and if the step's delay exceeds
+        `timeout`.
+        """
         step, prompt = self._next(request, max_tokens)
         if _must_wait(step, timeout):
             time.sleep(step.delay)
@@ -101,7 +111,7 @@ class Scripted:
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """The next step as chunks. Raises ProviderError as `complete` does."""
+        """Play the next step as chunks. Raises ProviderError as `complete` does."""
         step, prompt = self._next(request, max_tokens)
         if _must_wait(step, timeout):
             time.sleep(step.delay)
@@ -110,7 +120,7 @@ class Scripted:
     async def acomplete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """As `complete`."""
+        """Do the same as `complete`, on an event loop."""
         from anyio import sleep  # noqa: PLC0415 - only for those who run on an event loop
 
         step, prompt = self._next(request, max_tokens)
@@ -120,7 +130,7 @@ class Scripted:
     async def astream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[object]:
-        """As `stream`."""
+        """Do the same as `stream`, on an event loop."""
         from anyio import lowlevel, sleep  # noqa: PLC0415 - only for those who run on an event loop
 
         step, prompt = self._next(request, max_tokens)
@@ -132,7 +142,10 @@ class Scripted:
     # ---- how
 
     def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | _Failing, int]:
-        """The next step, and the tokens of the request. Raises ProviderError for a request that the API refuses."""
+        """Record and check the request; return the next step, and the tokens of the request.
+
+        Raises ProviderError for a request that the API would refuse.
+        """
         body = cast("Json", json.loads(json.dumps(request)))
         self.requests.append(body)
         if broken := self._dialect.violations(_http_body(body)):
@@ -151,7 +164,7 @@ class Scripted:
         return self._with_ids(step), prompt
 
     def _with_ids(self, reply: Reply) -> Reply:
-        """The reply with an id for each call that has none."""
+        """Return the reply with an id for each call that has none."""
         labelled: list[ScriptedCall] = []
         for wanted in reply.calls:
             self._calls += 1
@@ -179,7 +192,7 @@ class _Failing(Struct, frozen=True, kw_only=True):
 
 
 def _must_wait(step: Reply | _Failing, timeout: float | None) -> bool:
-    """Whether the reply takes its time. Raises ProviderError if that is more than the caller waits."""
+    """True if the step has a delay. Raises ProviderError if the delay is longer than the caller waits."""
     if timeout is not None and step.delay > timeout:
         raise ProviderError("timeout", f"no byte in {timeout:g} s")
     return step.delay > 0
@@ -190,7 +203,7 @@ def _quarter_of_json(body: Json) -> int:
 
 
 def _too_long(context: int, prompt: int, max_tokens: int) -> str:
-    """As OpenAI words it."""
+    """Write the error of a request that is too long, in OpenAI's words."""
     total = prompt + max_tokens
     parts = f" ({prompt} in the messages, {max_tokens} in the completion)" if max_tokens else ""
     return json.dumps(
@@ -206,7 +219,7 @@ def _too_long(context: int, prompt: int, max_tokens: int) -> str:
 
 
 def _http_body(arguments: Json) -> Json:
-    """The body of the HTTP request: Gemini's SDK takes most of it in a `config` in snake case."""
+    """Return the body of the HTTP request: Gemini's SDK takes most of it in a `config` in snake case."""
     if "contents" not in arguments:
         return arguments
     config = cast("Json", arguments.get("config") or {})
@@ -218,7 +231,7 @@ def _camel(key: str) -> str:
 
 
 def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG001 - every provider is made this way
-    """A provider that repeats the user's last words. `model`: a dialect, "openai" if empty."""
+    """Make a provider that repeats the user's last words. `model`: a dialect; "openai" if empty."""
     return Scripted(then=_repeated, dialect=model or "openai", model="echo")
 
 

@@ -1,4 +1,4 @@
-"""A scripted reply in the words of each provider API: as a whole response, and as the chunks of a stream."""
+"""Writes a scripted reply in the form of each provider API: as a whole response, and as the chunks of a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Json = dict[str, Any]
 
 
 class ScriptedCall(NamedTuple):
-    """A tool call of a scripted reply. `arguments` is JSON text, or what the model wrote in its place."""
+    """A tool call of a scripted reply. `arguments`: a JSON text, or whatever else the model wrote.
+
+    `id`: one is made if empty.
+    """
 
     name: str
     arguments: str = "{}"
@@ -22,9 +25,9 @@ class ScriptedCall(NamedTuple):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a scripted model answers. `stop`: the reason in the API's own word; the usual one if empty.
+    """What a scripted model answers. `stop`: the stop reason in the API's own word; the usual one if empty.
 
-    `tokens`: of the answer; counted from its text if None. `delay`: seconds before the first chunk.
+    `tokens`: of the answer; estimated from its text if None. `delay`: seconds before the reply or its first chunk.
     """
 
     text: str = ""
@@ -35,26 +38,29 @@ class Reply(Struct, frozen=True, kw_only=True):
     delay: float = 0.0
 
     def output_tokens(self) -> int:
-        """The tokens it is billed for."""
+        """Return the tokens that the reply is billed for: `tokens`, or 1 and a fourth of its characters."""
         if self.tokens is not None:
             return self.tokens
         return 1 + (len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.calls)) // 4
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
-    """A text in pieces of so many characters."""
+    """Split a text into pieces of `size` characters."""
     yield from (text[at : at + size] for at in range(0, len(text), size))
 
 
 class Writer(NamedTuple):
-    """How an API writes a reply. Both take the reply, the tokens of the prompt, and how large a chunk is."""
+    """How an API writes a reply.
+
+    `response` takes the reply and the tokens of the prompt; `chunks` also the characters of a chunk.
+    """
 
     response: Callable[[Reply, int], Json]
     chunks: Callable[[Reply, int, int], Iterator[Json]]
 
 
 def writer_for(dialect: str) -> Writer:
-    """The writer of a dialect. Raises InvalidSetting."""
+    """Return the writer of a dialect. Raises InvalidSetting if there are no scripted replies in it."""
     for family, writer in _WRITERS.items():
         if dialect == family or family in dialect.split("_"):
             return writer
@@ -164,7 +170,9 @@ def _blocks(reply: Reply) -> list[Json]:
 
 
 def _object(arguments: str) -> Json:
-    """The arguments as the object that this API sends: what is none comes under a key."""
+    """Return the arguments as the object that this API sends; arguments that are no object come under the key
+    "value".
+    """
     try:
         value = json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the providers of the official SDKs share: one client per event loop, the four calls, and errors in one form.
+"""What the providers of the official SDKs share: a client for each event loop, the four calls, errors in one form.
 
 An SDK's exception holds the request with its key. It is turned into a ProviderError outside its `except` block, so that
 no error of ours leads back to it.
@@ -19,21 +19,21 @@ from transom.providers.sdk_errors import provider_error
 __all__ = ["SdkProvider"]
 
 TIMEOUT = 120.0
-"""Seconds without a byte from the server after which a call is given up, if nobody says otherwise."""
+"""Seconds without a byte from the server after which a call is given up, if the caller gives none."""
 
 
 class SdkProvider:
-    """One model behind an official SDK. Subclasses say how to make a client and how to call it.
+    """One model behind an official SDK. A subclass makes the client and calls it.
 
-    `base_url`: another server that speaks the same API. `api_key`: from the environment if not given. A server of the
-    user's own often needs none. `timeout`: seconds without a byte from the server.
-    Raises InvalidSetting if there is no key.
+    `base_url`: the address of another server that speaks the same API. `api_key`: by default from the environment
+    (`key_names`). `timeout`: seconds without a byte from the server. Raises InvalidSetting if there is neither a key
+    nor a `base_url`: a server of the user's own often needs no key.
     """
 
     name = ""
     dialect = ""
     key_names: tuple[str, ...] = ()
-    """The environment variables that may hold the key, the first one first."""
+    """The environment variables that may hold the key; the first one that is set counts."""
 
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
@@ -53,19 +53,19 @@ class SdkProvider:
     # ---- for subclasses
 
     def _make_client(self, *, is_async: bool) -> Any:
-        """A client that never retries."""
+        """Make a client of the SDK that never retries."""
         raise NotImplementedError
 
     def _call(self, client: Any, arguments: dict[str, Any], *, is_stream: bool) -> Any:
-        """One call of the SDK: a reply, or an iterator of chunks; of an async client, an awaitable of them."""
+        """Call the SDK: return a reply, or an iterator of chunks; with an async client an awaitable of either."""
         raise NotImplementedError
 
     def _arguments(self, request: Mapping[str, Any], max_tokens: int | None, timeout: float) -> dict[str, Any]:
-        """The SDK's keyword arguments for a request."""
+        """Return the keyword arguments of the SDK's call for a request."""
         raise NotImplementedError
 
     def _close_stream(self, chunks: Any) -> None:
-        """Close the connection of an iterator of chunks, if there is one."""
+        """Close the connection of an iterator of chunks. None is ignored."""
         if chunks is not None:
             chunks.close()
 
@@ -74,7 +74,7 @@ class SdkProvider:
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """The whole reply. Raises ProviderError."""
+        """Send the request and return the whole reply. Raises ProviderError for whatever the SDK raises."""
         try:
             arguments = self._arguments(request, max_tokens, timeout or self._timeout)
             return self._call(self._sync_client(), arguments, is_stream=False)
@@ -85,7 +85,10 @@ class SdkProvider:
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """The chunks of the reply. Raises ProviderError. Closing the iterator closes the connection."""
+        """Send the request and yield the chunks of the reply. Raises ProviderError for whatever the SDK raises.
+
+        Closing the iterator closes the connection.
+        """
         chunks: Any = None
         try:
             arguments = self._arguments(request, max_tokens, timeout or self._timeout)
@@ -102,7 +105,7 @@ class SdkProvider:
     async def acomplete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """As `complete`."""
+        """Do the same as `complete`, on an event loop."""
         try:
             arguments = self._arguments(request, max_tokens, timeout or self._timeout)
             return await self._call(self._client_of_loop(), arguments, is_stream=False)
@@ -113,7 +116,7 @@ class SdkProvider:
     async def astream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[object]:
-        """As `stream`."""
+        """Do the same as `stream`, on an event loop."""
         chunks: Any = None
         try:
             arguments = self._arguments(request, max_tokens, timeout or self._timeout)
@@ -129,14 +132,14 @@ class SdkProvider:
         raise failure
 
     def close(self) -> None:
-        """Close the connections of `complete` and `stream`. The next call opens them again."""
+        """Close the connections of `complete` and `stream`. The next call opens new ones."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
             client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of `acomplete` and `astream` on this event loop. The next call opens them again."""
+        """Close the connections of `acomplete` and `astream` on this event loop. The next call opens new ones."""
         held, self._async_client = self._async_client, None
         if held is not None and held[0] is _event_loop():
             await _close(held[1])
@@ -153,7 +156,9 @@ class SdkProvider:
             return self._client
 
     def _client_of_loop(self) -> Any:
-        """The client of the running event loop: its connections belong to that loop."""
+        """Return the client of the running event loop; makes one for a new loop, because connections belong to their
+        loop.
+        """
         loop = _event_loop()
         if self._async_client is None or self._async_client[0] is not loop:
             self._async_client = (loop, self._make_client(is_async=True))
@@ -161,7 +166,7 @@ class SdkProvider:
 
 
 def _event_loop() -> object:
-    """What tells one event loop from another, on asyncio and on trio."""
+    """Return an object that is the running event loop's alone, on asyncio and on trio."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -171,7 +176,7 @@ def _event_loop() -> object:
 
 
 async def _close(resource: Any) -> None:
-    """Close a stream or a client of an SDK, also while the task is being cancelled."""
+    """Close a stream or a client of an SDK, even while the task is being cancelled."""
     if resource is None:
         return
     from anyio import CancelScope  # noqa: PLC0415 - only for those who run on an event loop

@@ -1,6 +1,7 @@
-"""The exceptions of the SDKs, and of the HTTP libraries below them, as one ProviderError.
+"""Turns the exceptions of the SDKs, and of the HTTP libraries below them, into ProviderError.
 
-They are told apart by what they carry, not by their classes: three SDKs over four HTTP libraries have dozens.
+Exceptions are told apart by their fields and names, not by their classes: three SDKs over four HTTP libraries have
+dozens.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from transom.providers.base import redacted
 __all__ = ["provider_error"]
 
 BODY_CHARACTERS = 8_000
-"""This much of an error's body is kept."""
+"""The most characters of an error's body that are kept."""
 LONGEST_WAIT = 3_600.0
 
 _BY_STATUS: dict[int, ProviderErrorKind] = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
@@ -34,7 +35,7 @@ _BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
     ("context", "bad_request"),
     ("timeout", "timeout"),
 )
-"""What the type or code of an error that came inside a stream says, its status being 200."""
+"""The kind of an error that came inside a stream, whose status is 200, by a word in its type or code."""
 
 _CONNECTION = (
     "Connect",
@@ -50,7 +51,10 @@ _CONNECTION = (
 
 
 def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> ProviderError:
-    """What an SDK raised, without these secrets. `is_stream`: it was raised while chunks were read."""
+    """Turn what an SDK raised into a ProviderError, with `secrets` and API keys replaced in its texts.
+
+    `is_stream`: it was raised while chunks were read, so an unreadable answer means that the connection broke.
+    """
     if isinstance(error, ProviderError):
         return error
     names = [kind.__name__ for kind in type(error).__mro__]
@@ -85,7 +89,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _details(error: Exception) -> dict[str, Any] | None:
-    """The error as the provider sent it, if the SDK parsed it."""
+    """Return the error as the provider sent it, if the SDK has parsed it; else None."""
     for name in ("body", "details"):
         value = getattr(error, name, None)
         if isinstance(value, dict):
@@ -94,7 +98,10 @@ def _details(error: Exception) -> dict[str, Any] | None:
 
 
 def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
-    """The body of the answer. What came inside a stream is wrapped as an error event, if the SDK unwrapped it."""
+    """Return the body of the answer.
+
+    An error from inside a stream is wrapped as an error event if the SDK has unwrapped it.
+    """
     response = getattr(error, "response", None)
     if details is not None and getattr(response, "status_code", 200) == 200:
         return json.dumps(details if "error" in details else {"error": details}, ensure_ascii=False)
@@ -128,7 +135,9 @@ def _named(value: object, names: tuple[str, ...]) -> Iterator[object]:
 
 
 def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:
-    """Seconds to wait: from the headers, or from what Google says in the body."""
+    """Return the seconds to wait before a new try: from the headers, or from Google's `retryDelay` in the body; None if
+    neither says.
+    """
     headers = getattr(getattr(error, "response", None), "headers", None)
     found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
     if found is None and details is not None:
@@ -138,7 +147,7 @@ def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | No
 
 
 def _from_headers(headers: Mapping[str, str]) -> float | None:
-    """`Retry-After` in milliseconds, in seconds or as a date."""
+    """Read `Retry-After` in milliseconds, in seconds or as a date; return seconds, or None."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError, KeyError):
             return float(headers[name]) * unit

@@ -1,7 +1,7 @@
-"""Automatic recall: old entries that the newest message refers to come back at the end of the window.
+"""Automatic recall: old entries that the newest message refers to are quoted at the end of the window.
 
-`Recall` is the step that a policy has under `recall`; `DropRecalled` is the strategy that folds what it brought back,
-first of all. The policy `recall` has both.
+`Recall` is the step that a policy has under `recall`; `DropRecalled` is the strategy that folds recalled text, before
+any other turn. The policy `recall` has both.
 """
 
 from transom.recall.drop_recalled import DropRecalled

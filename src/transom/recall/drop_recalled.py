@@ -1,4 +1,4 @@
-"""Recalled text is the first to go: what it repeats is in the log, and can be recalled again."""
+"""Folds recalled text before anything else: what it repeats is in the log, and can be recalled again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from transom.strategies.candidates import RECALLED, is_user_pinned
 
 
 class DropRecalled(Struct, frozen=True, kw_only=True):
-    """Folds what was recalled from this log for earlier turns; for the newest turn too where the window does not fit.
+    """A strategy that folds text recalled for earlier turns; that of the newest turn only if the window does not fit.
 
-    Recalled text without references is the caller's own, and may be nowhere else: it stays.
+    Recalled text without references is the caller's own and may be nowhere else, so it stays. So does what the user
+    pinned.
     """
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

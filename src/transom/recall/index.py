@@ -1,7 +1,7 @@
 """The index that recall searches: the passages of a log, and the words and names in each.
 
 It is a function of the log alone: an index that is built anew at the same point is the same. It reaches back a bounded
-number of tokens. What is older can be found with the search over the store.
+number of tokens. Older entries can be found with the search over the store.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ from transom.strategies.text.parts import is_read_back
 from transom.strategies.text.terms import words_in
 
 REACH = 1_000_000
-"""Tokens of a log that are indexed."""
+"""Tokens of a log, counted from its end, that are indexed."""
 
 WHOLE = 260
-"""Tokens up to which a text is one passage."""
+"""A text of at most this many tokens is one passage."""
 
 LENGTHS = 0.4
-"""How much a long passage counts less (the b of BM25)."""
+"""How much less a long passage counts (the b of BM25)."""
 
 SATURATION = 1.2
 """How soon further words count less (the k1 of BM25). A word counts once in each passage."""
 
 NAMES = 2.0
-"""The weight of a name, compared with a word."""
+"""The weight of a name relative to that of a word."""
 
 
 class Passage(NamedTuple):
-    """A span of one text of an entry. `text`: which text. `tokens`: of the span. `terms`: how many it has."""
+    """A span of one text of an entry.
+
+    `text`: the index of the text in the entry; `tokens`: of the span; `terms`: how many distinct terms it has.
+    """
 
     entry: int
     text: int
@@ -49,12 +52,12 @@ class Passage(NamedTuple):
 
 
 def terms_of(text: str) -> set[str]:
-    """The words of a text, and its names, which begin with a mark."""
+    """Return the words of a text, and its names, each with "=" before it."""
     return {*words_in(text), *(f"={name}" for _, names in names_in(text, talk=True) for name in names)}
 
 
 class RecallIndex:
-    """The index of the entries before `n`, as far back as `reach` tokens go."""
+    """The index of the entries before entry `n`, as far back as REACH tokens go."""
 
     def __init__(self) -> None:
         self._restart(0)
@@ -69,9 +72,9 @@ class RecallIndex:
 
     @staticmethod
     def of(view: View, derived: Derived) -> RecallIndex:
-        """The index of what came before the newest turn of a view: the last index, continued.
+        """Return the index of the entries before the newest turn of a view. It continues the last index, in place.
 
-        What a plan adds comes after it, so that the plan and the next one find the same.
+        Entries that a plan adds come after that turn, so this plan and the next one find the same.
         """
         index = derived.of(RecallIndex)
         n = max(0, view.newest_unit)
@@ -83,11 +86,11 @@ class RecallIndex:
 
     @property
     def alive(self) -> range:
-        """The numbers of the passages within the reach."""
+        """The numbers of the passages within reach."""
         return range(self._first, len(self.passages))
 
     def add(self, view: View, entry: Entry) -> None:
-        """The next entry."""
+        """Index the next entry, and drop passages from the reach where there are too many tokens."""
         self.n += 1
         for number, text, start, end, tokens in _spans(view, entry):
             terms = terms_of(text[start:end])
@@ -104,14 +107,14 @@ class RecallIndex:
             self._first += 1
 
     def weight(self, term: str) -> float:
-        """The weight of a term in a query: its rarity (the idf of BM25); a name counts more."""
+        """Return the weight of a term in a query: its rarity (the idf of BM25), twice that for a name."""
         among = len(self.passages) - self._first
         found = len(self._where(term))
         rarity = log(1 + (among - found + 0.5) / (found + 0.5))
         return NAMES * rarity if term[0] == "=" else rarity
 
     def scores(self, weights: dict[str, float]) -> dict[int, float]:
-        """The scores of the passages that have any of these terms, by BM25. At most the sum of the weights, about."""
+        """Score the passages that have any of these terms, by BM25. A score is about the sum of the weights at most."""
         mean = max(1.0, self._terms / max(1, len(self.alive)))
         sums: dict[int, float] = {}
         for term, weight in weights.items():
@@ -131,7 +134,7 @@ class RecallIndex:
 
 
 def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float]]:
-    """The passages of an entry: each with its text, its number and its tokens."""
+    """Yield the passages of an entry: the index of the text, the text, start, end, and tokens."""
     fact = entry.body
     if not isinstance(fact, Fact) or view.unit_of[entry.seq] < 0 or is_repeated(fact):
         return

@@ -1,4 +1,6 @@
-"""Automatic recall: what the newest message refers to and the window lacks comes back as one fact at its end."""
+"""Automatic recall: passages that the newest message refers to and the window lacks are quoted in one fact at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -24,47 +26,47 @@ from transom.strategies.text.spans import joined
 from transom.strategies.text.terms import words_in
 
 TITLE, LINE = 45, 8
-"""Tokens of the first line, and of every other line beside its quote, about."""
+"""About how many tokens the first line has, and every other line beside its quote."""
 
 TERMS = 64
-"""The rarest words and names of a message that are looked for."""
+"""The most words and names of a message that are looked for: the rarest."""
 
 PHRASE = 0.3
-"""What two adjacent words that the message has too add to a score, as a share of their own weights."""
+"""What two adjacent words that are adjacent in the message too add to a score, as a share of their own weights."""
 
 RANKED_BY_PHRASES = 60
-"""So many of the best passages are searched for adjacent words."""
+"""How many of the best passages are searched for adjacent words."""
 
 ENOUGH = 0.8
-"""A passage that is too large for what is left is passed over, until so much of the room is full."""
+"""Passages that are too large for the rest of the room are skipped until this share of the room is full."""
 
 QUESTION_MARKS = ("?", "？", "؟", "՞", "፧")
 
 NEWEST = 2_000
-"""Of so many newest entries it is asked whether they are talk."""
+"""How many of the newest entries are looked at to see how much of them is talk."""
 
 NAMED = 5
-"""Of the words and names that were found, so many are in `Recalled.why`."""
+"""The most words and names found that `Recalled.why` lists."""
 
 
 class Recall(Struct, frozen=True, kw_only=True):
-    """Brings back what the newest message of the user refers to and the window lacks.
+    """A recall step that quotes passages which the newest message of the user refers to and the window lacks.
 
-    It searches everything that was said before: BM25 over words and names, where names count twice, and words that are
-    neighbours in the message count a little more where they are neighbours too. A passage also gets the share
-    `neighbours` of the score of the better one beside it, and the square of that of the better one behind these. The
-    best ones become one `Recalled`: quotes in the order of the log, in at most `tokens`, or in the share `share` of a
-    small window. Texts of up to 260 tokens are quoted whole. Passages below the share `least` of the best score are
-    left out.
+    It searches the text of the entries before that message, up to 1,000,000 tokens back: by BM25 over words and names,
+    where names count twice, and two adjacent words count a little more if they are adjacent in the message too. Before
+    the passages are ranked, each one's score is raised by `neighbours` times the better score of the two passages
+    beside it, and by `neighbours` squared times the better score of the two after those. The best passages become one
+    `Recalled`: quotes in the order of the log, in at most `tokens` tokens, or in the share `share` of a small budget. A
+    text of up to 260 tokens is one passage. Passages that score less than `least` times the best one are left out.
 
     It runs only when the newest turn is a message of the user: in a loop of tool calls the model can read for itself.
-    The best passage that the window lacks must have the share `asked` of what the message's words and names weigh
-    together, if the message asks (it has a question mark), and the share `said` if it does not. And at least the share
-    `talk` of the newest turns must be what somebody said: where tools do most of the work, recall does not pay.
+    The best of the chosen passages must reach a share of what the message's words and names weigh together: `asked` if
+    the message has a question mark, else `said`. And at least the share `talk` of the newest turns, in tokens, must be
+    without tool calls: where tools do most of the work, recall does not pay.
 
-    With an `embedder` there is a second ranking, by likeness of meaning, and both are fused by reciprocal rank. Then a
-    passage also qualifies if its cosine with the message is at least `alike`. The embedder runs inside the plan, so it
-    must be local, and the same text must always have the same vector.
+    With an `embedder` there is a second ranking, by likeness of meaning, and both are fused by reciprocal rank. A
+    passage then also qualifies if its cosine with the message is at least `alike`. The embedder runs inside the plan,
+    so it must be local, and must give the same vector for the same text each time.
     """
 
     tokens: int = 1_500
@@ -78,7 +80,10 @@ class Recall(Struct, frozen=True, kw_only=True):
     alike: float = 0.45
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
-        """Index the entries that came since the last call, if there was something to recall before."""
+        """Index the entries that came since the last call.
+
+        Does nothing until something was recalled or searched for once.
+        """
         del budget
         if derived.of(RecallIndex).n:
             RecallIndex.of(view, derived)
@@ -111,12 +116,12 @@ class Recall(Struct, frozen=True, kw_only=True):
 
 
 def _lacks_anything(view: View) -> bool:
-    """Whether the window hides or shortens anything: if not, everything is there already."""
+    """True if the window hides or shortens anything. If not, there is nothing to recall."""
     return any(isinstance(slot, Folded) or slot.trims for slot in view.slots)
 
 
 def _talk(view: View) -> float:
-    """The share of talk, in tokens, among the newest turns: those without tool calls."""
+    """Return the share of talk (turns without tool calls) among the newest turns, in tokens."""
     talk = work = 0
     for slot in view.slots:
         for unit in units_in(slot, view.length - NEWEST):
@@ -128,7 +133,7 @@ def _talk(view: View) -> float:
 
 
 class _Found:
-    """The passages that a message may refer to, best first."""
+    """The passages that a message may refer to, best first in `ranked`."""
 
     def __init__(self, view: View, index: RecallIndex, asking: str, neighbours: float) -> None:
         self.view, self.index = view, index
@@ -145,7 +150,10 @@ class _Found:
         """The passages that are like the message in meaning, whatever their words."""
 
     def compare(self, vectors: PassageVectors, embedder: Embedder, least: float) -> None:
-        """Rank the passages also by likeness of meaning."""
+        """Rank the passages also by likeness of meaning, and fuse both rankings into `ranked`.
+
+        `least`: the cosine from which a passage is in `alike`.
+        """
         vectors.update(self.index, embedder, self.text_of)
         (asking,) = embedder.embed([self.asking])
         similarities = vectors.similarities(asking, self.index.alive)
@@ -154,8 +162,9 @@ class _Found:
         self.ranked = [at for at, _ in sorted(best, key=lambda one: (-one[1], -one[0]))]
 
     def _with_phrases(self, asking: str) -> dict[int, float]:
-        """The scores; those of the best passages with more for each two adjacent words that they share with the
-        message."""
+        """Return the scores, raised for the best passages by each two adjacent words that they share with the
+        message.
+        """
         found, wanted = dict(self.own), set(pairwise(words_in(asking)))
         for at in sorted(found, key=lambda at: (-found[at], -at))[:RANKED_BY_PHRASES]:
             shared = wanted & set(pairwise(words_in(self.text_of(self.index.passages[at]))))
@@ -164,7 +173,10 @@ class _Found:
         return found
 
     def lacking(self, room: int, least: float) -> list[int]:
-        """The passages that the window lacks, best first, as many as there is room for."""
+        """Return the passages that the window lacks, best first, as many as fit in `room` tokens.
+
+        `least`: the share of the best score below which a passage is left out, unless it is in `alike`.
+        """
         chosen: list[int] = []
         seen = set[str]()
         window = _Window(self.view)
@@ -186,17 +198,19 @@ class _Found:
         return chosen
 
     def part(self, chosen: Sequence[int]) -> float:
-        """The best score among these, as a share of what all words and names of the message weigh."""
+        """Return the best score among these passages, as a share of what all words and names of the message weigh."""
         return max(self.own.get(at, 0.0) for at in chosen) / max(1e-9, sum(self.weights.values()))
 
     def why(self, chosen: Sequence[int]) -> str:
-        """Why these were recalled: the words and names of the message that they have, the rarest first."""
+        """Say why these passages were recalled: the words and names of the message that they contain, the rarest
+        first.
+        """
         have = set[str]().union(*(terms_of(self.text_of(self.index.passages[at])) for at in chosen))
         common = [term.removeprefix("=") for term in self.weights if term in have]
         return f"{self.part(chosen):.0%} of what was asked for: {', '.join(dict.fromkeys(common[:NAMED]))}"
 
     def text(self, chosen: Sequence[int], target: Target) -> str:
-        """The text of the fact: a line for each entry, in the order of the log."""
+        """Write the text of the fact: a title, and a line for each entry, in the order of the log."""
         spans: dict[int, dict[int, list[tuple[int, int]]]] = {}
         for at in sorted(chosen):
             passage = self.index.passages[at]
@@ -214,12 +228,12 @@ class _Found:
         return texts.recalled_line(number, _speaker(self.view, fact, seq), texts.disarmed(quoted, self.view.notes))
 
     def text_of(self, passage: Passage) -> str:
-        """The words of a passage."""
+        """Return the text of a passage."""
         return readable(_fact(self.view, passage.entry))[passage.text][0][passage.start : passage.end]
 
 
 class _Window:
-    """What the window shows of old entries: in units, in the quotes of folds, and in what was recalled before."""
+    """What the window shows of old entries: in units, in the quotes of folds, and in text recalled before."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -227,7 +241,7 @@ class _Window:
         self.recalled = "\n".join(fact.text for fact in recalled if isinstance(fact, Recalled))
 
     def shows(self, passage: Passage, quote: str) -> bool:
-        """Whether it shows all of a passage, which is `quote` as a fold or an earlier recall would quote it."""
+        """True if the window shows all of a passage. `quote`: the passage as a fold or recalled text would quote it."""
         view = self.view
         key = view.unit_of[passage.entry]
         if view.is_visible(key):
@@ -244,8 +258,11 @@ class _Window:
 
 
 def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> dict[int, float]:
-    """The scores, each with a share of the better one beside it, and a smaller share of the better one behind these;
-    also of passages that have none of their own."""
+    """Add to each score a share of the better score of the two passages beside it, and a smaller share of those after
+    these.
+
+    Passages without a score of their own get one too.
+    """
     near = {other for at in scores for other in range(at - 2, at + 3) if other in alive}
 
     def beside(at: int, steps: int) -> float:
@@ -255,7 +272,7 @@ def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> di
 
 
 def escaped(view: View, text: str) -> str:
-    """A text as it stands within a quote."""
+    """Return a text as it is written within a quote."""
     return texts.quote_marks(texts.disarmed(text.strip(), view.notes))[1:-1]
 
 
@@ -266,6 +283,6 @@ def _fact(view: View, seq: int) -> Fact:
 
 
 def _speaker(view: View, fact: Fact, seq: int) -> str:
-    """Whose words they are: a role, or the tool that a result is from."""
+    """Return whose words a fact is: its role, or the tool that a result is from."""
     call = view.call_of(view.unit(view.unit_of[seq]), seq) if isinstance(fact, ToolResult) else None
     return role_of(fact) if call is None else texts.in_a_line(call.name)

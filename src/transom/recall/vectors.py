@@ -1,4 +1,4 @@
-"""What passages are alike in meaning: an optional second ranking, beside that by words."""
+"""Compares passages by meaning: an optional second ranking, beside the one by words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BATCH = 256
 """Texts that are embedded together."""
 
 FUSED = 200
-"""So many of the best of each ranking are fused."""
+"""How many of the best of each ranking are fused."""
 
 
 class PassageVectors:
-    """The vectors of an index's passages, made once each. It follows from the log and the embedder."""
+    """The vectors of an index's passages, each computed once. They follow from the log and the embedder."""
 
     def __init__(self) -> None:
         self._of: list[array[float]] = []
@@ -28,7 +28,7 @@ class PassageVectors:
         self._name = ""
 
     def update(self, index: RecallIndex, embedder: Embedder, text_of: Callable[[Passage], str]) -> None:
-        """Embed the passages that are new."""
+        """Embed the passages that have no vector yet. With another index or another embedder, all are embedded anew."""
         if self._passages is not index.passages or self._name != embedder.name:  # another log, or another model
             self._of, self._passages, self._name = [], index.passages, embedder.name
         missing = map(text_of, islice(index.passages, len(self._of), None))
@@ -36,18 +36,18 @@ class PassageVectors:
             self._of += map(unit_vector, embedder.embed(batch))
 
     def similarities(self, vector: Iterable[float], alive: range) -> dict[int, float]:
-        """The cosine of each passage with a vector."""
+        """Return the cosine of each passage in `alive` with a vector."""
         wanted = unit_vector(vector)
         return {at: sum(map(mul, wanted, self._of[at])) for at in alive}
 
 
 def unit_vector(vector: Any) -> array[float]:
-    """A vector of length 1; one without a direction stays as it is."""
+    """Scale a vector to length 1; a vector of zeros is returned as it is."""
     values = array("f", vector)
     length = sqrt(sum(map(mul, values, values)))
     return array("f", (value / length for value in values)) if length else values
 
 
 def newest_best(ranking: dict[int, float]) -> list[int]:
-    """The best of a ranking, in the order in which they are fused; of equals the newer one first."""
+    """Return the best FUSED passages of a ranking, the best first; among equals the newer one first."""
     return sorted(ranking, key=lambda at: (-ranking[at], -at))[:FUSED]

@@ -1,4 +1,4 @@
-"""A map of a repository for a coding agent: its files and symbols, ranked, within a token budget.
+"""Makes a map of a repository for a coding agent: its files and symbols, ranked, within a token budget.
 
 Needs `pip install "transom[map]"`. `transom map FOLDER` prints one.
 """

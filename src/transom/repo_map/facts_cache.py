@@ -1,7 +1,7 @@
-"""The facts of files on disk, so that another process parses only what has changed since.
+"""Keeps the facts of files on disk, so that another process parses only files that have changed since.
 
-The cache may be lost or damaged at any time: it is then made anew, or done without. A file that is not a cache is left
-as it is.
+The cache may be lost or damaged at any time: then it is made anew, or the map does without it. A file that is not a
+cache is left as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from transom.repo_map.languages import LANGUAGES, versions
 from transom.repo_map.symbols import FileFacts
 
 APPLICATION = 0x7472736D
-"""Marks the file as ours: "trsm". A file without the mark is never changed, unless it is empty."""
+"""The application_id that marks a file as a cache: "trsm" in ASCII.
+
+A file without it is never changed, unless it is empty.
+"""
 
 _FORMAT = "1"
 _SQLITE, _MARK_AT = b"SQLite format 3\0", 68  # sqlite.org/fileformat2.html, "The Database Header"
@@ -35,7 +38,9 @@ _logger = logging.getLogger(__name__)
 
 
 class Known(Struct, frozen=True):
-    """The facts of a file, and the state of the file that they were read from. `digest`: of its bytes."""
+    """The facts of a file, and the state in which it was parsed: `size` in bytes, `modified` in nanoseconds, `digest`
+    of its bytes.
+    """
 
     size: int
     modified: int
@@ -44,7 +49,10 @@ class Known(Struct, frozen=True):
 
 
 class FactsCache:
-    """A file that holds facts by path. Other versions of the grammars or of their queries begin it anew."""
+    """A SQLite file that keeps facts by path.
+
+    It is emptied if it was written with other versions of the grammars or queries.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file, self._has_warned = file, False
@@ -52,14 +60,14 @@ class FactsCache:
         self._version = f"{_FORMAT} {versions()} {hash_of(queries.encode()).hex()}"
 
     def load(self) -> dict[str, Known]:
-        """What is known of every file."""
+        """Return what the cache knows of every file, by path; empty if it cannot be read."""
         with suppress(sqlite3.Error, msgspec.MsgspecError, OSError, _NotOursError), closing(self._open()) as db:
             decoder = msgspec.msgpack.Decoder(Known)
             return {path: decoder.decode(known) for path, known in db.execute("SELECT path, known FROM files")}
         return {}
 
     def store(self, changed: Mapping[str, Known], gone: set[str]) -> None:
-        """Keep these, and drop those that are gone. If they cannot be kept, a warning is logged, once."""
+        """Write the `changed` files, and delete the paths in `gone`. If that fails, a warning is logged, once."""
         rows = [(path, msgspec.msgpack.encode(known)) for path, known in changed.items()]
         try:
             try:
@@ -86,7 +94,7 @@ class FactsCache:
             db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
 
     def _has_our_mark(self) -> bool:
-        """Whether the file begins as a cache does, even if the rest of it is damaged."""
+        """True if the file begins as a cache does, even if the rest of it is damaged."""
         with self._file.open("rb") as file:
             header = file.read(_MARK_AT + 4)
         return header.startswith(_SQLITE) and header[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
@@ -123,11 +131,11 @@ def _require_empty(db: sqlite3.Connection) -> None:
 
 
 class _NotOursError(Exception):
-    """The file belongs to somebody else: it is left as it is."""
+    """Raised for a file that belongs to another program: it is left as it is."""
 
 
 def hash_of(data: bytes) -> bytes:
-    """A digest of bytes, to see whether they changed."""
+    """Return a digest of bytes, by which a change is seen."""
     from hashlib import blake2b  # noqa: PLC0415 - only with the map
 
     return blake2b(data, digest_size=16).digest()

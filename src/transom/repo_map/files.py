@@ -1,4 +1,7 @@
-"""The source files of a folder: what git would ignore is left out, and nothing outside of the folder is read."""
+"""Lists and reads the source files of a folder.
+
+What git would ignore is left out, and nothing outside the folder is read.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,18 @@ if TYPE_CHECKING:
 
 MAX_FILES = 20_000
 MAX_BYTES = 400_000
-"""A larger file is generated or data; it has no place in the map."""
+"""The most bytes of a file in the map: a larger one is generated or data."""
 
 MAX_DEPTH = 40
 
 _SKIPPED = frozenset(("node_modules", "__pycache__", "site-packages"))
-"""Folders of other people's code and of machine output, also where no .gitignore names them."""
+"""Names of folders with other people's code or with generated files, which are left out even where no .gitignore names
+them.
+"""
 
 
 class SourceFile(NamedTuple):
-    """A file of the folder. `path`: within the folder, with slashes. `modified`: in nanoseconds."""
+    """A source file. `path`: within the folder, with slashes; `size`: bytes; `modified`: in nanoseconds."""
 
     path: str
     size: int
@@ -32,21 +37,24 @@ class SourceFile(NamedTuple):
 
 
 class _Ignored(NamedTuple):
-    """The patterns of one .gitignore. `prefix`: its folder, as the beginning of the paths that it is asked about."""
+    """The patterns of one .gitignore.
+
+    `prefix`: the path of its folder, with which the paths that it is asked about begin.
+    """
 
     prefix: str
     patterns: GitIgnoreSpec
 
     def says(self, path: str) -> bool | None:
-        """Whether a path is ignored; None if no pattern says anything about it."""
+        """True if the patterns ignore a path, False if they include it again; None if none matches it."""
         return self.patterns.check_file(path.removeprefix(self.prefix)).include
 
 
 def source_files(folder: Path) -> list[SourceFile]:
-    """The files in a language that has symbols, by path; at most `MAX_FILES`.
+    """List the files of the folder in a language that has symbols, sorted by path; at most MAX_FILES.
 
-    Left out: what a .gitignore of the folder, of one below, or of the repository around it ignores; hidden folders,
-    virtual environments, links, files over `MAX_BYTES`. What cannot be read is left out too.
+    Left out: files that a .gitignore of the folder, of one below, or of the repository around it ignores; hidden
+    folders, virtual environments, links, files over MAX_BYTES, and what cannot be read.
     """
     found: list[SourceFile] = []
     around, prefix = _around(folder)
@@ -58,7 +66,7 @@ def source_files(folder: Path) -> list[SourceFile]:
 
 
 def read_source(folder: Path, path: str) -> bytes | None:
-    """The bytes of a file; None if it is gone, binary, or too large by now."""
+    """Read a file. None if it does not exist any more, is binary, or is larger than MAX_BYTES by now."""
     try:
         with (folder / path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -68,7 +76,7 @@ def read_source(folder: Path, path: str) -> bytes | None:
 
 
 def _walk(root: Path, folder: str, prefix: str, rules: tuple[_Ignored, ...], depth: int) -> Iterator[SourceFile]:
-    """The files in `folder` (a path within `root` that ends in a slash, or nothing) and below."""
+    """Yield the files in `folder` and below. `folder`: a path within `root` that ends with a slash, or empty."""
     try:
         with os.scandir(root / folder) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
@@ -100,12 +108,14 @@ def _walk(root: Path, folder: str, prefix: str, rules: tuple[_Ignored, ...], dep
 
 
 def _is_ignored(path: str, rules: tuple[_Ignored, ...]) -> bool:
-    """The innermost .gitignore that says anything about a path decides."""
+    """True if a path is ignored. The innermost .gitignore with a pattern that matches it decides."""
     return next((said for each in reversed(rules) if (said := each.says(path)) is not None), False)
 
 
 def _around(folder: Path) -> tuple[tuple[_Ignored, ...], str]:
-    """The rules of the repository that the folder is in, from the outermost, and the folder's path within it."""
+    """Return the rules of the repository that the folder is in, the outermost first, and the folder's path within
+    it.
+    """
     above = [folder, *folder.parents]
     top = next((at for at, each in enumerate(above) if (each / ".git").exists()), 0)
     rules = list(_patterns(above[top] / ".git" / "info" / "exclude", ""))
@@ -120,7 +130,7 @@ def _inside(folder: Path, root: Path) -> str:
 
 
 def _patterns(file: Path, prefix: str) -> tuple[_Ignored, ...]:
-    """The patterns of a file, none if there is no such file."""
+    """Read the patterns of a .gitignore; none if there is no such file."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - an extra
 
     try:

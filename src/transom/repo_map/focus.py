@@ -1,4 +1,4 @@
-"""What a map is for: the files, identifiers and words of a task or of the newest turns of a conversation."""
+"""What a map is made for: the files, identifiers and words of a task, or of the newest turns of a conversation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from transom.core.view import View
 from transom.strategies.text.terms import stem
 
 MAX_CHARACTERS = 40_000
-"""Of a focus. The end of a longer text counts: it is the newest."""
+"""The most characters of a focus that count. Of a longer text its end counts: it is the newest."""
 
 MAX_WORDS = 64
 RESULT_CHARACTERS = 2_000
-"""Of a tool result: its beginning names what was looked at."""
+"""Characters of a tool result that count: its beginning names what was looked at."""
 
 _PATH = re.compile(r"[\w.@+-]*(?:[/\\][\w.@+-]+)+|[\w@+-]+\.\w{1,5}(?!\w)")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,63}")
@@ -30,11 +30,14 @@ look make may more most much must need new not now one only other our out over o
 show some such than that the their them then there these they this those too under use used very want was way were
 what when where which who will with work would write you your
 """
-"""Words that say nothing about where to look, with blanks between them."""
+"""Words that say nothing about where to look, separated by blanks."""
 
 
 class Focus(Struct, frozen=True):
-    """`paths` and `identifiers` as they are written, and `words`: stems in lower case, the last one first."""
+    """What to look for.
+
+    `paths` and `identifiers`: as they are written; `words`: stems in lower case, the last one in the text first.
+    """
 
     paths: tuple[str, ...] = ()
     identifiers: frozenset[str] = frozenset()
@@ -42,7 +45,7 @@ class Focus(Struct, frozen=True):
 
 
 def focus_of(texts: Iterable[str]) -> Focus:
-    """The focus of texts: tasks, questions, paths, names."""
+    """Extract the focus from texts: tasks, questions, paths, names."""
     text = "\n".join(texts)[-MAX_CHARACTERS:]
     identifiers = _IDENTIFIER.findall(text)
     words = dict.fromkeys(word for name in reversed(identifiers) for word in words_of_name(name))
@@ -54,7 +57,9 @@ def focus_of(texts: Iterable[str]) -> Focus:
 
 
 def focus_of_view(view: View) -> Focus:
-    """The focus of a conversation: what its newest turns say, call and look at, and its first task."""
+    """Extract the focus from a conversation: from the newest turns of its window, up to MAX_CHARACTERS, with calls and
+    results.
+    """
     texts = list[str]()
     length = 0
     units = [slot for slot in view.slots if isinstance(slot, Unit)]
@@ -72,7 +77,7 @@ def focus_of_view(view: View) -> Focus:
 
 @lru_cache(maxsize=1 << 16)
 def words_of_name(name: str) -> tuple[str, ...]:
-    """The words of an identifier, as stems: `toolResults` and `tool_results` are `tool` and `result`."""
+    """Return the words of an identifier, as stems: `toolResults` and `tool_results` are `tool` and `result`."""
     return tuple(stem(piece.lower()) for piece in _PIECE.findall(name) if len(piece) > 2)
 
 

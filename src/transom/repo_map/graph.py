@@ -1,7 +1,7 @@
-"""Which files and symbols matter: PageRank over who mentions whose symbols, personalised by a focus.
+"""Ranks files and symbols: PageRank over which file mentions whose symbols, personalised by a focus.
 
 Brin and Page, "The anatomy of a large-scale hypertextual web search engine" (1998); the personalised form is that of
-Haveliwala, "Topic-sensitive PageRank" (2002). What an edge weighs follows Aider's repository map
+Haveliwala, "Topic-sensitive PageRank" (2002). The weights of edges follow Aider's repository map
 (https://aider.chat/docs/repomap.html). The words of a focus count by BM25 (Robertson and Zaragoza, 2009).
 """
 
@@ -23,12 +23,12 @@ DAMPING = 0.85
 """The share of a file's rank that goes to the files whose symbols it mentions."""
 
 FOCUSED_DAMPING = 0.35
-"""The same with a focus: less, so that the rank stays near the files that the focus names."""
+"""The same share where there is a focus: less, so that the rank stays near the files that the focus names."""
 
 ITERATIONS, ENOUGH = 50, 1e-5
 
 UNFOCUSED = 0.1
-"""The share of a focus that all files have."""
+"""The share of the starting rank that is spread over all files although there is a focus."""
 
 MENTIONED = COMPOUND = 10.0
 PRIVATE = EVERYWHERE = PLAIN = 0.1
@@ -36,10 +36,10 @@ PRIVATE = EVERYWHERE = PLAIN = 0.1
 name; of one that many files define; of a plain word (half of its mentions mean something else)."""
 
 MANY = 5
-"""A name that more files define says little."""
+"""A name that more files than this define says little."""
 
 TEST = 0.3
-"""What the words of a focus count in a test, if it does not ask for tests."""
+"""The factor for the words of a focus in a test, if the focus does not ask for tests."""
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.[^/]*$", re.IGNORECASE
@@ -48,27 +48,32 @@ _COMPOUND = re.compile(r"[^_]_[^_]|[a-z0-9][A-Z]|^[A-Z]")
 _PLAIN = re.compile(r"[a-z]+")
 
 PATH_MENTIONS, SYMBOL_MENTIONS = 8, 4
-"""As many mentions is a word worth in the path of a file, and in the name of one of its symbols."""
+"""How many mentions a word is worth in the path of a file, and in the name of one of its symbols."""
 
 BM25_K, BM25_B = 1.2, 0.6
 NEWEST = 0.97
-"""Each word of a focus counts less than the one after it by this factor: the newest say what is needed now."""
+"""Each word of a focus counts less by this factor than the word after it in the text: the newest say what is needed
+now.
+"""
 
 TOP_FILES = 40
-"""As many files have the words of a focus, at most."""
+"""The most files that are preferred because of the words of a focus."""
 
 
 class Ranks(NamedTuple):
-    """The rank of each file by its path, all together 1; and of a symbol by its name, shared by the files that define
-    it."""
+    """The rank of each file by path; all together add up to 1.
+
+    And the rank of each symbol by name: files that define it share it.
+    """
 
     files: dict[str, float]
     symbols: Mapping[str, float]
 
 
 class _Row(NamedTuple):
-    """One file as numbers: the names that its code and its prose mention, how often in each, and those that it
-    defines."""
+    """One file as numbers: `ids` of the names that it mentions, how often in `code` and in `prose`, and the names
+    `defined` in it.
+    """
 
     facts: FileFacts
     ids: Array
@@ -78,7 +83,9 @@ class _Row(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """All files as numbers: pairs of a file and a name that it mentions, with the times; and of one that it defines."""
+    """All files as numbers: pairs of a file and a name it mentions, with how often; and pairs of a file and a name it
+    defines.
+    """
 
     paths: list[str]
     ref_file: Array
@@ -90,7 +97,7 @@ class _Table(NamedTuple):
 
 
 class ReferenceGraph:
-    """The files of a folder, and which of them mention the symbols of which. A change of one file costs little."""
+    """The files of a folder, and which of them mention the symbols of which. An update of one file costs little."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
@@ -100,7 +107,10 @@ class ReferenceGraph:
         self._rows: dict[str, _Row] = {}
 
     def update(self, files: Mapping[str, FileFacts]) -> None:
-        """These are the files now."""
+        """Replace the files of the graph by these.
+
+        Only files whose facts are other objects than before are taken in anew.
+        """
         for path in self._rows.keys() - files.keys():
             del self._rows[path]
         for path, facts in files.items():
@@ -109,7 +119,7 @@ class ReferenceGraph:
                 self._rows[path] = self._row(facts)
 
     def ranks(self, focus: Focus) -> Ranks:
-        """The ranks of all files and of the names that they define."""
+        """Compute the ranks of all files and of the names that they define."""
         import numpy as np  # noqa: PLC0415 - an extra
 
         if not self._rows:
@@ -154,7 +164,7 @@ class ReferenceGraph:
         )
 
     def _id(self, name: str) -> int:
-        """The number of a name."""
+        """Return the number of a name; a new name gets the next one."""
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = len(self._names)
@@ -181,7 +191,9 @@ class ReferenceGraph:
         )
 
     def _references(self, table: _Table, definers: Array, focus: Focus) -> tuple[Array, Array, Array]:
-        """The mentions of names that other files define, and this one does not: the file, the name, the weight."""
+        """Return the mentions of names that another file defines and this one does not: file, name and weight of
+        each.
+        """
         import numpy as np  # noqa: PLC0415
 
         kept = (definers[table.ref_id] > 0) & (table.in_code > 0)
@@ -192,14 +204,18 @@ class ReferenceGraph:
         return ref_file, ref_id, np.sqrt(count) * factor[ref_id]
 
     def _mentioned(self, focus: Focus) -> list[int]:
-        """The names that the focus has, or all of whose words it has: `ToolResult`, when it says "tool results"."""
+        """Return the names that the focus has, and those all of whose words it has: `ToolResult`, if it has "tool
+        results".
+        """
         words = frozenset(focus.words)
         some = {known for word in words for known in self._with_word.get(word, ())}
         by_words = {known for known in some if words.issuperset(words_of_name(self._names[known]))}
         return sorted(by_words | {self._ids[name] for name in focus.identifiers if name in self._ids})
 
     def _start(self, table: _Table, focus: Focus) -> Array:
-        """Where a reader begins: at any file, or rather at the files that the focus names or whose words it has."""
+        """Return the starting rank of each file: even without a focus; else mostly with the files that it names or
+        whose words it has.
+        """
         import numpy as np  # noqa: PLC0415
 
         size = len(table.paths)
@@ -215,7 +231,7 @@ class ReferenceGraph:
         return UNFOCUSED * everywhere + (1 - UNFOCUSED) * sum(wanted) / len(wanted)
 
     def _bm25(self, table: _Table, words: Sequence[str]) -> Array:
-        """How well each file answers to these words: those of its identifiers, of its symbols and of its path."""
+        """Score each file by these words: by those of its identifiers, of its symbols and of its path."""
         import numpy as np  # noqa: PLC0415
 
         size = len(table.paths)
@@ -245,5 +261,5 @@ def _weight(name: str) -> float:
 
 
 def _is_meant(path: str, named: str) -> bool:
-    """Whether a path as somebody wrote it names this file: the whole of it, or its end; or a folder that it is in."""
+    """True if a path that somebody wrote names this file: wholly, by its end, or by a folder that it is in."""
     return path == named or path.endswith(f"/{named}") or named.endswith(f"/{path}") or path.startswith(f"{named}/")

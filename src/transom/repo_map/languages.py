@@ -1,7 +1,7 @@
-"""The languages whose symbols a repo map has: which files they are in, their grammar, and what defines a symbol.
+"""The languages whose symbols a repo map has: the endings of their files, their grammar, and what defines a symbol.
 
 A query marks the definition with its kind (`@class`, `@function`, …) and its name with `@name`. A `@container` and a
-`@namespace` are no symbols, but symbols are found in them. `@prose` is what is written for people: comments, strings.
+`@namespace` are no symbols, but symbols are found in them. `@prose` is text written for people: comments, strings.
 """
 
 from __future__ import annotations
@@ -127,8 +127,11 @@ _BASH = "(function_definition name: (word) @name) @function [(comment) (string)]
 
 
 class Language(Struct, frozen=True):
-    """One language: the endings of its files, the package of its grammar, the function there that returns it, and the
-    query that finds definitions."""
+    """One language.
+
+    `endings`: of its files; `package`: of its grammar; `function`: the function there that returns the grammar;
+    `query`: finds definitions.
+    """
 
     name: str
     endings: tuple[str, ...]
@@ -160,7 +163,7 @@ BY_ENDING = {ending: language for language in LANGUAGES for ending in language.e
 
 @cache
 def grammar(language: Language) -> tuple[Any, Callable[[], Any]]:
-    """The parser of a language, and what begins a search with its query."""
+    """Load a language: return its parser, and a function that starts a search with its query."""
     from tree_sitter import Language as Grammar  # noqa: PLC0415 - an extra
     from tree_sitter import Parser, Query, QueryCursor  # noqa: PLC0415
 
@@ -171,7 +174,7 @@ def grammar(language: Language) -> tuple[Any, Callable[[], Any]]:
 
 
 def require_extra() -> None:
-    """Raises InvalidSetting if a package of the extra is missing."""
+    """Raise InvalidSetting if a package of the extra `map` is not installed."""
     for package in ("numpy", "pathspec", "tree_sitter", *(language.package for language in LANGUAGES)):
         try:
             import_module(package)
@@ -181,6 +184,6 @@ def require_extra() -> None:
 
 
 def versions() -> str:
-    """The versions of the parser and of all grammars: another version may find other symbols."""
+    """Return the versions of the parser and of all grammars: another version may find other symbols."""
     packages = dict.fromkeys(("tree_sitter", *(language.package for language in LANGUAGES)))
     return " ".join(version(package.replace("_", "-")) for package in packages)

@@ -1,4 +1,4 @@
-"""The text of a repo map: the best files and symbols that a budget has room for."""
+"""Writes the text of a repo map: the best files and symbols that a budget has room for."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ FULL = 0.98
 
 
 class MappedFile(Struct, frozen=True):
-    """A file of a map: its path within the folder, its rank (the ranks of all files add up to 1), its symbols in the
-    order of the source, and the rank of each of them."""
+    """A file of a map.
+
+    `path`: within the folder; `rank`: the ranks of all files add up to 1; `symbols`: in the order of the source;
+    `symbol_ranks`: the rank of each symbol.
+    """
 
     path: str
     rank: float
@@ -33,14 +36,17 @@ class MappedFile(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True):
-    """A line that a map could have: of the file with this number, and of one of its symbols; None for its path."""
+    """A line that a map could have: the path of a file (`symbol` None), or one of its symbols, both by index."""
 
     file: int
     symbol: int | None
 
 
 def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) -> str:
-    """The text of these files, the best first, within `budget` tokens; empty if there is no room for one."""
+    """Write the map of these files, which are given best first, within `budget` tokens.
+
+    Empty if there is no room for a file.
+    """
     source, lines = _lines(files), list[_Line]()
     text, low, high = "", 0, min(sum(1 + len(file.symbols) for file in files), budget // LEAST_TOKENS)
     guess = min(high, max(1, budget // 12))
@@ -60,9 +66,10 @@ def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) ->
 
 
 def _lines(files: Sequence[MappedFile]) -> Iterator[_Line]:
-    """The lines that a map could have, the best first. A file is worth its rank, each of its symbols a part of that.
+    """Yield the lines that a map could have, the best first.
 
-    A map has room for few of them, so the symbols of a file are sorted when its own line is taken.
+    A file is worth its rank; each of its symbols a part of that. A map has room for few lines, so the symbols of a file
+    are sorted only when its own line is taken.
     """
     symbols: list[list[int]] = [[] for _ in files]
     ahead = [(-file.rank, at, 0) for at, file in enumerate(files)]
@@ -80,7 +87,9 @@ def _lines(files: Sequence[MappedFile]) -> Iterator[_Line]:
 
 
 def _rendered(files: Sequence[MappedFile], lines: Sequence[_Line]) -> str:
-    """The files in order, and under each its symbols in the order of the source, methods below their class."""
+    """Write these lines: the files in order, under each its symbols in the order of the source, methods below their
+    class.
+    """
     shown: dict[int, set[int]] = {}
     for line in lines:
         symbols = shown.setdefault(line.file, set())
@@ -99,7 +108,7 @@ def _rendered(files: Sequence[MappedFile], lines: Sequence[_Line]) -> str:
 
 
 def _classes(file: MappedFile, shown: set[int]) -> set[int]:
-    """The classes of the methods that are shown."""
+    """Return the indexes of the classes that the shown methods are in."""
     parents = {file.symbols[index].parent for index in shown}
     return {
         index
@@ -109,5 +118,5 @@ def _classes(file: MappedFile, shown: set[int]) -> set[int]:
 
 
 def shown_path(path: str) -> str:
-    """A path on one line, with anything in it that is not printable escaped."""
+    """Return a path on one line, with every character that is not printable escaped."""
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in path)

@@ -20,20 +20,22 @@ from transom.repo_map.symbols import file_facts
 from transom.tokenizer import o200k
 
 TOKENS = 1_000
-"""The budget of a map if none is given."""
+"""The budget of a map, in tokens, if none is given."""
 
 Progress = Callable[[float, str], None]
-"""Is called with the share of the work that is done, from 0 to 1, and the path of a file."""
+"""A function that is called with the share of the work that is done, from 0 to 1, and the path of a file."""
 
 
 class RepoMap:
-    """The files of a folder, ranked by who mentions whose symbols.
+    """The files of a folder of source code, ranked by which file mentions whose symbols.
 
-    Files are parsed once: each use reads again what has changed on disk. `cache`: a file that keeps what was parsed for
-    the next process. `counter`: counts the tokens of the map; o200k if not given. Needs `transom[map]`.
+    Files are parsed once; each use looks at the folder and parses again what has changed on disk. `cache`: a file that
+    keeps the parsed facts for the next process. `counter`: counts the tokens of the map (default: o200k). Needs
+    `transom[map]`.
 
-    What git ignores is left out, and so are links, binary files, and files over 400,000 bytes. A file that cannot be
-    read or parsed is left out, or has fewer symbols; it never raises. Raises InvalidSetting if there is no such folder.
+    Files that git ignores are left out, and so are links, binary files, and files over 400,000 bytes. A file that
+    cannot be read is left out; one with syntax errors has fewer symbols. Neither raises. Raises InvalidSetting if there
+    is no such folder, or if a package of the extra is missing.
     """
 
     def __init__(
@@ -53,7 +55,12 @@ class RepoMap:
         self._graph = ReferenceGraph()
 
     def refresh(self, progress: Progress | None = None) -> int:
-        """Read what has changed on disk; the number of files that were parsed. `text` and `ranked` do it themselves."""
+        """Parse the files that have changed on disk, and return how many were parsed.
+
+        `text` and `ranked` call this themselves.
+
+        `progress`: called for each parsed file.
+        """
         stored = self._known
         if stored is None:
             stored = {} if self._cache is None else self._cache.load()
@@ -79,33 +86,38 @@ class RepoMap:
         return parsed
 
     def ranked(self, *, focus: str | Sequence[str] | View = ()) -> list[MappedFile]:
-        """All files, the one that a reader needs first at the beginning.
+        """Refresh, and return all files, the one that a reader needs first at the beginning.
 
         `focus`: tasks, questions, paths and names, or the view of a conversation. Equal files and an equal focus give
-        an equal order.
+        an equal order. Raises InvalidSetting if `focus` is none of these.
         """
         return self._ranked(focus)
 
     def text(self, budget: int = TOKENS, *, focus: str | Sequence[str] | View = ()) -> str:
-        """The map within `budget` tokens: files in the order of their rank, each with its best symbols.
+        """Refresh, and return the map within `budget` tokens: files in the order of their rank, each with its best
+        symbols.
 
-        Empty if there is no file, or no room for one. The texts of the map come from the folder: they are data.
+        Empty if there is no source file, or no room for one. The map has names from the folder: they are data, not
+        instructions. Raises InvalidSetting if `budget` is not a whole number from 1, or if `focus` is neither texts nor
+        a View.
         """
         if type(budget) is not int or budget < 1:
             raise InvalidSetting(f"budget: must be a whole number of tokens, at least 1, not {quote(budget)}")
         return map_text(self._ranked(focus, budget // LEAST_TOKENS), budget, self._counter)
 
     def head_part(self, budget: int = TOKENS, *, focus: str | Sequence[str] | None = None) -> Callable[[View], str]:
-        """The map as a part of the head: `Conversation.open(…, head_parts={"repo map": repo_map.head_part(2_000)})`.
+        """Return the map as a part of the head: `Conversation.open(…, head_parts={"repo map":
+        repo_map.head_part(2_000)})`.
 
-        It is made again when the cached prefix breaks anyway. `focus`: None for the newest turns of the conversation.
+        It is made again only when the cached prefix breaks anyway. `focus`: None means the newest turns of the
+        conversation.
         """
         return lambda view: self.text(budget, focus=view if focus is None else focus)
 
     # ---- how
 
     def _facts(self, file: SourceFile, known: Known | None) -> tuple[Known | None, bool]:
-        """What is known of a file now, and whether it was parsed for that."""
+        """Return what is known of a file now (None if it cannot be read), and whether it was parsed for that."""
         if known is not None and (known.size, known.modified) == (file.size, file.modified):
             return known, False
         data = read_source(self.folder, file.path)

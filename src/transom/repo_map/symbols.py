@@ -1,4 +1,6 @@
-"""What one file defines and mentions: its symbols by tree-sitter, and every identifier with the times it occurs."""
+"""Finds what one file defines and mentions: its symbols, with tree-sitter, and how often each identifier occurs in
+it.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ from transom.repo_map.languages import Language, grammar
 
 MAX_SYMBOLS = 2_000
 MAX_IDENTIFIERS = 3_000
-"""Of one file. A file that has more is generated, and its commonest identifiers are enough."""
+"""The most identifiers of one file that are kept, the commonest. A file that has more is generated."""
 
 SIGNATURE_CHARACTERS = 120
-"""A longer signature ends with an ellipsis."""
+"""The most characters of a signature; a longer one ends with an ellipsis."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,63}")
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
@@ -28,7 +30,8 @@ _SCOPES = frozenset(("class", *_TRANSPARENT))
 class Symbol(Struct, frozen=True):
     """A class, function, method, type or constant that a file defines.
 
-    `line`: from 1. `signature`: its declaration in one line, without its body. `parent`: the class that it is in.
+    `kind`: one of these words; `line`: from 1; `signature`: its declaration on one line, without its body; `parent`:
+    the class that it is in, or empty.
     """
 
     name: str
@@ -39,8 +42,10 @@ class Symbol(Struct, frozen=True):
 
 
 class FileFacts(Struct, frozen=True):
-    """What is known of a file: its symbols in the order of the source, and the words in it with the times they occur:
-    the `identifiers` of the code, and those of the `prose` in comments and strings."""
+    """What is known of a file. `symbols`: in the order of the source.
+
+    `identifiers`: how often each identifier occurs in the code; `prose`: how often each occurs in comments and strings.
+    """
 
     symbols: tuple[Symbol, ...] = ()
     identifiers: dict[str, int] = {}
@@ -48,7 +53,7 @@ class FileFacts(Struct, frozen=True):
 
 
 def file_facts(data: bytes, language: Language) -> FileFacts:
-    """The facts of a file. A file with syntax errors has the symbols that the parser recognises around them."""
+    """Parse a file. In a file with syntax errors, the symbols that the parser recognises around them are found."""
     parser, search = grammar(language)
     definitions: dict[int, tuple[str, Any, Any]] = {}
     code, prose, at = list[bytes](), list[bytes](), 0
@@ -79,7 +84,7 @@ def _counts(pieces: Iterable[bytes]) -> dict[str, int]:
 
 
 def _symbols(data: bytes, definitions: Iterable[tuple[str, Any, Any]]) -> Iterator[Symbol]:
-    """The definitions that are not local to a function, in the order of the source."""
+    """Yield the definitions that are not local to a function, in the order of the source."""
     around: list[tuple[int, str, str]] = []  # the end, the kind and the name of each definition around this one
     for kind, node, name in sorted(definitions, key=lambda each: (each[1].start_byte, -each[1].end_byte)):
         while around and around[-1][0] <= node.start_byte:
@@ -94,7 +99,7 @@ def _symbols(data: bytes, definitions: Iterable[tuple[str, Any, Any]]) -> Iterat
 
 
 def _signature(data: bytes, kind: str, node: Any, name: str) -> str:
-    """The declaration without the body, in one line."""
+    """Return a declaration without its body, on one line."""
     if kind == "constant":
         return name
     body = node.child_by_field_name("body")

@@ -1,4 +1,4 @@
-"""Search over everything that was said in the conversations of a store."""
+"""Searches everything that was said in the conversations of a store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ __all__ = ["ANYTHING", "Embedder", "SearchFilters", "SearchHit", "SearchIndex", 
 
 
 def search_index(store: StoreSource) -> SearchIndex:
-    """The search index of a store: its own, or for a store without one a new index in memory."""
+    """Return the search index of a store: the store's own; for a store without one, a new and empty index in memory.
+
+    Call `update` before the first search.
+    """
     own = getattr(store, "search_index", None)
     return cast("SearchIndex", own()) if callable(own) else SqliteIndex(store)

@@ -1,7 +1,7 @@
-"""The protocol of a search index: what was said in the conversations of one store, found by words or by meaning.
+"""The protocol of a search index, which finds what was said in the conversations of one store, by words or by meaning.
 
-A store with an index of its own has a method `search_index()` that returns one (`search_index` in this package asks for
-it); every other store gets an index in memory, fed through `names`, `open` and `read`.
+A store with an index of its own has a method `search_index()` that returns it (`search_index` in this package calls
+it); every other store gets an index in memory, which reads the store through `names`, `open` and `read`.
 
 A query is data. No character in it has a meaning for the index, and no query raises an error of a database.
 """
@@ -17,14 +17,17 @@ from transom.errors import InvalidSetting, quote
 
 
 class SearchFilters(Struct, frozen=True, kw_only=True):
-    """What a result must be. Each filter that is given must hold.
+    """Conditions that an entry must meet to be found. Every filter that is given must hold.
 
-    `conversations`: names of conversations; None means all of the store. `user_id`, `session_id`: those of the
-    conversation (`Conversation.open`); None means any, and a conversation without a user is nobody's. `roles`: user,
-    assistant, tool, note, … `tools`: for a result, the tool that it is from; for a reply, a tool that it calls.
-    `run_id`: as in the `Meta` of the entry. `file`: a path, or a part of one, that the entry names, or the call of the
-    result that it is. `since`, `until`: seconds since the epoch, both included. `include_hidden`: also
-    entries that are kept out of context, and so are for people only.
+    - `conversations`: the entry is in one of these conversations, by name; None: in any of the store.
+    - `user_id`, `session_id`: its conversation was opened with this id (see `Conversation.open`); None: any
+      conversation. One that was opened without a user is found by no `user_id`.
+    - `roles`: it has one of these roles: user, assistant, tool, note, …
+    - `tools`: it is a result of one of these tools, or a reply that calls one of them.
+    - `run_id`: it belongs to this run (`Meta.run_id`).
+    - `file`: it names this path or part of a path, or it is the result of a call that does.
+    - `since`, `until`: it was appended between these times, both included, in seconds since the epoch.
+    - `include_hidden`: if true, entries that are kept out of context, which only people may read, are found too.
     """
 
     conversations: tuple[str, ...] | None = None
@@ -42,22 +45,22 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
 ANYTHING = SearchFilters()
 
 ROLES = ("user", "assistant", "tool", "note", "failure", "handoff", "system", "developer")
-"""The roles that entries may have."""
+"""All roles that an entry may have."""
 
 
 def require_roles(roles: Iterable[str]) -> None:
-    """Raises InvalidSetting for a role that no entry can have."""
+    """Raise InvalidSetting if one of these roles is not in ROLES."""
     for role in roles:
         if role not in ROLES:
             raise InvalidSetting(f"search: there is no role {quote(role)}; there are: {', '.join(ROLES)}")
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """An entry that was found. `entry` is its number in `conversation`; `role` and `tool` as in `transom entries`.
+    """An entry that was found. `entry`: its seq in `conversation`; `role` and `tool`: as `transom entries` prints them.
 
-    `at`: when it was appended, in seconds since the epoch. `score`: greater is better, comparable within one answer
-    only: the sum of reciprocal ranks, see `fused`. `snippet`: at most 240 characters of the entry around the words
-    found, on one line.
+    `at`: when it was appended, in seconds since the epoch. `score`: the sum of reciprocal ranks (see `fused`); greater
+    is better, comparable within one answer only. `snippet`: at most 240 characters of the entry around the words found,
+    on one line.
     """
 
     conversation: str
@@ -70,20 +73,20 @@ class SearchHit(Struct, frozen=True, kw_only=True):
 
     @property
     def reference(self) -> str:
-        """How texts name the entry, as `transom_read` takes it."""
+        """The name of the entry in texts, as `transom_read` takes it: "entry 412"."""
         return f"entry {self.entry}"
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosine says how alike the texts are in meaning."""
+    """A model that turns texts into vectors; the cosine of two vectors says how alike the texts are in meaning."""
 
     @property
     def name(self) -> str:
-        """The model. Vectors are stored under this name, and vectors of another name are never compared with them."""
+        """The name of the model. Vectors are stored under it, and are compared only with vectors of the same name."""
         ...
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """One vector for each text: an array, or a list of lists, of shape (texts, dimensions)."""
+        """Return one vector for each text: an array, or a list of lists, of shape (texts, dimensions)."""
         ...
 
 
@@ -93,25 +96,28 @@ class SearchIndex(Protocol):
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index what was appended since the last update; the number of entries that this call has indexed.
+        """Index the entries that were appended since the last update; return how many this call has indexed.
 
-        `conversations`: only these. `most`: stop after about so many entries; call again for the rest. `embedder`:
-        also make the vectors that are missing. Safe beside other processes that do the same. Raises StoreUnavailable.
+        `conversations`: only these; None: all. `embedder`: also compute and store the vectors that indexed entries
+        lack. `most`: stop after about this many entries; call again for the rest. Other processes may do the same
+        meanwhile. Raises StoreUnavailable if the index or the store cannot be read or written now.
         """
         ...
 
     def search(
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
-        """The best entries for a query, the best one first. It sees what the last `update` has seen.
+        """Return the best entries for a query, the best first, at most `limit` (1 to 1,000).
 
-        With an `embedder`, entries that are alike in meaning too, fused with those found by words.
+        Only entries that the last `update` has indexed are found. With an `embedder`, entries that are alike in meaning
+        are found too; their ranking and that by words are fused. Raises InvalidSetting if `limit` is out of range or
+        `filters.file` has no letter or digit.
         """
         ...
 
     def forget(self, conversations: Iterable[str]) -> None:
         """Remove these conversations from the index, every byte of them. Unknown names are ignored.
 
-        The store's own `forget` does this before it removes the conversation.
+        Nothing else is removed: the store's own `forget` calls this before it removes the conversation.
         """
         ...

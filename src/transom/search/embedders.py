@@ -1,4 +1,4 @@
-"""Embedders for models that a user has. The library of each is an extra; the model is a folder or a name of its own."""
+"""Embedders for two libraries. Each library is an extra; the user names the model."""
 
 from __future__ import annotations
 
@@ -10,28 +10,34 @@ from transom.errors import InvalidSetting
 
 
 class FastEmbedder:
-    """A model of the library fastembed (`transom[fastembed]`), by its name there. `settings` are those of
-    `fastembed.TextEmbedding`, such as `specific_model_path`. Raises InvalidSetting if the library is not installed."""
+    """An embedder with a model of the library fastembed (`transom[fastembed]`), by its name there.
+
+    `settings`: passed on to `fastembed.TextEmbedding`, for example `specific_model_path`. Raises InvalidSetting if the
+    library is not installed.
+    """
 
     def __init__(self, model: str = "BAAI/bge-small-en-v1.5", **settings: Any) -> None:
         self.name = f"fastembed:{model}"
         self._model = _library("fastembed").TextEmbedding(model_name=model, **settings)
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """One vector for each text."""
+        """Return one vector for each text."""
         return list(self._model.embed(list(texts)))
 
 
 class Model2VecEmbedder:
-    """A model of the library model2vec (`transom[model2vec]`): a folder, or a name of the hub. Raises InvalidSetting if
-    the library is not installed."""
+    """An embedder with a model of the library model2vec (`transom[model2vec]`): a folder, or a name of the Hugging Face
+    hub.
+
+    Raises InvalidSetting if the library is not installed.
+    """
 
     def __init__(self, model: str) -> None:
         self.name = f"model2vec:{model}"
         self._model = _library("model2vec").StaticModel.from_pretrained(model)
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """One vector for each text."""
+        """Return one vector for each text."""
         return self._model.encode(list(texts))
 
 

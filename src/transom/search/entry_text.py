@@ -1,7 +1,7 @@
-"""What of an entry is searched: what was said and done, once.
+"""Decides what of an entry is searched: what was said and done, once.
 
-Left out is what only repeats other entries (folds, recalled text, answers of the readback tools) and what nobody said
-(edits, traces, the system prompt).
+Left out are entries that only repeat others (folds, recalled text, answers of the readback tools) and entries that
+nobody said (edits, traces, the system prompt).
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from transom.readback.content import is_hidden, readable_parts
 from transom.texts import READ_BACK
 
 LOOK_BACK = 64
-"""Replies that are kept in mind to find the call of a result."""
+"""The newest replies with calls that are remembered, to find the call of a result."""
 MAX_ABOUT = 1_000
-"""Characters of a call's arguments that count for its result."""
+"""The most characters of a call's arguments that are searched with its result."""
 
 
 class SearchText(Struct, frozen=True, kw_only=True):
-    """What is searched of an entry. `about`: for a result, the arguments of its call; `tools`: of the calls or the
-    result."""
+    """What is searched of an entry.
+
+    `role`, `run_id` and `hidden`: what filters compare. `tools`: the tools that a reply calls, or the tool of a result.
+    `about`: for a result, the name and the arguments of its call. `text`: what was said.
+    """
 
     seq: int
     at: float
@@ -42,18 +45,18 @@ class SearchText(Struct, frozen=True, kw_only=True):
 
 
 class SearchTexts:
-    """Makes the search texts of the entries of one log, which are given in order."""
+    """Makes the search texts of the entries of one log. Pass the entries in order."""
 
     def __init__(self) -> None:
         self._replies: deque[m.Assistant] = deque(maxlen=LOOK_BACK)
 
     def skip(self, entry: Entry) -> None:
-        """Keep an entry in mind that is indexed already."""
+        """Remember an entry that is indexed already: a later result may answer its calls."""
         if isinstance(entry.body, m.Assistant) and entry.body.calls:
             self._replies.appendleft(entry.body)
 
     def of(self, entry: Entry) -> SearchText | None:
-        """The search text; None if nothing of the entry is searched."""
+        """Return the search text of the next entry; None if nothing of it is searched."""
         self.skip(entry)
         fact = entry.body
         if not isinstance(fact, m.Fact) or isinstance(fact, m.Recalled):
@@ -80,7 +83,7 @@ class SearchTexts:
         )
 
     def _call(self, result: m.ToolResult, entry: Entry) -> m.Call | None:
-        """The call that this result answers."""
+        """Return the call that this result answers; None if it is not among the remembered replies."""
         name = (result.extra or {}).get("name") or (entry.meta.tool_name if entry.meta is not None else None)
         for reply in self._replies:
             for call in reply.calls:
@@ -98,7 +101,10 @@ def _texts(fact: m.Fact) -> Iterator[str]:
 
 
 def plain_arguments(written: str) -> str:
-    """The names and values of a call's arguments, without the escapes of JSON; what is no JSON stays as it is."""
+    """Return the names and values in a call's arguments, without the escapes of JSON.
+
+    A text that is not JSON is returned as it is.
+    """
     with suppress(ValueError, RecursionError):
         return " ".join(islice(_scalars(msgspec.json.decode(written)), 10_000))
     return written

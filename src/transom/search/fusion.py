@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion: one ranking of several, from the ranks alone.
+"""Reciprocal rank fusion: makes one ranking of several, from the ranks alone.
 
 G. V. Cormack, C. L. A. Clarke, S. Buettcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
 Methods, SIGIR 2009.
@@ -10,16 +10,16 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 K = 60
-"""The constant of the paper: how little the first ranks differ."""
+"""The constant of the paper: the larger, the less the first ranks differ."""
 
 Item = TypeVar("Item", bound=Hashable)
 
 
 def fused(rankings: Iterable[Sequence[Item]]) -> list[tuple[Item, float]]:
-    """The items of all rankings with their scores, the best first.
+    """Return the items of all rankings with their scores, the best first.
 
-    The score is the sum of 1 / (60 + rank) over the rankings that have the item, with ranks from 1. Of equal scores the
-    one that an earlier ranking has first comes first.
+    The score is the sum of 1 / (60 + rank) over the rankings that contain the item, with ranks from 1. Among items with
+    equal scores, the one that comes first in the earliest ranking is first.
     """
     scores: dict[Item, float] = {}
     for ranking in rankings:

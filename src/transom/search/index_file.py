@@ -1,7 +1,7 @@
 """The SQLite file of a search index: its tables, its connection, and how a damaged one is replaced.
 
-It holds nothing that cannot be made again from the store. So it is a file of its own beside the store, which never
-waits for it, and an index that is damaged or of another version is deleted.
+It holds nothing that cannot be made again from the store. So it is a file of its own beside the store, so that the
+store never waits for it, and a file that is damaged or of another version is deleted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from transom.errors import StoreUnavailable
 
 VERSION = 2
 APPLICATION = 0x74727378
-"""Marks the file as ours: "trsx"."""
+"""The application_id that marks the file as ours: "trsx" in ASCII."""
 PATIENCE = 30.0
-"""Seconds to wait for another process that is indexing."""
+"""Seconds to wait while another process is indexing."""
 MEMORY = ":memory:"
 _CACHE_KIB = 32_768
 
@@ -42,9 +42,10 @@ _SCHEMA = (
 
 
 class IndexFile:
-    """One connection, used by one thread at a time. `path`: a file, or ":memory:".
+    """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:".
 
-    Raises StoreUnavailable if the file can neither be opened nor made anew.
+    A file that is damaged or of another version is deleted and made anew. Raises StoreUnavailable if it can neither be
+    opened nor made.
     """
 
     def __init__(self, path: str) -> None:
@@ -57,7 +58,7 @@ class IndexFile:
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
-        """The connection, for this thread alone. Raises StoreUnavailable."""
+        """Hold the connection during the block; other threads wait. Errors of SQLite are raised as StoreUnavailable."""
         with self._lock:
             if self._process != os.getpid():  # a connection must not be used after a fork
                 self._replace(self._open())
@@ -68,7 +69,11 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """The connection in a transaction, alone among all processes. Raises StoreUnavailable."""
+        """Hold the connection during the block, in a transaction that no other process can interrupt.
+
+        It is committed at the end, and rolled back if the block raises. Errors of SQLite are raised as
+        StoreUnavailable.
+        """
         with self.reading() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -80,7 +85,7 @@ class IndexFile:
                 raise
 
     def wipe_free_pages(self) -> None:
-        """Leave no byte of what was deleted."""
+        """Rewrite the file so that it has no byte of what was deleted."""
         with self.reading() as db:
             for table in ("words", "parts"):
                 db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608 - names of ours
@@ -149,4 +154,4 @@ class IndexFile:
 
 
 class _OtherVersionError(Exception):
-    """The file is of another version of the index: it is made anew."""
+    """Raised for a file that is of another version of the index, or not an index: it is made anew."""

@@ -1,10 +1,10 @@
-"""A query of an FTS5 index: which words are looked up, in which rows, and in which order they come.
+"""Queries of an FTS5 index: which words are looked up, in which rows, and how the rows found are ranked.
 
 The ranking is BM25 (S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009) over lists
 of rows, with each word counted once in a row. The `bm25` of FTS5 visits all rows of the table that have a word, also
-those of other users, to know how rare it is. Here the work grows with the rows that are ranked. Words that are in many
-rows are left out where a rarer word says enough; where all words are common, only the newest rows that have them are
-ranked.
+those of other users, to know how rare the word is. Here the work grows with the rows that are ranked. Words that are in
+many rows are left out where a rarer word says enough; where all words are common, only the newest rows that have them
+are ranked.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from transom.search.words import has_words, phrase, terms_of
 
 MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
-"""Rows that one query ranks, about."""
+"""About how many rows one query ranks at most."""
 MOST_TOGETHER = 3
-"""As many common words are looked for in pairs, the rarest of them."""
+"""How many common words, the rarest of them, are looked for in pairs."""
 ENOUGH_ROWS = 100
-"""Rows with two common words that are enough to rank; else those with one are ranked too."""
+"""If more rows than this have two common words, only these are ranked; else rows with one of them are ranked too."""
 MOST_LENGTHS = 1_000
-"""Of so many of the best rows the length counts."""
+"""The lengths of this many of the best rows are taken into account."""
 K1, B = 1.2, 0.2
-"""The constants of BM25: how soon further words count less, and how much a long text counts less."""
+"""The constants of BM25. K1: how soon further words count less; B: how much less a long text counts."""
 MOST_LIKE = 50
-"""Words of the index that have a word of the query as a part."""
+"""The most words of the index that are looked up because they contain a word of the query."""
 SEQ_BITS = 32
 HIGHEST = 2**63 - 1
 
@@ -49,7 +49,11 @@ _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = 
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The rows in which is searched: a part of the query that filters, a range, and conditions on columns."""
+    """The rows that are searched.
+
+    `filters`: a part of the FTS5 query, which begins with AND; `low` and `high`: the first and last row number; `also`:
+    SQL conditions on columns, which begin with AND, and `values` for their parameters.
+    """
 
     filters: str = ""
     low: int = 0
@@ -59,7 +63,9 @@ class Scope(Struct, frozen=True, kw_only=True):
 
 
 def check_search(filters: SearchFilters, limit: int) -> None:
-    """Raises InvalidSetting for a limit that is none, and for a file that no text can name."""
+    """Raise InvalidSetting unless `limit` is a whole number from 1 to 1,000, and `filters.file`, if given, has a letter
+    or digit.
+    """
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
     if filters.file and not has_words(filters.file):
@@ -67,7 +73,7 @@ def check_search(filters: SearchFilters, limit: int) -> None:
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
-    """The scope of a search. `logs`: the numbers of its conversations; None: all."""
+    """Translate filters to a scope. `logs`: the numbers of the conversations to search; None: all."""
     low, high = (logs[0] << SEQ_BITS, ((logs[0] + 1) << SEQ_BITS) - 1) if logs and len(logs) == 1 else (0, HIGHEST)
     groups = [
         [scope_word("role", role) for role in filters.roles],
@@ -94,14 +100,20 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
 
 @lru_cache(maxsize=4_096)
 def scope_word(kind: str, value: str) -> str:
-    """The word in the column `scope` that says this of an entry. It has digits only, so that no stemmer changes it."""
+    """Return the word that column `scope` has for entries with this value: digits only, so that no stemmer changes
+    it.
+    """
     digest = blake2b(f"{kind}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return f"k{int.from_bytes(digest)}"
 
 
 def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[int]]:
-    """The rows for a query in several orders, each with the best row first: the words of the query as one phrase, its
-    words, and words that have a missing word as a part."""
+    """Rank the rows for a query in several ways, the best row first in each.
+
+    One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
+    occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
+    ranking whose words occur nowhere is left out, so the list may be empty.
+    """
     terms = terms_of(query)
     having = {term: _rows(db, phrase(term), scope) for term in terms}
     # of words that are in too many rows to count, the newest rows reach the further back, the rarer the word is
@@ -121,8 +133,12 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
 
 
 def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], scope: Scope) -> list[list[int]]:
-    """The rows of the words to rank by: of the rarest, as long as few rows have them. Where all words are common, the
-    newest rows that have two of the rarest, and, if those are few, one."""
+    """Choose the lists of rows to rank by: those of the rarest words, as long as together they have at most MOST_ROWS
+    rows.
+
+    If all words are commoner than that: the newest rows that have two of the rarest words, and if those are few, the
+    newest that have the rarest.
+    """
     chosen: list[list[int]] = []
     total = 0
     for _, rows in present:
@@ -139,15 +155,16 @@ def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], sc
 
 
 def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:
-    """The rows that match, the newest conversation first; at most MOST_ROWS + 1."""
+    """Return the numbers of the rows that match, the highest (newest conversation) first; at most MOST_ROWS + 1."""
     parameters = (_expression(words, scope), scope.low, scope.high, MOST_ROWS + 1)
     return [row for (row,) in db.execute(_MATCHING, parameters)]
 
 
 def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) -> Iterator[int]:
-    """The rows that have any of these words, the best first: BM25, with each word counted once in a row.
+    """Yield the rows that have any of these words, the best first: BM25, with each word counted once in a row.
 
-    The lengths of the best `MOST_LENGTHS` are looked at; of equals the newer one comes first.
+    `words`: for each word the rows that have it. Only for the best MOST_LENGTHS rows the length is taken into account;
+    among equals the newer row is first.
     """
     among = _size(db, scope)
     scores: dict[int, float] = {}
@@ -165,7 +182,7 @@ def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) ->
 
 
 def _size(db: sqlite3.Connection, scope: Scope) -> int:
-    """How many rows are searched, as far as MOST_ROWS + 1."""
+    """Count the rows that are searched, up to MOST_ROWS + 1."""
     if scope.filters:
         parameters = (scope.filters.removeprefix(" AND "), scope.low, scope.high, MOST_ROWS + 1)
         return db.execute(f"SELECT count(*) FROM ({_MATCHING})", parameters).fetchone()[0]  # noqa: S608 - a text of ours
@@ -173,13 +190,15 @@ def _size(db: sqlite3.Connection, scope: Scope) -> int:
 
 
 def _lengths(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:
-    """How many words each of these rows has, in the same order."""
+    """Return how many words each of these rows has, in the same order."""
     stored = dict(db.execute(_LENGTHS, (json.dumps(rows),)))
     return {row: sum(_numbers(stored[row])[-2:]) for row in rows}
 
 
 def _numbers(sizes: bytes) -> list[int]:
-    """The words in each column of a row, as FTS5 stores them: numbers of 7 bits a byte, the last one below 128."""
+    """Decode the word counts of a row's columns as FTS5 stores them: 7 bits a byte, the last byte of a number below
+    128.
+    """
     numbers, value = list[int](), 0
     for byte in sizes:
         value = value << 7 | byte & 127
@@ -190,7 +209,7 @@ def _numbers(sizes: bytes) -> list[int]:
 
 
 def _like(db: sqlite3.Connection, term: str) -> list[str]:
-    """Words of the index of which this one is a part."""
+    """Return words of the index that contain this word, the shortest first."""
     trigrams = dict.fromkeys(term[at : at + 3] for at in range(len(term) - 2))
     expression = " AND ".join(f'"{trigram}"' for trigram in trigrams)
     return [word for (word,) in db.execute(_LIKE, (expression, term, MOST_LIKE))]

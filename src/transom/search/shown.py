@@ -1,4 +1,4 @@
-"""Which of the ranked rows are hits: not what is hidden, and an entry that forks have in common once."""
+"""Decides which of the ranked rows are hits: hidden entries are none, and an entry that forks have in common is one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _SHOWN = "SELECT rowid, at FROM words WHERE rowid IN (SELECT value FROM json_eac
 
 
 class Copies:
-    """The entries that forks have from other conversations. `logs`: the numbers of those that are searched; None: all.
+    """Knows which entries forks have copied from other conversations.
 
-    A fork says at which entry it begins its own way, and the name of its source. Entries before that are copies. The
-    earliest of its forks names the conversation in which an entry was said first.
+    `logs`: the numbers of the searched ones; None: all. A fork records at which entry it begins its own way, and the
+    name of its source. The entries before that are copies. The earliest of a fork's records names the conversation in
+    which an entry was said first.
     """
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:
@@ -36,8 +37,10 @@ class Copies:
                     self._sources[source] = number
 
     def originals(self, row: int) -> list[int]:
-        """The rows of which this one may be a copy: that of the source, and that of its first fork; none if it is
-        none."""
+        """Return the rows that this row may be a copy of: in its source, and in the source's first fork.
+
+        Empty if it is no copy.
+        """
         log, seq = row >> SEQ_BITS, row & (1 << SEQ_BITS) - 1
         for until, source in self._forks.get(log, ()):
             if seq < until:
@@ -47,7 +50,7 @@ class Copies:
 
 
 def shown(db: sqlite3.Connection, rows: Iterable[int], scope: Scope, copies: Copies, limit: int) -> list[int]:
-    """The first `limit` of these rows that the scope shows; of copies of one entry the original."""
+    """Return the first `limit` of these rows that the scope lets through. A copy is replaced by its original."""
     found: dict[int, None] = {}
     ahead, statement = iter(rows), _SHOWN + scope.also
     while len(found) < limit and (chunk := list(islice(ahead, CHUNK))):

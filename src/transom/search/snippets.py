@@ -1,4 +1,4 @@
-"""The part of an entry that shows why it was found."""
+"""Makes the snippet of a hit: the part of an entry that shows why it was found."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from transom.readback.content import escaped
 
 WIDTH = 240
-"""Characters of a snippet."""
+"""The most characters of a snippet."""
 _BEFORE = 60
 _MOST_PLACES = 200
 
 
 def snippet(text: str, query: str, terms: Sequence[str]) -> str:
-    """At most 240 characters, on one line: around the query itself, or where the most of its words are close."""
+    """Return at most 240 characters of a text, on one line: around the query itself, or where most of its words are
+    close together.
+    """
     folded = text.lower()
     if len(folded) != len(text):  # a few letters have a longer lower case
         folded = text
@@ -28,7 +30,7 @@ def snippet(text: str, query: str, terms: Sequence[str]) -> str:
 
 
 def _densest(folded: str, terms: Sequence[str]) -> int:
-    """Where the most different words begin within the width of a snippet."""
+    """Return the position where the most different words begin within the width of a snippet."""
     places: list[tuple[int, str]] = []
     for term in terms:
         at = folded.find(term)

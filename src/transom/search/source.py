@@ -9,21 +9,24 @@ from transom.core.entry import Entry
 
 ARCHIVE = ".memory-archive/"
 OWN_LOGS = (".token-fits", ".memory/", ARCHIVE)
-"""How the names of logs begin that are no conversations (`transom.token_fit`, `transom.memory`)."""
+"""Prefixes of the names of logs that are no conversations (see `transom.token_fit`, `transom.memory`)."""
 
 
 def is_own_log(name: str) -> bool:
-    """Whether a log is no conversation but Transom's own. Only a search that names it looks into it."""
+    """True if a log is not a conversation but one of Transom's own. Only a search that names such a log searches it."""
     return name.startswith(OWN_LOGS)
 
 
 def is_indexed(name: str, names: Iterable[str] | None) -> bool:
-    """Whether an update of these logs (None: of all) indexes this one. Of our own logs only a named archive."""
+    """True if an update of the logs `names` (None: of all) indexes this one.
+
+    A conversation always is; of Transom's own logs only an archive of memory, if it is named.
+    """
     return not is_own_log(name) or (names is not None and name.startswith(ARCHIVE))
 
 
 class LogSource(Protocol):
-    """A log whose entries are indexed: a part of `transom.stores.StoredLog`."""
+    """A log whose entries are indexed: the methods of `transom.stores.StoredLog` that an index needs."""
 
     def __len__(self) -> int: ...
 
@@ -35,7 +38,7 @@ class LogSource(Protocol):
 
 
 class StoreSource(Protocol):
-    """A store whose conversations are indexed: a part of `transom.stores.Store`."""
+    """A store whose conversations are indexed: the methods of `transom.stores.Store` that an index needs."""
 
     def names(self) -> list[str]: ...
 
@@ -43,8 +46,11 @@ class StoreSource(Protocol):
 
 
 class LogStamp(NamedTuple):
-    """A conversation as it is now. `identity` differs from that of a later conversation by the same name; `stamp`
-    differs when entries were appended. Both are only compared."""
+    """What differs when a conversation has changed.
+
+    `identity`: differs from that of a later conversation by the same name; `stamp`: differs when entries were appended.
+    Both are only compared for equality.
+    """
 
     name: str
     identity: str
@@ -52,24 +58,27 @@ class LogStamp(NamedTuple):
 
 
 class Stamped(Protocol):
-    """A store that knows what has changed without opening every conversation. A store need not be one."""
+    """A store that knows what has changed without opening every conversation. Both methods are optional for a store."""
 
     def stamp(self) -> object:
-        """A value that differs whenever anything in the store may have changed; None if that is not known."""
+        """Return a value that differs whenever anything in the store may have changed; None if that is not known."""
         ...
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """The stamps of these conversations, or of all; unknown names are left out."""
+        """Return the stamps of these conversations, or of all (None); unknown names are left out."""
         ...
 
 
 def store_stamp(store: StoreSource) -> object:
-    """The stamp of a store; None if it has none."""
+    """Return the stamp of a store; None if it gives none."""
     return cast("Stamped", store).stamp() if hasattr(store, "stamp") else None
 
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
-    """The stamps of conversations. Of a store without stamps each conversation is opened for its length."""
+    """Return the stamps of the named logs, or of all (None), that are indexed.
+
+    If the store gives no stamps, each conversation is opened for its length.
+    """
     return [stamp for stamp in _all_stamps(store, names) if is_indexed(stamp.name, names)]
 
 
@@ -82,11 +91,11 @@ def _all_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStam
 
 
 def stored_name(name: str) -> str | bytes:
-    """A name as SQLite takes it: one with lone surrogates is stored as bytes."""
+    """Convert a name to what SQLite can store: bytes if it has lone surrogates, otherwise the text."""
     raw = name.encode("utf-8", "surrogatepass")
     return name if raw.decode("utf-8", "ignore") == name else raw
 
 
 def true_name(stored: str | bytes) -> str:
-    """The name of which `stored_name` made this."""
+    """Convert a value of `stored_name` back to the name."""
     return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")

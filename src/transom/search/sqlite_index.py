@@ -1,11 +1,11 @@
 """The search index of every store that has no database of its own for it: SQLite's FTS5.
 
-A row of `words` is an entry. Its number has the number of the conversation in the upper half and that of the entry in
-the lower, so a conversation is a range, which FTS5 reads without looking at others. What an entry belongs to (role,
-tool, run, user, …) are words of the column `scope`, one each, so a filter is a part of the query.
+A row of `words` is an entry. The upper half of its number is the number of the conversation, the lower half that of the
+entry, so a conversation is a range, which FTS5 reads without looking at others. What an entry belongs to (role, tool,
+run, user, …) is in the column `scope`, one word for each, so a filter is a part of the query.
 
-A word that is in no entry may be a part of one: `vocabulary` has every word once, and `parts` its trigrams.
-`docs/why/search.md` says why it is made this way.
+A word of a query that no entry has may be a part of longer words: `vocabulary` has every word once, and `parts` its
+trigrams. `docs/why/search.md` says why it is made this way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, restored, terms_of, words_of
 
 BATCH = 500
-"""Entries of one transaction. Another process that indexes waits as long as this takes."""
+"""Entries that one transaction indexes. Another process that indexes waits for as long as it takes."""
 _HANDLES = 64
 _LONGEST_WORD = 64
 
@@ -55,9 +55,10 @@ _COUNT_WORD = """INSERT INTO vocabulary (word, entries) VALUES (?, ?)
 
 
 class SqliteIndex:
-    """The index of one store, in a file beside it or in memory.
+    """The search index of one store, in a file beside it or in memory.
 
-    `path`: of the file. If it cannot be written, or is None, the index is in memory, and each process makes its own.
+    `path`: of the file. If `path` is None or the file cannot be written, the index is in memory, and each process makes
+    its own.
     """
 
     def __init__(self, store: StoreSource, path: Path | None = None) -> None:
@@ -72,7 +73,10 @@ class SqliteIndex:
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """See `SearchIndex.update`. A damaged conversation is left out with a warning if it was not named."""
+        """Index new entries, as `SearchIndex.update` says.
+
+        A damaged conversation that was not named is skipped with a warning.
+        """
         names = None if conversations is None else list(conversations)
         with self._lock:
             done, stamp = 0, store_stamp(self._store)
@@ -110,7 +114,7 @@ class SqliteIndex:
         return done
 
     def _index(self, stamp: LogStamp, most: int | None) -> int:
-        """Index what was appended to a conversation, in batches."""
+        """Index the new entries of a conversation in batches, and return their number."""
         done = 0
         with suppress(UnknownLog):  # forgotten meanwhile
             log = self._handle(stamp.name)
@@ -132,7 +136,10 @@ class SqliteIndex:
         return done
 
     def _log_row(self, db: sqlite3.Connection, stamp: LogStamp, log: LogSource) -> tuple[int, int]:
-        """The number of a conversation, and how many of its entries are indexed."""
+        """Return the number of a conversation, and how many of its entries are indexed.
+
+        A new conversation gets a row.
+        """
         found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
         if found is not None:
             return found
@@ -162,7 +169,10 @@ class SqliteIndex:
         db.execute("INSERT INTO parts (rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (last,))
 
     def _handle(self, name: str) -> LogSource:
-        """An open log, with all that was appended. A few are kept open, because some stores read a whole log then."""
+        """Open a log, or refresh it if it is open.
+
+        A few logs are kept open, because some stores read a whole log to open it.
+        """
         if (log := self._handles.pop(name, None)) is not None:
             with suppress(UnknownLog):
                 log.refresh()
@@ -203,7 +213,11 @@ class SqliteIndex:
     def _hit(
         self, db: sqlite3.Connection, row: int, score: float, filters: SearchFilters, query: str, terms: Sequence[str]
     ) -> SearchHit | None:
-        """The entry of a row. None if, against the index, it is not the user's, or an own log's that nobody named."""
+        """Make the hit of a row.
+
+        None if, according to the table of conversations, it is another user's or session's, or an own log's that nobody
+        named.
+        """
         owner = "SELECT name, user_id, session_id FROM logs WHERE id = ?"
         name, *ids = db.execute(owner, (row >> SEQ_BITS,)).fetchone()
         if filters.conversations is None and is_own_log(true_name(name)):
@@ -226,15 +240,17 @@ class SqliteIndex:
 
     @contextmanager
     def forgetting(self, conversations: Iterable[str]) -> Generator[None]:
-        """Around the store's own `forget`: the index forgets first, and once more what another process has indexed
-        meanwhile."""
+        """Forget conversations before the block, which removes them from the store, and again after it.
+
+        The second time removes what another process has indexed meanwhile.
+        """
         names = list(conversations)
         self.forget(names)
         yield
         self.forget(names)
 
     def forget(self, conversations: Iterable[str]) -> None:
-        """See `SearchIndex.forget`. Its work grows with the index."""
+        """Remove conversations from the index, as `SearchIndex.forget` says. The work grows with the index."""
         if self._opened is None and (self._path is None or not self._path.exists()):
             return
         with self._lock:
@@ -248,7 +264,7 @@ class SqliteIndex:
                 file.wipe_free_pages()
 
     def close(self) -> None:
-        """Close the file. The index can be used again: it opens the file anew."""
+        """Close the file. The next use of the index opens it again."""
         with self._lock:
             file, self._opened, self._seen = self._opened, None, None
             self._handles.clear()
@@ -273,7 +289,7 @@ def _opened(path: Path | None) -> IndexFile:
 
 
 def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
-    """The row of an entry; its words are counted in `words`."""
+    """Make the row of an entry. Adds 1 to `words` for each of its words."""
     scope = [*shared, scope_word("role", found.role), *(scope_word("tool", tool) for tool in found.tools)]
     if found.run_id:
         scope.append(scope_word("run", found.run_id))
@@ -293,7 +309,7 @@ def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[s
 
 
 def _remove(db: sqlite3.Connection, number: int) -> None:
-    """Delete the rows of a conversation, and the words that no other has."""
+    """Delete the rows of a conversation, and the words that no other conversation has."""
     low, high = number << SEQ_BITS, ((number + 1) << SEQ_BITS) - 1
     words = Counter[str]()
     for about, text in db.execute("SELECT about, text FROM words WHERE rowid BETWEEN ? AND ?", (low, high)):
@@ -310,5 +326,5 @@ def _remove(db: sqlite3.Connection, number: int) -> None:
 
 
 def _vocabulary(about: str, text: str) -> set[str]:
-    """The words of an entry that a query may name by a part."""
+    """Return the words of an entry that a query may name by a part: those of 4 to 64 characters."""
     return {word for word in words_of(text) | words_of(about) if 4 <= len(word) <= _LONGEST_WORD}

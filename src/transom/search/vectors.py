@@ -1,7 +1,7 @@
-"""Search by meaning: vectors of the entries in the index file, compared one by one.
+"""Search by meaning: the vectors of entries are stored in the index file and compared one by one.
 
 Brute force: a conversation of 100,000 entries takes some 10 ms, and nothing has to be built. A long text is embedded in
-parts, and counts by the part that is nearest.
+parts, and counts by its nearest part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from transom.search.query import SEQ_BITS, Scope
 from transom.search.words import restored
 
 PART = 1_000
-"""Characters that are embedded as one: what small models read."""
+"""Characters that are embedded as one text: as much as small models read."""
 MAX_PARTS = 8
 BATCH = 32
 """Entries that are embedded at once."""
@@ -29,7 +29,11 @@ _ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT ?1,
 
 
 def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
-    """Make the vectors that entries of these conversations lack; the number of entries."""
+    """Compute and store the vectors that indexed entries of these conversations lack; return the number of entries.
+
+    `logs`: the numbers of the conversations; None: all. `most`: stop once this many entries are done, a whole batch at
+    a time; None: no limit.
+    """
     with file.reading() as db:
         numbers = [number for (number,) in db.execute("SELECT id FROM logs ORDER BY id")] if logs is None else logs
     done = 0
@@ -56,7 +60,10 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
 
 
 def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope) -> Iterator[int]:
-    """The rows whose vectors are nearest to that of the query, by cosine, the nearest first."""
+    """Yield the rows whose vectors are nearest to that of the query by cosine, the nearest first.
+
+    None for a blank query.
+    """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
     stored = db.execute(
@@ -78,7 +85,7 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
 
 
 def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
-    """The rows that the filters let through; None if there are none."""
+    """Return the rows that the filters let through; None if there are no filters."""
     if not scope.filters:
         return None
     statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
@@ -87,13 +94,16 @@ def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:
-    """The parts of a text that are embedded, with their numbers."""
+    """Yield the parts of a text that are embedded, each with its number. Text after the eighth part is left out."""
     for part, start in enumerate(range(0, min(len(text), PART * MAX_PARTS), PART)):
         yield part, text[start : start + PART]
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
-    """The vectors, of length 1. Raises InvalidSetting if they have not the shape (texts, dimensions)."""
+    """Embed texts, and scale the vectors to length 1.
+
+    Raises InvalidSetting if the embedder does not return an array of shape (texts, dimensions).
+    """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
     vectors = np.asarray(embedder.embed(texts), dtype=np.float32)

@@ -1,7 +1,8 @@
-"""How texts and queries become words of the index.
+"""Splits texts and queries into words of the index.
 
 The index splits at everything that is no letter or digit. Scripts without spaces (Chinese, Japanese, Thai, …) would
-give one word a sentence, so each of their characters is a word of its own, and a query asks for pairs of neighbours.
+give one word for a sentence, so each of their characters is a word of its own, and a query asks for pairs of
+neighbours.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterator
 from transom.core.tokens import replace_surrogates
 
 MAX_TERMS = 64
-"""Words of a query that are looked up; a longer query is cut."""
+"""The most words of a query that are looked up."""
 MAX_QUERY = 4_000
-"""Characters of a query that are read."""
+"""The most characters of a query that are read."""
 MARK = "\x1f"
-"""Stands between characters that are words of their own. It is no letter, and texts have no use for it."""
+"""Separates characters that are words of their own. It is no letter, and texts have no use for it."""
 
 _SINGLE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -28,24 +29,29 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def indexable(text: str) -> str:
-    """The text as the index stores it; `restored` gives the text again."""
+    """Return the text as the index stores it, with marks between characters that are words.
+
+    `restored` is the inverse.
+    """
     if text.isascii():
         return text.replace("\0", " ")
     return _ALONE.sub(f"{MARK}\\g<0>{MARK}", replace_surrogates(text).replace("\0", " "))
 
 
 def restored(stored: str) -> str:
-    """The text of which `indexable` made this."""
+    """Return the text from which `indexable` made this. NUL characters and lone surrogates were replaced for good."""
     return stored.replace(MARK, "")
 
 
 def words_of(stored: str) -> set[str]:
-    """The distinct words of an indexable text, in lower case."""
+    """Return the distinct words of an indexable text, in lower case."""
     return set(_WORD.findall(stored.lower()))
 
 
 def terms_of(query: str) -> list[str]:
-    """The words of a query, each once: words of letters and digits, and pairs of characters that are words."""
+    """Return the words of a query, each once: words of letters and digits; in scripts without spaces pairs of
+    characters.
+    """
     return list(dict.fromkeys(_terms(replace_surrogates(query[:MAX_QUERY]).lower())))[:MAX_TERMS]
 
 
@@ -61,10 +67,10 @@ def _terms(query: str) -> Iterator[str]:
 
 
 def phrase(text: str) -> str:
-    """A string of the query language that matches these words in this order, and nothing else of the language."""
+    """Quote a text for FTS5, so that it matches these words in this order and nothing in it is an operator."""
     return '"' + " ".join(_WORD.findall(indexable(text[:MAX_QUERY]))[:MAX_TERMS]) + '"'
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to look for."""
+    """True if a text has a letter or digit to look for."""
     return _WORD.search(text) is not None
