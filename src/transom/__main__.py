@@ -1,4 +1,4 @@
-"""`python -m transom`: the command line, where its script is not on the path."""
+"""`python -m transom` runs the command line, for where its script is not on the path."""
 
 from transom.cli import main
 

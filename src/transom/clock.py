@@ -1,4 +1,4 @@
-"""Time is passed in: a clock is a callable that gives seconds since the epoch, UTC."""
+"""Clocks: time is always passed in, as a callable that gives seconds since 1970 (UTC)."""
 
 from __future__ import annotations
 
@@ -6,5 +6,7 @@ import time
 from collections.abc import Callable
 
 Clock = Callable[[], float]
+"""Gives the time now, in seconds since 1970 (UTC)."""
 
 system_clock: Clock = time.time
+"""The clock of the machine."""

@@ -1,14 +1,14 @@
-"""What can go wrong, named by who can do something about it.
+"""The errors that Transom raises.
 
 TransomError
-├── BudgetImpossible   the smallest valid window is still over the limit: carries the bill
+├── BudgetImpossible   no valid window fits the budget: has the bill
 │   └── ContextStillTooLarge   the same after a compaction
-├── InvalidMessage     input that is not a message: names the place and the field
-├── InvalidEdit        an edit that does not apply to this view: says why
-├── InvalidSetting     a budget, policy, counter or URL that makes no sense
-├── UnknownLog         the store has no conversation by that name
-├── Conflict           another writer appended first: re-read and try again
-├── StoreDamaged       the store holds bytes that are not ours: says what was kept
+├── InvalidMessage     an input is not a valid message: names the message and the field
+├── InvalidEdit        an edit does not apply to the view: says why
+├── InvalidSetting     a setting or argument has a wrong value: says what is allowed
+├── UnknownLog         the store has no conversation with this name
+├── Conflict           another writer appended first: read again and try again
+├── StoreDamaged       the store holds what it should not: says what, and what to do
 ├── StoreUnavailable   the store cannot be written or read now: disk full, locked, gone
 ├── ProviderError      a provider gave no usable reply: its kind says why
 ├── RunStopped         a run ended before its answer: at a limit, or cancelled
@@ -23,11 +23,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 MESSAGE_CHARACTERS = 1_000
+"""The most characters of an error's message."""
 QUOTED_CHARACTERS = 100
+"""The most characters of a value that an error quotes."""
 
 
 class TransomError(Exception):
-    """Every error Transom raises on purpose derives from this one. Its message is bounded, whatever it quotes."""
+    """The base class of every error that Transom raises on purpose. Its message has at most 1,000 characters, whatever
+    it quotes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(shorten(message, MESSAGE_CHARACTERS))
@@ -38,6 +41,7 @@ class TransomError(Exception):
 
 
 def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any]) -> TransomError:
+    """Make an error again from its parts, for pickling."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(state)
@@ -45,10 +49,12 @@ def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any
 
 
 class BudgetImpossible(TransomError):
-    """No valid window fits. `bill` maps each thing that must be there to its cost, in `unit`s.
+    """No valid window fits the budget. `bill` says what each thing that must be in it takes, in `unit` (tokens, bytes,
+    …).
 
-    Raised only if the head, the tool schemas, excerpts of the first and the newest user message and the smallest form
-    of the newest unit together exceed a limit; under a policy that leaves nothing out, if the whole does.
+    The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool
+    schemas, excerpts of the first and the newest user message, and the smallest form of the newest unit together exceed
+    a limit; under a policy that leaves nothing out, if the whole conversation does.
     """
 
     def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:
@@ -59,11 +65,13 @@ class BudgetImpossible(TransomError):
 
 
 class ContextStillTooLarge(BudgetImpossible):
-    """No valid window fits, although the conversation was compacted as far as the policy can. It has the same bill."""
+    """No valid window fits the budget, although the conversation was compacted as far as the policy can. It has the
+    same bill."""
 
 
 class InvalidMessage(TransomError):
-    """Input that is not a message. Nothing was stored."""
+    """An input that is not a valid message of its dialect. Nothing was stored. `where`: which message. `why`: which
+    field is wrong, and how."""
 
     def __init__(self, where: str, why: str) -> None:
         self.where, self.why = where, why
@@ -71,19 +79,22 @@ class InvalidMessage(TransomError):
 
 
 class InvalidEdit(TransomError):
-    """An edit that does not apply. Nothing was stored."""
+    """An edit that does not apply to the view, for the reason in the message. Nothing was stored."""
 
 
 class InvalidSetting(TransomError):
-    """A setting that makes no sense: the message says which, and what is allowed."""
+    """A setting or argument with a wrong value. The message says which, and what is allowed."""
 
 
 class UnknownLog(TransomError):
-    """The store holds no such conversation."""
+    """The store has no conversation with this name."""
 
 
 class Conflict(TransomError):
-    """Another writer appended first; nothing of this append was stored."""
+    """Another writer appended first. Nothing of this append was stored: read again, and try again.
+
+    `expected`, `found`: the number of entries that the log should have had, and has.
+    """
 
     def __init__(self, expected: int, found: int) -> None:
         self.expected, self.found = expected, found
@@ -91,7 +102,10 @@ class Conflict(TransomError):
 
 
 class StoreDamaged(TransomError):
-    """The store holds what it should not. What could be read was kept."""
+    """The store holds what it should not, so a log cannot be read. Nothing was changed.
+
+    `what`: which part is damaged, and how. `kept`: what was left as it is, and what to do.
+    """
 
     def __init__(self, what: str, kept: str) -> None:
         self.what, self.kept = what, kept
@@ -99,7 +113,8 @@ class StoreDamaged(TransomError):
 
 
 class StoreUnavailable(TransomError):
-    """The store cannot be written or read now (disk full, locked, gone). What was acknowledged is intact."""
+    """The store cannot be read or written now: the disk is full, it is locked, or gone. What was acknowledged is
+    intact."""
 
 
 ProviderErrorKind = Literal[
@@ -118,10 +133,13 @@ ProviderErrorKind = Literal[
 ]
 """Why a provider gave no usable reply.
 
-"connection": refused, reset, or a stream that ended before its end. "server": 5xx, or overloaded. "auth": 401, 403.
-"bad_request": any other 4xx. "overflow": the request was longer than the model takes. "filter": the provider's filter
-refused the request or the answer. "length": the answer was cut in a call, or before its first word. "empty": an answer
-without text and calls. "malformed": an answer that is none.
+- "timeout": no answer in time. "connection": refused, reset, or a stream that broke off.
+- "rate_limit": too many requests. "server": 5xx, or overloaded. "auth": 401, 403. "bad_request": any other 4xx.
+- "overflow": the request was longer than the model takes.
+- "filter": the provider's filter refused the request or the answer.
+- "length": the answer reached its limit inside a call, or before its first word.
+- "empty": an answer without text and calls. "malformed": an answer that could not be read.
+- "unknown": anything else.
 """
 
 _RETRIED: frozenset[ProviderErrorKind] = frozenset(
@@ -130,10 +148,13 @@ _RETRIED: frozenset[ProviderErrorKind] = frozenset(
 
 
 class ProviderError(TransomError):
-    """A provider gave no usable reply.
+    """A provider gave no usable reply; `kind` says why.
 
-    `status`: of HTTP, if there was any. `body`: what the provider sent, as text, without secrets. `retry_after`:
-    seconds to wait, if it said. What had arrived of the reply is in the log, with the failure.
+    - `status`: the HTTP status, None if there was none.
+    - `body`: what the provider sent, as text, without secrets.
+    - `retry_after`: seconds to wait, if the provider said so.
+
+    What had arrived of the reply is in the log, with the failure.
     """
 
     def __init__(
@@ -152,17 +173,20 @@ class ProviderError(TransomError):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Whether the same request may succeed later: not after "auth", "bad_request", "overflow", "filter", "length"
+        and "unknown"."""
         return self.kind in _RETRIED
 
 
 StopKind = Literal["steps", "tokens", "cost", "cancelled"]
+"""Why a run stopped before its answer."""
 
 
 class RunStopped(TransomError):
-    """A run ended before its answer: at a limit, or cancelled. The log is valid; running again goes on from there.
+    """A run ended before its answer. The log is valid: run again to go on from there.
 
-    `reason`: "steps", "tokens", "cost" or "cancelled". `result`: what the run had until then.
+    `reason`: the limit that it reached ("steps", "tokens", "cost"), or "cancelled". `result`: what the run had until
+    then.
     """
 
     def __init__(self, reason: StopKind, message: str, result: Any = None) -> None:
@@ -172,11 +196,12 @@ class RunStopped(TransomError):
 
 
 class SummaryFailed(TransomError):
-    """A summarizer made nothing usable. History stays as it is."""
+    """A summarizer made nothing usable. The history stays as it is."""
 
 
 class MemoryConflict(TransomError):
-    """A memory block was changed by somebody else since it was read; nothing was stored. `newest`: what it says now."""
+    """A memory block was changed by somebody else since it was read. Nothing was stored. `newest`: the block's text
+    now."""
 
     def __init__(self, label: str, newest: str) -> None:
         self.label, self.newest = label, newest
@@ -184,31 +209,33 @@ class MemoryConflict(TransomError):
 
 
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:
-    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
+    """The text; if it has more than `most` characters, its beginning and an ellipsis, `most` characters together."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:
-    """A value as an error message quotes it: its repr, at most `most` characters, however long or deep it is."""
+    """A value as an error quotes it: its repr, at most `most` characters, however long or deep the value is."""
     return shorten(_QUOTER.repr(value), most)
 
 
 class _Quoter(reprlib.Repr):
+    """A repr of bounded length, which no value can make fail."""
+
     def __init__(self) -> None:
         super().__init__()
         self.maxother = QUOTED_CHARACTERS
         self.maxlevel = 3
 
     def repr_str(self, x: str, level: int) -> str:  # noqa: ARG002 - as the base class calls it
-        """The beginning of a text."""
+        """The repr of the beginning of a text."""
         return repr(x[:MESSAGE_CHARACTERS])
 
     def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002 - as the base class calls it
-        """The digits; of a huge number its size, since Python refuses to convert it to text."""
+        """The digits of a number; of a huge one its size, since Python refuses to convert it to text."""
         return repr(x) if x.bit_length() <= 300 else f"an integer of {x.bit_length():,} bits"
 
     def repr_instance(self, x: object, level: int) -> str:  # noqa: ARG002 - as the base class calls it
-        """The object's own repr, if that works."""
+        """The object's own repr, or its class if that repr raises."""
         try:
             return shorten(repr(x), self.maxother)
         except Exception:  # noqa: BLE001 - somebody's __repr__ may raise anything

@@ -1,7 +1,7 @@
-"""Redaction: what must not leave the messages where it was said, such as keys and passwords.
+"""Redaction: replaces secrets, such as keys and passwords, where text leaves the message in which it was said.
 
 `redact="secrets"` finds secrets with the detectors of detect-secrets (`pip install "transom[redact]"`) and a few
-patterns of our own. A function of the caller's finds whatever it likes. Everything here is pure.
+patterns of our own. A function of the caller's may find anything else. Everything here is pure.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ __all__ = ["Redactor", "Span", "redactor", "secrets_in"]
 SECRETS = "secrets"
 
 LONG = 16
-"""From this length on, a part of a secret is a secret: a quote may begin or end within one."""
+"""Secrets of at least this number of characters are also redacted in part, because a quote may begin or end inside
+one."""
 
 SEED = 12
 """The shortest part of a long secret that is redacted."""
 
 SHORT = 6
-"""A shorter secret is redacted where it was found, and not wherever the same letters are."""
+"""A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
 
 KNOWN = 50_000
-"""Texts whose secrets are remembered."""
+"""The most texts whose secrets are cached."""
 
 LINE, OVERLAP = 2_000, 300
-"""A longer line is searched in pieces, so that no pattern takes long. A secret in the overlap is found."""
+"""A longer line is searched in pieces of this number of characters, so that no pattern takes long. They overlap, so
+that a secret at an edge is found."""
 
 KIND_CHARACTERS = 40
+"""The most characters of a secret's kind that are shown."""
 
 
 class Span(NamedTuple):
-    """A secret within a text, and what it is ("AWS access key")."""
+    """A secret within a text: its start and end in characters, and what it is ("AWS access key")."""
 
     start: int
     end: int
@@ -46,19 +49,20 @@ class Span(NamedTuple):
 
 
 Find = Callable[[str], str | Iterable[tuple[int, int, str]]]
-"""A function of the caller's: from a text to the redacted text, or to the spans of it that must not be shown, each with
-what it is. Equal texts must have equal results."""
+"""A function of the caller's. It takes a text and returns the redacted text, or the spans (start, end, kind) that must
+not be shown. It must return the same for equal texts."""
 
 
 class Redactor:
-    """Names secrets instead of showing them: `[redacted: AWS access key]`. It is a `core.redact.Redact`."""
+    """Replaces secrets by what they are: `[redacted: AWS access key]`. `find` finds them. It is a
+    `core.redact.Redact`."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
         self._known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def __call__(self, text: str, sources: Iterable[str] = ()) -> str:
-        """The text without secrets: its own, and those of the texts that it quotes."""
+        """Return the text with its own secrets redacted, and those of the texts that it quotes (`sources`)."""
         secrets = {value: kind for source in sources for value, kind in self._secrets(source)}
         found = self._find(text)
         shown = found if isinstance(found, str) else _replaced(text, _checked(found, text))
@@ -67,7 +71,7 @@ class Redactor:
         return shown
 
     def _secrets(self, source: str) -> tuple[tuple[str, str], ...]:
-        """The secrets of a text, each with its kind; none if the caller's function does not say which they are."""
+        """The secrets of a source text, each with its kind, cached. Empty if `find` returns a text instead of spans."""
         key = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(key)
         if known is None:
@@ -81,11 +85,14 @@ class Redactor:
 
 
 Redacting = Literal["secrets"] | Find | Redactor
-"""A `redact` setting."""
+"""What a `redact` setting may be."""
 
 
 def redactor(given: object) -> Redactor | None:
-    """The redactor of a `redact` setting: "secrets", a function, or None for none. Raises InvalidSetting."""
+    """The redactor for a `redact` setting: "secrets", a function, a Redactor, or None for none.
+
+    Raises InvalidSetting for any other value, and for "secrets" if detect-secrets is not installed.
+    """
     if given is None:
         return None
     if isinstance(given, Redactor):
@@ -99,7 +106,7 @@ def redactor(given: object) -> Redactor | None:
 
 
 def secrets_in(text: str) -> list[Span]:
-    """The secrets of a text, in order."""
+    """The secrets in a text, in order, without overlaps."""
     spans = list[Span]()
     for kind, pattern in _OWN:
         for match in pattern.finditer(text):
@@ -128,19 +135,20 @@ _OWN = (
         ),
     ),
 )
-"""What the detectors leave out: the body of a private key, keys of model providers, headers, assignments in shells."""
+"""Secrets that the detectors do not find: the body of a private key, keys of model providers, headers, assignments in
+shells."""
 
 _SKIPPED = frozenset(("Base64 High Entropy String", "Hex High Entropy String", "Public IP (ipv4)", "Private Key"))
-"""Detectors that are not used: they find every hash and address in a log; and a key's first line alone."""
+"""Detectors that are not used: they find every hash and address in a log, or only the first line of a key."""
 
 _KEYWORD = "Secret Keyword"
 
 _GENERAL = frozenset(("secret", "secret of an environment"))
-"""Kinds that say little."""
+"""Kinds that say little; a better one replaces them."""
 
 
 def _detected(line: str) -> Iterator[Span]:
-    """What the detectors find in a line."""
+    """The secrets that the detectors find in a line."""
     for detector in _detectors():
         if detector.secret_type == _KEYWORD:
             for value in set(detector.analyze_string(line)):
@@ -157,7 +165,7 @@ def _detected(line: str) -> Iterator[Span]:
 
 
 def _is_harmless(value: str, line: str) -> bool:
-    """Whether what stands behind "password =" is no value: a reference, a template, a series of letters."""
+    """Whether the value behind "password =" is not a secret: a reference, a template, a series of letters."""
     from detect_secrets.filters import heuristic  # noqa: PLC0415 - an extra
 
     return (
@@ -171,7 +179,7 @@ def _is_harmless(value: str, line: str) -> bool:
 
 @cache
 def _detectors() -> tuple[Any, ...]:
-    """The detectors of detect-secrets. Raises InvalidSetting without the extra."""
+    """The detectors of detect-secrets that are used. Raises InvalidSetting if it is not installed."""
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415 - an extra
     except ImportError:
@@ -181,7 +189,8 @@ def _detectors() -> tuple[Any, ...]:
 
 
 def _checked(found: Iterable[object], text: str) -> list[Span]:
-    """Spans of the caller's, in order. Raises InvalidSetting for what is none."""
+    """The caller's spans, in order. Raises InvalidSetting for a value that is not a span (start, end, kind) within the
+    text."""
     spans = list[Span]()
     for each in found:
         match each:
@@ -195,7 +204,7 @@ def _checked(found: Iterable[object], text: str) -> list[Span]:
 
 
 def _disjoint(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order; those that overlap are one, with the kind of the longest that is not a general one."""
+    """Spans in order; overlapping ones are joined, with the kind of the longest that is not a general one."""
     out = list[Span]()
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
         if out and span.start < out[-1].end:
@@ -210,6 +219,7 @@ def _disjoint(spans: Iterable[Span]) -> list[Span]:
 
 
 def _replaced(text: str, spans: Iterable[Span]) -> str:
+    """A text with each span replaced by what it is."""
     pieces, at = list[str](), 0
     for span in spans:
         pieces += [text[at : span.start], texts.redacted(span.kind[:KIND_CHARACTERS])]
@@ -218,7 +228,8 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
 
 
 def _without(text: str, value: str, name: str) -> str:
-    """A text without a secret; of a long one, without any part of `SEED` characters or more."""
+    """A text with a secret replaced by `name`. Of a long secret, parts of `SEED` or more characters are replaced
+    too."""
     if len(value) < LONG:
         return text.replace(value, name)
     at = 0

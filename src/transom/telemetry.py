@@ -3,9 +3,9 @@
     for event in traced(conv.stream("Find me a flight", provider=…), conversation_id="trip"):
         …
 
-A run is one span, with a child for each request and for each tool call. No text of the conversation is in any of them.
-The spans are made of the run's events, so they begin and end when the events say.
-The spans that a tool makes itself are not below them.
+A run is one span, with a child for each request and for each tool call. They contain no text of the conversation. The
+spans are made from the run's events, so they begin and end when the events come. Spans that a tool makes itself are not
+children of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from transom.core.message import Usage
 __all__ = ["atraced", "traced"]
 
 _PROVIDERS = {"responses": "openai", "gemini": "gcp.gemini"}
-"""Providers that the conventions call something else."""
+"""Providers that have another name in the conventions."""
 
 _USAGE = {
     "gen_ai.usage.input_tokens": "prompt",
@@ -35,6 +35,7 @@ _USAGE = {
 }
 
 NANO = 1_000_000_000
+"""Nanoseconds in a second."""
 
 
 def traced(
@@ -44,9 +45,9 @@ def traced(
     agent: str = "",
     tracer_provider: TracerProvider | None = None,
 ) -> Generator[Event, None, RunResult]:
-    """The events of `conv.stream(…)`, and spans of them. `agent`: the name of the span of the run.
+    """Pass on the events of `conv.stream(…)`, and record spans for them.
 
-    `tracer_provider`: the global one if not given.
+    `agent`: the name of the run's span. `tracer_provider`: None: the global one.
     """
     spans = _RunSpans(conversation_id, agent, tracer_provider)
     try:
@@ -88,7 +89,7 @@ async def atraced(
 
 
 class _RunSpans:
-    """The span of a run, and those below it."""
+    """The span of a run, and its children."""
 
     def __init__(self, conversation_id: str, agent: str, tracer_provider: TracerProvider | None) -> None:
         self._tracer: Tracer = trace.get_tracer("transom", tracer_provider=tracer_provider)
@@ -103,7 +104,7 @@ class _RunSpans:
         )
 
     def record(self, event: Event) -> None:
-        """Take in the next event."""
+        """Record the next event of the run."""
         now = time.time_ns()
         match event:
             case events.TextDelta() | events.ReasoningDelta():
@@ -130,17 +131,18 @@ class _RunSpans:
         self._since, self._first_chunk = now, None
 
     def fail(self, error: BaseException) -> None:
-        """The run ended with this error. Its text may quote the conversation, so only its type is kept."""
+        """Note that the run ended with this error. Only its type is recorded: its text may quote the conversation."""
         kind = getattr(error, "kind", None) or getattr(error, "reason", None) or type(error).__name__
         self._span.set_attribute("error.type", str(kind))
         if not isinstance(error, GeneratorExit):
             self._span.set_status(Status(StatusCode.ERROR, str(kind)))
 
     def end(self) -> None:
-        """Nothing follows."""
+        """End the span of the run."""
         self._span.end()
 
     def _start(self, name: str, kind: SpanKind, start: int, attributes: dict[str, Any]) -> Span:
+        """Start a child of the run's span."""
         return self._tracer.start_span(
             name,
             context=trace.set_span_in_context(self._span),
@@ -150,7 +152,7 @@ class _RunSpans:
         )
 
     def _request(self, model: str, now: int, attributes: dict[str, Any]) -> Span:
-        """The span of a request that ended now: it began when the event before it came."""
+        """The span of a request that ends now. It began when the event before it came."""
         provider, _, name = model.partition(":")
         common = {"gen_ai.operation.name": "chat", "gen_ai.request.model": name}
         common["gen_ai.provider.name"] = _PROVIDERS.get(provider, provider)
@@ -159,6 +161,7 @@ class _RunSpans:
         return self._start(f"chat {name}", SpanKind.CLIENT, min(self._since, now), {**common, **attributes})
 
     def _tool(self, event: events.ToolReturned, now: int) -> None:
+        """Record the span of a tool call that has returned."""
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": event.name,
@@ -174,6 +177,7 @@ class _RunSpans:
 
 
 def _usage(usage: Usage | None) -> dict[str, Any]:
+    """The attributes for a usage."""
     if usage is None:
         return {}
     return {name: value for name, field in _USAGE.items() if (value := getattr(usage, field))}

@@ -1,13 +1,13 @@
-"""How another model counts tokens, learned from the usage that it reports.
+"""Learns how another model counts tokens, from the usage that it reports.
 
-No tokenizer of theirs is needed. What a request adds to the one before is described by a few sums over its texts:
-tokens of o200k, words, digits, CJK characters and the like. The weights of these sums are fitted, call by call, to the
-tokens that the provider reports more. A fit belongs to one model of one provider.
+No tokenizer of that model is needed. What a request adds to the one before it is described by a few sums over its texts
+(`Features`): tokens of o200k, words, digits, CJK characters and the like. The weights of these sums are fitted, call by
+call, to the additional tokens that the provider reports. A fit belongs to one model of one provider.
 
-A conversation of a store learns by itself, from each reply of a run or of `observe` whose model is known, and
-`conv.usage.margin` shows what was learned. Windows are planned with the counter that the conversation was opened with:
-the same log gives the same windows, whatever a store has learned. To plan with a fit, open the conversation with its
-counter:
+A conversation of a store learns by itself, from each reply of a run or of `observe` whose model is known;
+`conv.usage.margin` shows what was learned. Windows are still planned with the counter that the conversation was opened
+with: the same log gives the same windows, whatever a store has learned. To plan with a fit, open the conversation with
+its counter:
 
     fit = load_fit(store, "anthropic:claude-sonnet-4-5")
     with Conversation.open(store, "trip", budget=200_000, counter=fit.counter()) as conv:
@@ -37,23 +37,25 @@ from transom.tokenizer import o200k
 __all__ = ["Estimate", "Features", "FittedCounter", "TokenFit", "load_fit", "save_fit", "text_features"]
 
 LOG = ".token-fits"
-"""The name of the log that holds the fits in a store."""
+"""The name of the log in a store that holds its fits."""
 
 Features = tuple[float, ...]
-"""Sums over texts: tokens of o200k, words, letters/4, digits/2, runs of white space, punctuation, CJK, other; and the
-number of messages."""
+"""Sums over texts: tokens of o200k, words, letters ÷ 4, digits ÷ 2, runs of white space, punctuation, CJK characters,
+other characters; last, the number of messages."""
 
 ZERO: Features = (0.0,) * 9
 PRIOR: Features = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0)
-"""The weights before anything was learned: o200k's count, and 4 for each message."""
+"""The weights before anything was learned: o200k's count, and 4 tokens for each message."""
 TRUST = 3.0
-"""How much the prior weighs."""
+"""How much the prior weighs against what is learned."""
 DEVIATIONS = 4.0
-"""So many standard deviations are the margin."""
+"""The margin in standard deviations."""
 LEAST_MARGIN, LEAST_SHARE = 64.0, 0.03
-"""In tokens, and as a share: what names, ids, and one odd text may differ by, however good the fit is."""
+"""The least margin, in tokens and as a share: names, ids and one odd text may differ by this much, however good the fit
+is."""
 MOST_SHARE = 0.5
-"""As a share: no two tokenizers in use differ by more on real conversations (o200k and cl100k: 36% in Chinese)."""
+"""The greatest margin as a share: no two tokenizers in use differ by more on real conversations (o200k and cl100k: 36%
+in Chinese)."""
 
 _WORDS = re.compile(r"[A-Za-z]+")
 _DIGITS = re.compile(r"[0-9]")
@@ -64,7 +66,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def text_features(text: str) -> Features:
-    """The sums of one text; a text is no message."""
+    """The sums of one text. Its number of messages is 0."""
     words = _WORDS.findall(text)
     cjk = other = 0
     if not text.isascii():
@@ -84,18 +86,20 @@ def text_features(text: str) -> Features:
 
 
 class Estimate(NamedTuple):
-    """The model counts about `tokens`, and hardly more than `tokens + margin`."""
+    """How many tokens a model will count: about `tokens`, and hardly more than `tokens + margin`."""
 
     tokens: float
     margin: float
 
 
 class TokenFit(Struct, frozen=True):
-    """A ridge regression, one call at a time. `calls`: how many it has learned from.
+    """How a model counts tokens: a ridge regression over `Features`, learned one call at a time. An immutable value.
 
-    `products` and `answers`: the sums of the regression, each call weighted by its size. `noise`: the variance of a
-    token that the fit does not explain. `drift`: the squared relative error of its newest predictions; texts of a kind
-    that it has not seen are off by that much in one direction.
+    - `calls`: how many calls it has learned from. `weights`: of the features.
+    - `products`, `answers`: the sums of the regression, each call weighted by its size.
+    - `noise`: the variance for each token that the fit does not explain.
+    - `drift`: the squared relative error of its newest predictions. Texts of a kind that it has not seen are off by
+      that much in one direction.
     """
 
     calls: int = 0
@@ -106,7 +110,7 @@ class TokenFit(Struct, frozen=True):
     drift: float = 0.01
 
     def learn(self, features: Features, tokens: int) -> TokenFit:
-        """With one more call, in which texts with these sums were reported as so many tokens."""
+        """A fit that has learned from one more call: texts with these sums were reported as `tokens` tokens."""
         expected = max(1.0, _dot(self.weights, features))
         unsure = self._unsure(features)
         squared = (expected - tokens) ** 2
@@ -127,30 +131,31 @@ class TokenFit(Struct, frozen=True):
         )
 
     def learn_from(self, log: StoredLog, start: int = 0) -> TokenFit:
-        """With every call that the log reports from entry `start` on. A call must be learned once only."""
+        """A fit that has learned from every call of the log from entry `start` on. Learn each call only once."""
         fit = self
         for features, tokens in differences(log.read(start), whole=start == 0):
             fit = fit.learn(features, tokens)
         return fit
 
     def estimate(self, features: Features) -> Estimate:
-        """What the model would count for texts with these sums."""
+        """Estimate what the model would count for texts with these sums."""
         tokens = max(0.0, _dot(self.weights, features))
         unexplained = sqrt(self.noise * (tokens + self._unsure(features))) + sqrt(self.drift) * tokens
         share = min(DEVIATIONS * unexplained / tokens + LEAST_SHARE, MOST_SHARE) if tokens else 0.0
         return Estimate(tokens, LEAST_MARGIN + share * tokens)
 
     def counter(self) -> FittedCounter:
-        """A counter for `Conversation.open` that counts as this fit does now."""
+        """A counter for `Conversation.open` with the weights that this fit has now."""
         return FittedCounter(self.weights)
 
     def _unsure(self, features: Features) -> float:
-        """The variance, in tokens, that comes from texts unlike those that were learned from."""
+        """The variance, in tokens, because these texts are unlike those that were learned from."""
         return max(0.0, _dot(_solve(self.products, features), features))
 
 
 class FittedCounter:
-    """A TokenCounter with the weights of a fit. Its name tells it from others, so that stored counts stay right."""
+    """A TokenCounter with the weights of a fit. Its name depends on the weights, so that counts stored with others are
+    not used."""
 
     def __init__(self, weights: Features) -> None:
         self._weights = tuple(round(weight, 4) for weight in weights)
@@ -158,10 +163,11 @@ class FittedCounter:
         self._short = lru_cache(maxsize=4096)(self._count)
 
     def count(self, text: str) -> int:
-        """The tokens of one text; 0 for the empty one only."""
+        """The tokens of one text, at least 1; 0 for an empty one."""
         return self._short(text) if len(text) <= 64 else self._count(text)
 
     def _count(self, text: str) -> int:
+        """The tokens of one text, not cached."""
         return max(1, round(_dot(self._weights, text_features(text)))) if text else 0
 
 
@@ -169,7 +175,8 @@ class FittedCounter:
 
 
 def differences(entries: Iterator[Entry], *, whole: bool) -> Iterator[tuple[Features, int]]:
-    """What each request added to the one before, and how many tokens more the provider reported."""
+    """For each request what it added to the one before it, and how many more tokens the provider reported. `whole`: see
+    `RequestDifferences`."""
     requests = RequestDifferences(whole=whole)
     for entry in entries:
         found = requests.take(entry)
@@ -178,10 +185,11 @@ def differences(entries: Iterator[Entry], *, whole: bool) -> Iterator[tuple[Feat
 
 
 class RequestDifferences:
-    """Compares each request with the one before, entry by entry.
+    """Compares each request of a log with the one before it, entry by entry.
 
-    Only where both are known: what a request shows is what was appended, without an edit, media, reasoning or another
-    head between. `whole`: the entries begin with the log, so that the first request adds to nothing.
+    It gives a difference only if what was added is known exactly: entries were appended, without an edit, media,
+    reasoning or another head in between. `whole`: the entries begin with the first one of the log, so that the first
+    request adds to nothing.
     """
 
     def __init__(self, *, whole: bool) -> None:
@@ -190,7 +198,8 @@ class RequestDifferences:
         self._asked: tuple[Features, bool] | None = None
 
     def take(self, entry: Entry) -> tuple[Features, int] | None:
-        """With one more entry; if it reports a request, what that had added, and how many tokens more it had."""
+        """Take the next entry. If it reports a request, return what that had added, and how many more tokens it had;
+        else None."""
         body, found = entry.body, None
         if isinstance(body, Sent):
             unanswered, is_plain = self._asked or (ZERO, True)  # a request that failed, or whose reply had no usage
@@ -216,7 +225,7 @@ class RequestDifferences:
 
 
 def _prompt(usage: Usage) -> int:
-    """The whole prompt: some gateways report the part alone that was not cached."""
+    """The tokens of the whole prompt. (Some gateways report only the part that was not cached.)"""
     return usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
 
 
@@ -232,7 +241,7 @@ def _shown(body: Body, *, is_first: bool) -> Features | None:
 
 
 def _of_fact(fact: Fact) -> Features | None:
-    """The sums of a message; None if it holds media, or reasoning, which may be left out of the next request."""
+    """The sums of a message. None if it has media, or reasoning, which the next request may leave out."""
     texts = [own_text(fact)]
     for part in fact.parts:
         if isinstance(part, Media):
@@ -246,6 +255,7 @@ def _of_fact(fact: Fact) -> Features | None:
 
 
 def _sum(each: Iterator[Features | None] | Iterator[Features]) -> Features | None:
+    """The sum of features; None if any is None."""
     total = ZERO
     for found in each:
         if found is None:
@@ -255,15 +265,18 @@ def _sum(each: Iterator[Features | None] | Iterator[Features]) -> Features | Non
 
 
 def _plus(a: Features, b: Features) -> Features:
+    """The sum of two features."""
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    """The scalar product of two vectors."""
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
 def _solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> Features:
-    """Gauss' elimination. The matrix is symmetric and positive, so that no pivot is 0."""
+    """Solve a system of linear equations by Gauss' elimination. The matrix must be symmetric and positive, so that no
+    pivot is 0."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for at, pivot in enumerate(rows):
         for other, row in enumerate(rows):
@@ -277,16 +290,19 @@ def _solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> Feature
 
 
 def load_fit(store: Store, model: str) -> TokenFit:
-    """The fit of a model ("anthropic:claude-sonnet-4-5") that was saved last; a new one if there is none."""
+    """The fit of a model ("anthropic:claude-sonnet-4-5") that was saved last in this store; a new one if there is
+    none."""
     return _newest_fit(store.open(LOG), model)
 
 
 def save_fit(store: Store, model: str, fit: TokenFit) -> None:
-    """Save the fit of a model, for every conversation of this store. Raises Conflict if another process saves too."""
+    """Save the fit of a model, for all conversations of this store. Raises Conflict if another process saves at the
+    same time."""
     _append_fit(store.open(LOG), model, fit)
 
 
 def _newest_fit(log: StoredLog, model: str) -> TokenFit:
+    """The newest fit of a model in the log of fits; a new one if there is none."""
     found = ""
     for entry in log.read():
         if isinstance(entry.body, Note) and entry.body.key == model:
@@ -295,13 +311,16 @@ def _newest_fit(log: StoredLog, model: str) -> TokenFit:
 
 
 def _append_fit(log: StoredLog, model: str, fit: TokenFit) -> None:
+    """Append a fit to the log of fits. Raises Conflict if another process appends at the same time."""
     note = Note(key=model, text=msgspec.json.encode(fit).decode())
     log.append([Entry(seq=len(log), at=system_clock(), body=note)], len(log))
 
 
 def add_to_fit(store: Store, model: str, calls: Sequence[tuple[Features, int]]) -> TokenFit:
-    """Let the saved fit of a model learn from more calls; the fit that is saved now. Raises Conflict after five
-    attempts, if other processes save all the time."""
+    """Let the saved fit of a model learn from more calls, save it, and return it.
+
+    Raises Conflict if other processes save first five times in a row.
+    """
     for attempt in range(5):
         log = store.open(LOG)
         fit = _newest_fit(log, model)

