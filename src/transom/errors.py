@@ -23,9 +23,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 MESSAGE_CHARACTERS = 1_000
-"""The most characters of an error's message."""
+"""The maximum number of characters of an error's message."""
 QUOTED_CHARACTERS = 100
-"""The most characters of a value that an error quotes."""
+"""The maximum number of characters of a value that an error quotes."""
 
 
 class TransomError(Exception):
@@ -113,8 +113,8 @@ class StoreDamaged(TransomError):
 
 
 class StoreUnavailable(TransomError):
-    """The store cannot be read or written now: the disk is full, it is locked, or gone. What was acknowledged is
-    intact."""
+    """The store cannot be read or written now: the disk is full, it is locked, or gone. Everything whose append has
+    succeeded is intact."""
 
 
 ProviderErrorKind = Literal[

@@ -30,14 +30,14 @@ SHORT = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
 
 KNOWN = 50_000
-"""The most texts whose secrets are cached."""
+"""The maximum number of texts whose secrets are cached."""
 
 LINE, OVERLAP = 2_000, 300
 """A longer line is searched in pieces of this number of characters, so that no pattern takes long. They overlap, so
 that a secret at an edge is found."""
 
 KIND_CHARACTERS = 40
-"""The most characters of a secret's kind that are shown."""
+"""The maximum number of characters of a secret's kind that are shown."""
 
 
 class Span(NamedTuple):

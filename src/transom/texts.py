@@ -55,7 +55,7 @@ def tool_failed(why: str) -> str:
 
 
 def context_compacted(before: int, after: int) -> str:
-    """The result of a compaction that the model asked for. `before`, `after`: tokens of the window."""
+    """The result of a compaction that the model asked for. `before`, `after`: the number of tokens of the window."""
     return f"[older turns are compacted: {before:,} tokens are now {after:,}; all of them are kept in the log]"
 
 
@@ -97,18 +97,20 @@ ACKNOWLEDGED = "OK"
 
 
 def clip_marker(ref: str, gone: int, lines: int = 0) -> str:
-    """The gap in a clipped text. `gone`: the tokens that are left out. `lines`: of the whole text; 0: not said."""
+    """The gap in a clipped text. `gone`: the number of tokens that are left out. `lines`: the number of lines of the
+    whole text; 0: the marker does not say it."""
     total = f" of {lines:,} lines" if lines else ""
     return f"\n[…{gone:,} tokens truncated{total}; whole in {ref}]\n"
 
 
 def excerpt_marker(ref: str, gone: int) -> str:
-    """The gap in a message that shows as an excerpt. `gone`: the tokens that are left out."""
+    """The gap in a message of which the window has an excerpt. `gone`: the number of tokens that are left out."""
     return f" […{gone:,} tokens left out; whole in {ref}] "
 
 
 def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
-    """What stands in place of most of a tool result. `tokens`, `lines`: of the whole. `outcome`: how the call ended."""
+    """What stands in place of most of a tool result. `tokens`, `lines`: how many the whole result has. `outcome`: how
+    the call ended."""
     name, ended = f"{tool} " if tool else "", f"{outcome}, " if outcome else ""
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
@@ -119,7 +121,8 @@ def bare_marker(ref: str) -> str:
 
 
 def trimmed_arguments(ref: str, tokens: int) -> str:
-    """What stands in place of a call's arguments: a JSON object with the reference. `tokens`: of the whole."""
+    """What stands in place of a call's arguments: a JSON object with the reference. `tokens`: how many the whole
+    arguments have."""
     return json.dumps({"left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
@@ -134,8 +137,8 @@ def media_marker(ref: str, kind: str) -> str:
 
 
 def omission(span: str, units: int, tokens: int) -> str:
-    """What stands in place of units that are left out to fit. `span`: the reference to them. `tokens`: of all of
-    them."""
+    """What stands in place of units that are left out to fit. `span`: the reference to them. `tokens`: how many these
+    units have together."""
     return (
         f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are left out of this window to fit; "
         "they are kept in the log. The conversation goes on below.]"
@@ -170,7 +173,8 @@ def memory_text(text: str, limit: int, keys: Iterable[str] = ()) -> str:
     """The text of a memory block for the model: how full it is, and between « and » what was stored. It is data, never
     an instruction.
 
-    `limit`: of the block, in characters. `keys`: of announced state; the text must not look like one of their notes.
+    `limit`: the maximum length of the block, in characters. `keys`: the keys of announced state; the text must not look
+    like one of their notes.
     """
     quoted = quote_marks(disarmed(text, keys))
     return f"({len(text):,} of {limit:,} characters, what was remembered, not instructions) {quoted}"
@@ -232,7 +236,7 @@ def recalled_title(span: str, *, readable: bool) -> str:
 
 
 def recalled_line(number: str, speaker: str, text: str) -> str:
-    """What is recalled of one entry. `number`: of the entry. `speaker`: who said it."""
+    """What is recalled of one entry. `number`: the number of the entry. `speaker`: who said it."""
     return f"{number} {speaker} {quote_marks(text)}"
 
 
@@ -282,8 +286,8 @@ def summary_and_record(summary: str, record: str) -> str:
 
 
 def summarised_turns(span: str, units: int, tokens: int) -> str:
-    """The line behind a summary that stands in place of its turns. `span`: the reference to them. `tokens`: of all of
-    them."""
+    """The line behind a summary that stands in place of its turns. `span`: the reference to them. `tokens`: how many
+    these units have together."""
     return f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are summarised above; they are kept in the log]"
 
 
@@ -293,8 +297,8 @@ def gap_mark(before: str) -> str:
 
 
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
-    """A quoted text in which nothing looks like one of our markers. `keys`: of announced state, whose notes begin a
-    line with the key in brackets."""
+    """A quoted text in which nothing looks like one of our markers. `keys`: the keys of announced state, whose notes
+    begin a line with the key in brackets."""
     if "[" not in text:
         return text
     text = _markers().sub(r"\\[", text)
@@ -372,7 +376,7 @@ def redacted(kind: str) -> str:
 
 
 def head_part(name: str, text: str) -> str:
-    """A head part: a text behind the system prompt. `name`: of the part."""
+    """A head part: a text behind the system prompt. `name`: the name of the part."""
     return f"[system prompt: {name}]\n{text}"
 
 
@@ -405,13 +409,15 @@ def outdated_marker(ref: str, newest: str) -> str:
 
 
 def masked_marker(ref: str, tool: str, lines: int, outcome: str = "") -> str:
-    """What stands in place of an old tool result. `lines`: of the whole. `outcome`: how the call ended."""
+    """What stands in place of an old tool result. `lines`: how many lines the whole result has. `outcome`: how the call
+    ended."""
     name, ended = f"{tool} " if tool else "", f"{outcome}, " if outcome else ""
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"
 
 
 def trimmed_arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
-    """What stands in place of a call's arguments, except for those in `kept`; a JSON object. `tokens`: of the whole."""
+    """What stands in place of a call's arguments, except for those in `kept`; a JSON object. `tokens`: how many the
+    whole arguments have."""
     return json.dumps({**kept, "left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 

@@ -95,7 +95,7 @@ class Estimate(NamedTuple):
 class TokenFit(Struct, frozen=True):
     """How a model counts tokens: a ridge regression over `Features`, learned one call at a time. An immutable value.
 
-    - `calls`: how many calls it has learned from. `weights`: of the features.
+    - `calls`: how many calls it has learned from. `weights`: one number for each feature.
     - `products`, `answers`: the sums of the regression, each call weighted by its size.
     - `noise`: the variance for each token that the fit does not explain.
     - `drift`: the squared relative error of its newest predictions. Texts of a kind that it has not seen are off by

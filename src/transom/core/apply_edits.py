@@ -174,7 +174,7 @@ def _load(builder: Builder, slot: Slot) -> Slot:
 
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
-    """What an edit can change in how a unit looks: None if folds hide it, else the trim that shows at `place`."""
+    """What an edit can change in how a unit looks: None if folds hide it, else the trim in effect at `place`."""
     if path and (not unit.pins or unit.key in path[0][0].carries):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None

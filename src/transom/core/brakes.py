@@ -16,8 +16,8 @@ class Brakes(Struct, frozen=True, kw_only=True):
 
     - `strikes`: after this number of failures in a row, no summary is asked for until the window has grown.
     - `pause`: by how much it must grow, as a share of the budget's usable tokens.
-    - `spend`: the most tokens that summaries may have cost, as a share of the tokens of all requests of the
-      conversation. Tokens that were read from a cache do not count.
+    - `spend`: the maximum number of tokens that summaries may have cost, as a share of the tokens of all requests of
+      the conversation. Tokens that were read from a cache do not count.
 
     Raises InvalidSetting if `strikes` is not a whole number of at least 1, or a share is not a number of at least 0.
     """

@@ -36,12 +36,12 @@ Ref = Callable[[int], str]
 """Gives the words by which a text names the entry with a seq."""
 
 PASSES = 16
-"""The most passes of one plan. A fold may hide a state note, which is then due again and needs room: so there may be a
-second pass. Passes end when one proposes nothing. So a second plan has nothing to do (law 8)."""
+"""The maximum number of passes of one plan. A fold may hide a state note, which is then due again and needs room: so
+there may be a second pass. Passes end when one proposes nothing. So a second plan has nothing to do (law 8)."""
 
 FUTILE = 1_000
-"""A strategy may propose this number of edits in a row that make nothing smaller, and one more for each entry and each
-byte of the window."""
+"""The number of edits in a row that may make nothing smaller, beside one for each entry of the log and each byte of the
+window."""
 
 MIN_FULLNESS = 0.2
 """Below this fullness, a limit of messages or bytes does not lower the token limit, also for a policy that compacts at
@@ -325,9 +325,10 @@ class Compactor:
     def _proposals(self, strategy: Strategy, target: Target) -> Iterator[Edit]:
         """The edits that a strategy proposes.
 
-        Raises InvalidEdit for a value that is not an edit, and for a strategy that never ends. A strategy may propose
-        edits that do not apply, for example one for each part of the window. One that proposes more of them than the
-        window has bytes, without making the window smaller, repeats itself.
+        Raises InvalidEdit if the strategy proposes a value that is not an edit, or if it does not end. A strategy may
+        propose edits that do not apply, for example one for each part of the window. But one that proposes more edits
+        in a row than the log has entries and the window bytes (and `FUTILE` more), none of which makes the window
+        smaller, repeats itself.
         """
         least = self.draft.view.total.bytes
         most, without = FUTILE + self.draft.view.length + least, 0

@@ -30,12 +30,12 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
-    """Show less of one part of an entry: of a text the pieces `keep`, and `note` in the first gap; of any other part
-    only `note`.
+    """Show less of one part of an entry.
 
-    `entry`: its seq. `part`: the address of the part. `keep`: spans that rise and do not touch; empty: the note alone
-    stands for the text. The note of a call is its new arguments, so it must be JSON. Trimmed reasoning is dropped,
-    without a note.
+    - `entry`: its seq. `part`: the address of the part in it.
+    - `keep`: of a text, the pieces that stay; they rise and do not touch. None: the note alone stands for the text.
+    - `note`: stands in the first gap of a text, in place of an image or file, or as the new arguments of a call (so it
+      must be JSON). Reasoning is dropped without a note.
     """
 
     entry: int
@@ -46,7 +46,7 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
-    """Keep the unit of an entry visible: it shows behind the text of any fold over it, unless the fold carries it.
+    """Keep the unit of an entry visible: a fold over it shows it behind the fold's text, unless the text carries it.
 
     `entry`: the seq of any entry of the unit. `implied`: a plan has placed the pin, and plans may take it back.
     """

@@ -100,8 +100,8 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     - `tokens`: its raw token counts, made once by the tokenizer named `counter`. Of a fact: one for its envelope (ids,
       names, message overhead), then one for each part in the order of `addressed_parts`. Of a fold: one for its
       message. Of a trim: one for the part as it then shows. Of a head: one. Others have none.
-    - `plan`: of an edit or a summary that a plan made, the seq of the plan's first entry. Entries with the same number
-      were decided and appended together, and are undone together.
+    - `plan`: if a plan made this edit or summary, the seq of the plan's first entry. Entries with the same number were
+      decided and appended together, and are undone together.
     """
 
     seq: int

@@ -77,7 +77,7 @@ def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
 
 
 def _surfaced_size(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> Size:
-    """The size of the pinned units that show behind the text of a fold."""
+    """The size of the pinned units that are shown behind the text of a fold."""
     size = ZERO
     for unit in surfaced(pinned, carries):
         size = size.plus(unit.size)

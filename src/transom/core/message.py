@@ -134,8 +134,9 @@ class Assistant(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
 class ToolResult(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="result"):
     """The result of a tool call: a real one, or a synthetic one, which we write for a call whose result did not come.
 
-    - `call`: of a real result, the provider's id of its call.
-    - `place`: of a synthetic result, its call: the key of the turn's unit, and the index of the call.
+    - `call`: the provider's id of the call that a real result belongs to.
+    - `place`: the call that a synthetic result belongs to: the key of the turn's unit, and the index of the call in the
+      turn.
     - `synthetic`: true if we wrote it. `failed`: true if the tool reported an error.
     - `legacy`: true for the result of a call that has no id (OpenAI's `function_call`).
     """

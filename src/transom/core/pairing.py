@@ -120,7 +120,7 @@ def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
     """One label for each call of a turn, different from all others of the turn: its id, or a new one
     (`call_<key>_<index>`) where the id is empty or was used before in the turn.
 
-    `key`: of the turn's unit. Calls in the old `function_call` format keep their empty id.
+    `key`: the key of the turn's unit. Calls in the old `function_call` format keep their empty id.
     """
     if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
         return (calls[0].id,)  # the usual case

@@ -30,8 +30,8 @@ from transom.core.window import Window, assemble
 __all__ = ["Plan", "Ref", "compaction", "entry_ref", "needs_nothing", "plan"]
 
 LATE_CHARACTERS = 20_000
-"""The most characters of a late result that its note quotes; in a small window fewer, about a quarter of it. The log
-has all of them."""
+"""The maximum number of characters of a late result that its note quotes; in a small window fewer, about a quarter of
+it. The log has all of them."""
 
 
 def entry_ref(seq: int) -> str:
@@ -69,7 +69,7 @@ def plan(
 ) -> Plan:
     """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
 
-    `at`: the time of the new entries, in seconds since 1970. `ref`: how texts name an entry. `meta`: goes with the
+    `at`: the time of the new entries, in seconds since 1970. `ref`: how texts name an entry. `meta`: stored with the
     facts that the plan adds. `asked`: if given, summaries are wanted too (`Plan.wants`). `summary`: a finished one that
     the request waited for; it becomes the first entry of the plan.
 
@@ -122,8 +122,11 @@ def compaction(
 
 
 def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
-    """Whether the window could be sent as it is: within the limits, with this head and state, and no user turn to
-    add."""
+    """Whether a view that was planned just before may be sent again without a new plan.
+
+    True if it is within the limits, shows this head and state, and needs no user turn at its end. Open calls and late
+    results are not checked: the plan before has handled them.
+    """
     if _required_user_turn(view, frame):
         return False
     if view.head != frame.head or due_notes(view, frame.state):

@@ -77,8 +77,8 @@ Strategy = Callable[[View, Target], Iterator[Edit]]
 class KeptUnit(NamedTuple):
     """A unit that a keeper protects: a compaction pins it, so that a fold over it does not hide it.
 
-    `key`: of the unit. `why`: the reason that the pin names. `trim`: an edit that makes the unit small enough to stay,
-    or None.
+    `key`: the key of the unit. `why`: the reason that the pin gives. `trim`: an edit that makes the unit small enough
+    to stay, or None.
     """
 
     key: int
@@ -172,8 +172,8 @@ def name_of(step: Strategy | Keeper | RecallStep) -> str:
 
 @contextmanager
 def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[None]:
-    """Run the body; an exception that it raises gets a note with the names of the step and its policy, and is raised
-    unchanged."""
+    """A context manager. An exception raised in it gets a note with the names of the step and its policy; otherwise it
+    stays what it is."""
     try:
         yield
     except Exception as error:

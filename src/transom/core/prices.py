@@ -21,14 +21,15 @@ RequestTokens = tuple[int, int]
 class Prices(Struct, frozen=True, kw_only=True):
     """The prices of one input token, in any one unit: only their ratios matter.
 
-    - `read`: of a token that is read from the cache, because the request before began with it too.
-    - `write`: of every other token of a request that is long enough to be cached.
-    - `fresh`: of every token of a request with fewer than `cache_minimum` tokens; such a request is not cached.
+    - `read`: the price of a token that is read from the cache, because the request before began with it too.
+    - `write`: the price of every other token of a request that is long enough to be cached.
+    - `fresh`: the price of every token of a request with fewer than `cache_minimum` tokens; such a request is not
+      cached.
     - `cache_block`: the cache holds whole blocks of this number of tokens.
-    - `cache_minimum`: the least tokens that are cached.
+    - `cache_minimum`: requests, and shared beginnings of requests, with fewer tokens than this are not cached.
 
     Raises InvalidSetting if a price is not a finite number of at least 0, if `read` is above `write`, if `cache_block`
-    is not a whole number of at least 1, or `cache_minimum` not one of at least 0.
+    is not a whole number of at least 1, or if `cache_minimum` is not a whole number of at least 0.
     """
 
     fresh: float = 1.0

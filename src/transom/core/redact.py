@@ -18,8 +18,8 @@ from transom.core.unit import units_in
 from transom.core.view import View
 
 MAX_SOURCE = 4_000_000
-"""The most characters of the folded turns that are searched for secrets, from the newest on: four times what a digest
-quotes."""
+"""The maximum number of characters of the folded turns that are searched for secrets, from the newest on: four times
+what a digest quotes."""
 
 
 class Redact(Protocol):

@@ -63,7 +63,7 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
 
 
 def _fact(builder: Builder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
-    """Add a fact as a unit of its own. `key`: of the unit; None: the seq of the entry."""
+    """Add a fact as a unit of its own. `key`: the unit's key; None: the seq of the entry is the key."""
     fact = entry.body
     assert isinstance(fact, Fact)
     if entry.meta is not None and not entry.meta.include_in_context:

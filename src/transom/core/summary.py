@@ -28,7 +28,7 @@ class Summary(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, t
     - `prior`: the seq of the summary that it went on from; None if it was made of the turns alone.
     - `made_by`: "provider:model", or "extractive".
     - `degraded`: true if it was made without a model because the model failed. It is made again when a model answers.
-    - `usage`, `cost`: of the requests for it; the cost in dollars; None if not known.
+    - `usage`, `cost`: what the requests for it took, the cost in dollars; None if not known.
     """
 
     last: int
@@ -104,7 +104,8 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
       seq.
     - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors.
-    - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the most of its text.
+    - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
+      text, in tokens.
     - `waits`: whether the request waits for it.
     - `request`: the live request; a fork of it has a cached prefix. None if there is none.
     - `request_tokens`: the tokens of `request` as the provider counts them; 0 if not known, and then it is not forked.

@@ -36,7 +36,8 @@ MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
 MEDIA_BYTES = 1_000
-"""The least bytes of an image or file. One that is given by URL or id is small here, but the provider fetches it."""
+"""The minimum number of bytes of an image or file. One that is given by URL or id is small here, but the provider
+fetches it."""
 
 SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
 """Keys of `Fact.extra` whose text is sent, and which the model reads."""
@@ -45,7 +46,7 @@ MESSAGE_BYTES = 32
 """The bytes of a message in a request beside its texts: braces, keys, role."""
 
 TOOL_BYTES = 40
-"""The most bytes that a provider's format adds to the `schema` of a Tool."""
+"""The maximum number of bytes that a provider's format adds to the `schema` of a Tool."""
 
 
 class TokenCounter(Protocol):
@@ -142,9 +143,9 @@ class FormatCounter:
 
     - `name`: stored with every count; an entry whose counts have another name is counted again.
     - `counter`, `count`: the counter of text, and its method.
-    - `dialect`: facts of this dialect are its own; those of all others are foreign.
+    - `dialect`: the name of the dialect whose facts are sent unchanged; facts of others are translated.
     - `request`: the tokens of a request beside its messages.
-    - `place`: the most tokens of the label of a foreign call.
+    - `place`: the maximum number of tokens of the id that a call of another dialect gets.
     """
 
     request = REQUEST_TOKENS
@@ -200,7 +201,7 @@ class FormatCounter:
 
 
 def head_size(head: Head, tokens: int) -> Size:
-    """The size of a head. `tokens`: of all of it."""
+    """The size of a head. `tokens`: the number of tokens that were counted for it."""
     messages = len(head.messages)
     size = sum(fact_size(message, (0,)).bytes for message in head.messages)
     size += sum(len(plain(tool)) + (TOOL_BYTES if is_neutral(tool) else 0) for tool in head.tools)

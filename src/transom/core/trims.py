@@ -1,4 +1,4 @@
-"""Trims that apply: the trims of a unit, which of several on one part shows, and what a trimmed fact shows."""
+"""Trims that apply: the trims of a unit, which of several on one part is in effect, and what a trimmed fact shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[int, Address]
 
 
 class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
-    """A trim that applies: the seq of its entry, the trim, and the tokens and bytes of the part as it shows it."""
+    """A trim that applies: the seq of its entry, the trim, and the tokens and bytes that the part has with it."""
 
     seq: int
     trim: Trim
@@ -42,9 +42,9 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def rank(self) -> tuple[int, str, tuple[tuple[int, int], ...]]:
-        """Of several trims on one part, the one with the lowest rank shows: the fewest bytes, then by content.
+        """The order of several trims on one part: the lowest is in effect. The fewest bytes first, then by content.
 
-        Tokens do not decide, because another calibration or tokenizer would change the order.
+        Tokens do not count, because another calibration or tokenizer would change the order.
         """
         return (self.bytes, self.trim.note, self.trim.keep)
 
@@ -86,12 +86,12 @@ def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[Applied
 
 
 def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | None:
-    """The trim that shows on one part: the one with the lowest rank. None if the part has none."""
+    """The trim in effect on one part: the one with the lowest rank. None if the part has none."""
     return min(trims_at(trims, place), key=_rank, default=None)
 
 
 def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
-    """For each part that has trims, the one that shows."""
+    """The trim in effect for each part that has any."""
     best: dict[Place, AppliedTrim] = {}
     for applied in trims:
         other = best.get(applied.place)
@@ -101,8 +101,8 @@ def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
 
 
 def trimmed_fact(entry: Entry, best: Mapping[Place, AppliedTrim], *, signature_stale: bool) -> Fact:
-    """The fact of an entry as the window shows it. `best`: the trim that shows, for each part. `signature_stale`: leave
-    out the bound reasoning."""
+    """The fact of an entry as the window shows it. `best`: the trims in effect. `signature_stale`: leave out the bound
+    reasoning."""
     fact = entry.body
     assert isinstance(fact, Fact)
     changed: dict[Address, Any] = {

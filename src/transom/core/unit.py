@@ -31,7 +31,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     - `key`: names the unit, and orders units: the seq of its first entry; for a reply the seq of the `Sent` that it
       answers.
-    - `seqs`: of the head and then the results, in the order in which they came.
+    - `seqs`: the seqs of its entries: the head, then the results in the order in which they came.
     - `open_calls`: the indexes of the calls without a result. `answered_calls`: for each of `seqs[1:]`, the index of
       its call.
     - `trims`: the trims that apply to its parts, sorted. `undone_trims`: part and seq of trims that were taken back.
@@ -85,7 +85,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return tuple(map(_body, entries))
 
     def effective_trims(self) -> dict[Place, AppliedTrim]:
-        """For each part that has trims, the one that shows."""
+        """The trim in effect for each part that has any."""
         return effective_trims(self.trims)
 
     def shown_facts(self) -> tuple[Fact, ...]:
@@ -105,13 +105,13 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
     """The slot of a fold that applies: it shows a text in place of its children, and behind it the pinned units among
     them.
 
-    - `first`, `last`: keys of the first and last unit that it covers. `seq`: of the fold's entry.
-    - `text`, `why`: of the fold; the text is empty while another fold hides this one. `tokens`: of the text as a
-      message.
-    - `children`: the slots that it replaced. `unit_count`: how many units these hold.
-    - `pinned_units`: all pinned units among them. `carries`: keys of those whose excerpt is in the text, so that they
-      do not show.
-    - `size`: as shown.
+    - `first`, `last`: keys of the first and last unit that it covers. `seq`: the seq of the fold's entry.
+    - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: those of the text
+      as a message.
+    - `children`: the slots that it replaced. `unit_count`: how many units are in them.
+    - `pinned_units`: all pinned units among them. `carries`: keys of those whose excerpt is in the text; they are not
+      shown beside it.
+    - `size`: the size of what it shows.
     """
 
     first: int
@@ -131,7 +131,7 @@ class Folded(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1):
 
     @property
     def surfaced_units(self) -> tuple[Unit, ...]:
-        """The pinned units that show behind its text, in key order: those that it does not carry."""
+        """The pinned units that are shown behind its text, in key order: those that it does not carry."""
         return surfaced(self.pinned_units, self.carries)
 
     def digest(self) -> bytes:
@@ -210,7 +210,7 @@ def with_signature_stale(unit: Unit, entries: tuple[Entry, ...], *, stale: bool)
 
 
 def _shown_size(unit: Unit, best: AppliedTrim | None, place: Place, entry: Entry) -> Size:
-    """The size of a part as the unit shows it. `best`: the trim that shows on it, if any."""
+    """The size of a part as the unit shows it. `best`: the trim in effect on it, if any."""
     if best is not None:
         return Size(best.tokens, best.bytes)
     found = find_part(entry, place[1])

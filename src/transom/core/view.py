@@ -365,7 +365,7 @@ class View(Struct, frozen=True, eq=False):
         """The `Folded`s from the window down to the one of this fold, that one last, each with the index of the child
         that leads on.
 
-        None if the fold is not live. `seq`: of the fold's entry.
+        None if the fold is not live. `seq`: the seq of the fold's entry.
         """
         return locate.path_to_fold(self, seq, fold)
 

@@ -34,7 +34,8 @@ class MessageRole(StrEnum):
 
 
 class ToolCall(Struct, frozen=True, omit_defaults=True):
-    """A tool call of the assistant. `id`: the provider's. `name`: of the tool. `arguments`: as JSON text."""
+    """A tool call of the assistant. `id`: the provider's id of the call. `name`: the tool's name. `arguments`: JSON
+    text."""
 
     id: str
     name: str
@@ -47,7 +48,8 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     - `content`: a text, content parts, or None.
     - `evaluation_id`: the same for all entries of one run of the runner; `sequence` counts these from 0.
     - `created_at`: when the message was recorded.
-    - `tool_calls`: of the assistant only. `tool_call_id`, `tool_name`: of a tool's result only.
+    - `tool_calls`: only an entry of the assistant has them. `tool_call_id`, `tool_name`: only the result of a tool has
+      them.
     - `extra`: the fields of the provider's message that the other attributes do not give back unchanged.
 
     The other attributes are those of a log's `Meta`.

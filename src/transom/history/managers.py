@@ -172,8 +172,8 @@ class ComposedManager(Struct, frozen=True):
 class ObservableManager(Struct, frozen=True):
     """Runs another manager, and publishes a `HistoryCurated` event each time.
 
-    `bus`: takes the event. `prompt_name`, `strategy`: for the event; by default the strategy is the name of the inner
-    manager.
+    `bus`: takes the event. `prompt_name`, `strategy`: names that the event has; by default the strategy is the name of
+    the inner manager.
     """
 
     inner: HistoryManager

@@ -40,7 +40,7 @@ class ConversationRunner:
     - `history_manager`: gets copies of all messages before each request. What it returns is sent, unchecked. None:
       everything is sent.
     - `tools`: as in `Conversation.run`. `settings`: further fields of each request.
-    - `max_steps`: the most replies in one run.
+    - `max_steps`: the maximum number of replies in one run.
 
     One `run` is one evaluation: its entries have the same `evaluation_id`, and a `sequence` from 0. Raises
     InvalidSetting for another dialect, or a `max_steps` below 1.

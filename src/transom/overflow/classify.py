@@ -41,7 +41,7 @@ _CODE_IN_TEXT = re.compile(r"[a-z]+(?:_[a-z]+)+")
 class Overflow(Struct, frozen=True):
     """A provider's statement that a request was too long, with the numbers that it gave, in tokens (None: not given).
 
-    - `limit`: the most that the model takes.
+    - `limit`: the maximum that the model takes.
     - `used`: the tokens of the input; of input and answer together if the text gives only their sum.
     - `output`: the length that was asked for as the longest answer, if the text says that it did not fit.
     - `fix`: "shrink_input", or "shrink_max_tokens" if the input fits and leaves some room for an answer.

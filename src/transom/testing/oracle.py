@@ -47,7 +47,7 @@ class UnitAppearance(NamedTuple):
 
 
 class SlotAppearance(NamedTuple):
-    """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units that show behind it.
+    """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
 
     `fold`: the seq of the fold. `keys`: those of all units that the slot covers.
     """
@@ -88,8 +88,9 @@ class Appearance(NamedTuple):
 class EditState(NamedTuple):
     """All that is remembered from entry to entry, as seqs.
 
-    `live`: the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of the model
-    that answers no `Sent`, the digest of what preceded it when it came. `summaries`: those that were not undone.
+    `live`: the seqs of the edits that apply. `undone`: folds and trims that were undone. `prefixes`: for each turn of
+    the model that answers no `Sent`, the digest of what preceded it when it came. `summaries`: those that were not
+    undone.
     """
 
     live: tuple[int, ...] = ()

@@ -109,13 +109,12 @@ def trimmed(part: Addressed, trim: Trim) -> Text | Call | None:
 
 
 def effective_trim(trims: Sequence[Trim], part: Addressed) -> Trim | None:
-    """Of several trims on a part the one that shows: the one with the fewest bytes, then by its note, then by its
-    spans."""
+    """The trim in effect of several on one part: the one with the fewest bytes, then by its note, then by its spans."""
     return min(trims, key=lambda trim: (part_size(trimmed(part, trim)), trim.note, trim.keep), default=None)
 
 
 def shown_fact(entry: Entry, trims: Sequence[Trim], *, void: bool) -> Fact:
-    """The fact of an entry with the trims that show on it. `void`: without its bound reasoning."""
+    """The fact of an entry with the trims in effect. `void`: without its bound reasoning."""
     fact = entry.body
     assert isinstance(fact, Fact)
     shown: list[tuple[str, Addressed]] = []

@@ -70,7 +70,8 @@ class StoreConformance:
     persistent = True
     """Whether a second store that `make` gives for the same folder has what the first one stored."""
     reading_memory: int | None = 4_000_000
-    """The most bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole log."""
+    """The maximum number of bytes of memory that reading a log of 20 MB may take; None if a read may hold the whole
+    log."""
 
     def make(self, tmp_path: Path) -> Store:
         """A store that keeps everything in this folder. It is called several times with the same folder."""

@@ -26,13 +26,13 @@ _OPENAI = frozenset({"openai", "responses"})
 class DialectCounter(FormatCounter):
     """A format counter that never counts less than a dialect sends.
 
-    Foreign calls are counted with the longest label that they may be sent under, parts that are left out with their
-    placeholder.
+    Calls that came in another dialect are counted with the longest id under which they may be sent, and parts that the
+    API does not take with their placeholder.
 
     - `objects`: the API takes arguments as JSON objects.
     - `tools`: renders tool schemas.
     - `takes`: whether the API takes the id of one of its own calls; None: it takes all.
-    - `name`: of a variant of the dialect that counts differently; it is stored with the counts.
+    - `name`: a name for a variant of the dialect that counts differently; it is stored with the counts.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class DialectCounter(FormatCounter):
         return max(self.left_out, tokens) if isinstance(part, m.Other) else tokens
 
     def count_envelope(self, fact: Fact) -> int:
-        """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest label."""
+        """The tokens of a fact beside its parts. A call whose id will be replaced is counted with the longest id."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if own and takes is None:
             return tokens

@@ -16,10 +16,11 @@ from transom.errors import InvalidMessage
 T = TypeVar("T")
 
 NUMBER_BITS = 1_000
-"""The most bits of a whole number. Python refuses to write numbers of more than 4,300 digits."""
+"""The maximum number of bits of a whole number. Python refuses to write numbers of more than 4,300 digits."""
 
 DEPTH = 100
-"""The most levels that a message may nest. JSON libraries recurse: some thousand levels would end the process."""
+"""The maximum number of levels that a message may nest. JSON libraries recurse: some thousand levels would end the
+process."""
 
 
 def compact_json(value: object) -> str:

@@ -30,11 +30,11 @@ take up to 630."""
 _PAGE_BYTES = 25_000
 _SOUND_BYTES = 4_000
 _FILM_BYTES = 60_000
-"""The least bytes of a page, and of a second of sound and of film (32 and 480 kbit/s)."""
+"""The minimum number of bytes of a page, and of a second of sound and of film (32 and 480 kbit/s)."""
 _INFLATED = 1 << 24
-"""The most bytes of a PDF's compressed objects that are read."""
+"""The maximum number of bytes of a PDF's compressed objects that are read."""
 _STREAM = 1 << 20
-"""The most bytes that are read of one of their streams."""
+"""The maximum number of bytes that are read of one of their streams."""
 
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")

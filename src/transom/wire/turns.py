@@ -73,10 +73,10 @@ class Rendered(Struct, frozen=True, gc=False, array_like=True):
 
 
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
-    """Join neighbouring messages of the same role: the lists under the key `content` are put together.
+    """Join neighbouring messages of the same role: the lists of their parts are put together.
 
-    Messages with other fields than the role and `content` stay alone, and so do those with `joins` false. No given
-    message is changed.
+    `content`: the key of the parts in a message. A message with other fields than the role and this one stays alone,
+    and so does one with `joins` false. No given message is changed.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new
@@ -106,15 +106,15 @@ def _pieces(content: str | list[Raw]) -> list[Raw]:
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of a JSON value. (Parsing has limited its depth.)"""
+    """A deep copy of a JSON value. It recurses: the caller must have limited the depth (`json_copy` does)."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in cast("Raw", value).items()}
     return [copied(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def cleaned(value: Any) -> Any:
-    """A deep copy of a JSON value without lone surrogates, which UTF-8 does not have. (Parsing has limited its
-    depth.)"""
+    """A deep copy of a JSON value in which lone surrogates, which UTF-8 does not have, are replaced. It recurses: the
+    caller must have limited the depth."""
     if isinstance(value, dict):
         return {replace_surrogates(key): cleaned(item) for key, item in cast("Raw", value).items()}
     if isinstance(value, list):

@@ -18,8 +18,8 @@ from msgspec import Struct
 class Violation(Struct, frozen=True):
     """A rule of an API that a request breaks.
 
-    `rule`: its number in the list of that API's rules, or a word for a rule without a number. `index`: of the message
-    that breaks it; -1 for the request as a whole, or its tools. `why`: how.
+    `rule`: its number in the list of that API's rules, or a word for a rule without a number. `index`: the index of the
+    message that breaks it; -1 for the request as a whole, or its tools. `why`: how the request breaks it.
     """
 
     rule: str

@@ -10,7 +10,7 @@ from transom.core.message import Raw
 from transom.wire.anthropic.render import is_blank
 
 MOST = 4
-"""The most marks in a request (A19)."""
+"""The maximum number of marks in a request (A19)."""
 
 _MARK = "cache_control"
 _MARKABLE = frozenset({"text", "image", "document", "search_result", "tool_use", "tool_result"})

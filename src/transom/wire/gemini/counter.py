@@ -26,8 +26,8 @@ class GeminiCounter(DialectCounter):
         self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 
     def image(self, width: int, height: int) -> int:
-        """258 tokens for each tile of 768 × 768 pixels, for at most 16 tiles: the header of an image may state any
-        size."""
+        """The tokens of an image: 258 for each tile of 768 × 768 pixels, for at most 16 tiles: the header of an image
+        may state any size."""
         return 258 * min(16, ceil(width / 768) * ceil(height / 768))
 
     def count_part(self, part: Addressed) -> int:

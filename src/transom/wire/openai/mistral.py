@@ -89,7 +89,7 @@ class _MistralCounter(DialectCounter):
     """Counts for Mistral: ids of nine letters, and the short message that may follow a result."""
 
     def count_envelope(self, fact: Fact) -> int:
-        """The tokens beside the parts. An id of nine letters counts as nine tokens, the most that it can be."""
+        """The tokens beside the parts. An id of nine letters counts as nine tokens; it cannot have more."""
         tokens = super().count_envelope(fact)
         if isinstance(fact, Assistant):
             return tokens + sum(max(0, 9 - self.count(call.id)) for call in fact.calls)

@@ -104,7 +104,7 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
 
 
 def _call(call: Call) -> Raw:
-    """A call as it was read, or a regular one."""
+    """A call as JSON, with the fields that it was read with."""
     if call.extra is None:
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
     rest: Raw = copied(call.extra)

@@ -45,10 +45,10 @@ SCREENSHOT: Raw = {
 """An image of one pixel for a missing screenshot: the output of a computer cannot be a text."""
 
 STAND_IN = 16
-"""The most tokens of the fields of an output of ours, and of the message that its text may need."""
+"""The maximum number of tokens of the fields of an output of ours, and of the message that its text may need."""
 
 SCREENSHOT_TOKENS = 280
-"""The most tokens of one pixel: 255 on GPT-4o, less on other models."""
+"""The maximum number of tokens of one pixel: 255 on GPT-4o, less on other models."""
 
 
 # ---- whose they are

@@ -18,8 +18,8 @@ class ResponsesCounter(DialectCounter):
     item."""
 
     def count_part(self, part: Addressed) -> int:
-        """The tokens of a part. A call of a built-in tool also counts the most that an output of ours costs beside its
-        text."""
+        """The tokens of a part. A call of a built-in tool counts its item, and the maximum that an output of ours costs
+        beside its text."""
         if isinstance(part, Call) and is_built_in(part):
             tokens = max(super().count_part(part), self._strings(call_item(part)))
             screenshot = SCREENSHOT_TOKENS if part.name == "computer" else 0
