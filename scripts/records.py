@@ -19,7 +19,8 @@ from rich.console import Console
 
 from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.core.unit import Folded
 from transom.core.window import Window
 from transom.policies import policy_named
@@ -87,7 +88,7 @@ def messages_of(example: Example) -> list[dict[str, Any]]:
 
 def window_of(example: Example) -> Window:
     """The window of the next call of an example."""
-    head, facts = split(messages_of(example), dialect=dialect_named("openai"))
+    head, facts = split_head(messages_of(example), dialect=dialect_named("openai"))
     conversation = Conversation(
         MemoryStore().open(example.name),
         budget=example.budget,

@@ -19,7 +19,8 @@ from typing import Any
 import turnsafe
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.policies import policy_named
@@ -95,7 +96,7 @@ def judge(
     for number, record in enumerate(conversations(Path(path), most)):
         if number % every:
             continue
-        head, facts = split(record["messages"], record["id"])
+        head, facts = split_head(record["messages"], record["id"])
         conversation = Conversation(
             MemoryStore().open("x"),
             budget=Budget(context=budget),

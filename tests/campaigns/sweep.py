@@ -21,7 +21,8 @@ from typing import Any
 import turnsafe
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.policies import policy_named
 from transom.stores import MemoryStore
@@ -111,7 +112,7 @@ def judge(
     for number, record in enumerate(conversations(Path(path), most)):
         if number % every:
             continue
-        head, facts = split(record["messages"], record["id"])
+        head, facts = split_head(record["messages"], record["id"])
         conversation = Conversation(
             MemoryStore().open("x"),
             budget=Budget(context=budget),

@@ -14,7 +14,8 @@ from conversation_files import chat, read_jsonl, write_jsonl
 
 from transom import Conversation
 from transom.cli.demo import SESSION
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.policy import Policy
@@ -25,7 +26,7 @@ from transom.tokenizer import o200k
 
 def expected(record, budget):
     """The lines of a replay, computed with the library and a memory store."""
-    head, facts = split(record["messages"])
+    head, facts = split_head(record["messages"])
     policy: Policy = policy_named("default")
     conversation = Conversation(
         MemoryStore().open("x"), budget=Budget(context=budget), policy=policy, counter=o200k(), system=head

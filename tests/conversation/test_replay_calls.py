@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.testing.fakes import FakeClock, WordCounter
@@ -22,7 +23,7 @@ STRAY = {"role": "tool", "tool_call_id": "nobody", "content": "x"}
 
 def windows(messages, store=None):
     """The messages of each call's window, by the position of its reply."""
-    head, facts = split(messages)
+    head, facts = split_head(messages)
     conversation = Conversation(
         (store or MemoryStore()).open("x"),
         budget=Budget(context=1_000),

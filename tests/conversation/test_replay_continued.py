@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.conversation.sole_writer import SoleWriterLog
 from transom.core.codec import encode
 from transom.core.policy import Policy
@@ -21,7 +22,7 @@ DEFAULT = policy_named("default")
 
 
 def steps(store, *, budget=1_000, policy=DEFAULT, tools=None, messages=MESSAGES):
-    head, facts = split(messages)
+    head, facts = split_head(messages)
     conversation = Conversation(
         SoleWriterLog(store.open("x")),
         budget=budget,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
@@ -33,7 +34,7 @@ ASKED = {"messages": [HEAD, SPOKEN[1]]}
 
 def played(budget, policy="passthrough"):
     """The windows of the conversation, as a policy builds them."""
-    head, facts = split(SPOKEN)
+    head, facts = split_head(SPOKEN)
     conversation = Conversation(
         MemoryStore().open("x"),
         budget=Budget(context=budget),

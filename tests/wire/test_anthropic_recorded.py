@@ -11,7 +11,8 @@ from test_anthropic_counting import request_tokens, talking
 from windows import conversations
 
 from families import FAMILIES
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble
@@ -101,7 +102,7 @@ def test_no_request_was_refused_for_its_shape(exchanges):
 
 def check(conversation, context=10_000_000) -> int:
     """A conversation of chat messages goes on here: every window valid, and within what it says."""
-    head, facts = split(conversation["messages"])
+    head, facts = split_head(conversation["messages"])
     talk = talking(system=head, counter=o200k(), context=context)
     windows = 0
     for step in replay(talk, facts):

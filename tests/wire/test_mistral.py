@@ -12,7 +12,7 @@ from windows import Letters, as_sent
 
 from transom import Budget, fit
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import split
+from transom.conversation.facts import split_head
 from transom.core.message import Head
 from transom.core.window import assemble
 from transom.policies import policy_named
@@ -36,7 +36,7 @@ def test_every_accepted_request_breaks_no_rule_and_comes_out_unchanged(data):
                 continue
             messages = row["request"]["messages"]
             assert rules(messages) == []
-            head, facts = split(messages, dialect=MISTRAL)
+            head, facts = split_head(messages, dialect=MISTRAL)
             log = MemoryStore().open("x")
             budget, plain = Budget(context=10_000_000), policy_named("passthrough")
             conversation = Conversation(

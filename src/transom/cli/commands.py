@@ -129,7 +129,7 @@ CHAT = (
 """What can be typed in a chat: the end of its --help."""
 
 
-@command("chat.session", "Chat with a model, with tools.", epilog=CHAT)
+@command("chat.command", "Chat with a model, with tools.", epilog=CHAT)
 class Chat(Struct, frozen=True, kw_only=True):
     """Chat with a model at the terminal. Its answers are shown as they come, and how full the context is.
 

@@ -18,6 +18,9 @@ from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.fields import compact_json, json_copy
 
+Content = str | Sequence[Raw]
+"""A text, or a list of content parts in the form of the dialect."""
+
 State = str | Callable[[], str | None]
 """A text that is true now, or a function that returns it. None and an empty text: there is nothing to announce."""
 

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
-from transom.conversation.argument_checks import State
-from transom.conversation.conversation import Content, Conversation
+from transom.conversation.argument_checks import Content, State
+from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.pump import pump_async
 from transom.conversation.run import RunOptions

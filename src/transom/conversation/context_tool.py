@@ -7,21 +7,19 @@ second call of it in the same reply is refused: there is nothing left to compact
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from transom import texts
 from transom.conversation.events import Compacted
+from transom.conversation.runnable import RunnableConversation
 from transom.conversation.summary_job import Settled
 from transom.conversation.wants import Settle, ToolOutcome
 from transom.core.summary import SummaryOptions
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, TransomError, quote
-
-if TYPE_CHECKING:
-    from transom.conversation.conversation import Conversation
 
 LEAST_USED = 0.2
 """The share of the window below which there is nothing to summarise."""
@@ -46,7 +44,7 @@ CONTEXT_MANAGER = Tool(
 
 
 def context_outcome(
-    conv: Conversation, arguments: str
+    conv: RunnableConversation, arguments: str
 ) -> Generator[Settle, Settled, tuple[ToolOutcome, Compacted | None]]:
     """Compact the window as the model asked; what it reads as the result."""
     try:

@@ -12,17 +12,16 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
-from transom.conversation.argument_checks import State
+from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
 from transom.conversation.edits import ConversationEdits
 from transom.conversation.events import Event, RunResult
-from transom.conversation.facts import append_facts, parse_result
+from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
 from transom.conversation.pump import drained, pump
-from transom.conversation.replay import split
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
@@ -58,9 +57,6 @@ from transom.tokenizer import o200k
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
-
-Content = str | Sequence[Raw]
-"""A text, or a list of content parts in the form of the dialect."""
 
 
 class Conversation(ConversationEdits):
@@ -214,7 +210,7 @@ class Conversation(ConversationEdits):
         The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
         """
         spoken = with_digest_role(dialect_named(dialect), digest_role)
-        instructions, facts = split(messages, dialect=spoken)
+        instructions, facts = split_head(messages, dialect=spoken)
         limits = _limits(budget)
         conversation = cls.open(
             store,

@@ -12,13 +12,32 @@ from msgspec.structs import replace
 from transom.conversation.log_writer import LogWriter
 from transom.conversation.results import knows_call, open_call_ids, stray_line
 from transom.core.entry import Body, Entry, Meta
-from transom.core.message import Assistant, Fact, Raw, ToolResult
+from transom.core.message import Assistant, Fact, Head, Instruction, Raw, ToolResult
 from transom.core.view import STRAY, View
 from transom.errors import InvalidMessage
-from transom.wire.dialect import Dialect
+from transom.wire.dialect import Dialect, Placed
 from transom.wire.fields import compact_json
+from transom.wire.openai import OPENAI_CHAT
 
 _logger = logging.getLogger(__name__)
+
+
+def split_head(
+    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
+) -> tuple[list[Instruction], list[Placed]]:
+    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
+
+    A message is a dict, or a client library's object that can dump itself as one.
+    """
+    facts = dialect.parse(messages, where)
+    head: list[Instruction] = []
+    for _, fact in facts:
+        if not isinstance(fact, Instruction):
+            break
+        head.append(fact)
+    if not dialect.render_head(Head(messages=tuple(head))):  # this dialect has no system messages among the others
+        return [], facts
+    return head, facts[len(head) :]
 
 
 def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:

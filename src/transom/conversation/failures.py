@@ -9,7 +9,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from transom import texts
-from transom.conversation.wants import Complete
+from transom.conversation.model_call import Complete
 from transom.core.calibration import CEILING
 from transom.core.message import Assistant, Failure, Text, is_empty
 from transom.core.window import Window

@@ -7,7 +7,8 @@ from typing import Any
 
 from transom.conversation import argument_checks as check
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import replay, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
@@ -56,7 +57,7 @@ def fit(
     spoken = with_digest_role(dialect_named(dialect), digest_role)
     limits = Budget() if budget is None else check.limits(budget)
     chosen = policy_named(policy)
-    head, facts = split(messages, dialect=spoken)
+    head, facts = split_head(messages, dialect=spoken)
     if system is not None:
         head = [*spoken.parse_system(check.system(system)), *head]
     log = MemoryStore().open("fit")

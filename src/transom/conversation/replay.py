@@ -7,24 +7,21 @@ goes on from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from transom.conversation.conversation import Conversation
 from transom.conversation.replay_settings import difference, replay_settings
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.log import PendingLog
-from transom.core.message import Assistant, Fact, Head, Instruction, Raw, Text, User
+from transom.core.message import Assistant, Fact, Raw, Text, User
 from transom.core.reducer import apply
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.core.window import Window, assemble
 from transom.errors import BudgetImpossible, InvalidSetting, quote
-from transom.wire.dialect import Dialect, Placed
-from transom.wire.openai import OPENAI_CHAT
-
-if TYPE_CHECKING:
-    from transom.conversation.conversation import Conversation
+from transom.wire.dialect import Placed
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -45,24 +42,6 @@ class Step(Struct, frozen=True, kw_only=True):
     window: Window | None = None
     refused: BudgetImpossible | None = None
     question: int | None = None
-
-
-def split(
-    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
-) -> tuple[list[Instruction], list[Placed]]:
-    """The leading instructions, and every later fact with the position of its message. Raises InvalidMessage.
-
-    A message is a dict, or a client library's object that can dump itself as one.
-    """
-    facts = dialect.parse(messages, where)
-    head: list[Instruction] = []
-    for _, fact in facts:
-        if not isinstance(fact, Instruction):
-            break
-        head.append(fact)
-    if not dialect.render_head(Head(messages=tuple(head))):  # this dialect has no system messages among the others
-        return [], facts
-    return head, facts[len(head) :]
 
 
 def replay(

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
 from transom.conversation import argument_checks as check
+from transom.conversation.conversation import Conversation
 from transom.core.budget import UNLIMITED
 from transom.core.codec import plain
 from transom.core.message import Raw
@@ -20,9 +21,6 @@ from transom.core.policy import Policy
 from transom.core.tool import Tool
 from transom.errors import quote
 from transom.wire.dialect import Placed
-
-if TYPE_CHECKING:
-    from transom.conversation.conversation import Conversation
 
 _LATER = frozenset({"policy_settings", "tools"})
 """What the first versions did not store: it is not compared if it is missing."""

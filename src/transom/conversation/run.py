@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
-from transom.conversation.argument_checks import State
+from transom.conversation.argument_checks import Content, State
 from transom.conversation.failures import Retry
 from transom.conversation.pump import Cancel
+from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import tools_by_name
 from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn, UseModel
 from transom.core.message import Raw, User
@@ -17,9 +18,6 @@ from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.providers import Provider, provider_named
 from transom.providers.models import TokenPrices, cost
-
-if TYPE_CHECKING:
-    from transom.conversation.conversation import Content, Conversation
 
 MAX_STEPS = 50
 
@@ -64,7 +62,7 @@ class RunOptions(TypedDict, total=False):
 
 
 def start(
-    conversation: Conversation,
+    conversation: RunnableConversation,
     input: Content | None,  # noqa: A002 - as in `run`
     options: RunOptions,
     *,
@@ -84,7 +82,7 @@ def start(
 
 
 def _steps(
-    conversation: Conversation,
+    conversation: RunnableConversation,
     input: Content | None,  # noqa: A002 - as in `run`
     messages: Sequence[object] | None,
     begin: Callable[[], Turn],
@@ -101,7 +99,7 @@ def _steps(
         return (yield from turn.steps())
 
 
-def _from_user(conversation: Conversation, messages: Sequence[object]) -> None:
+def _from_user(conversation: RunnableConversation, messages: Sequence[object]) -> None:
     """Log the messages. Raises InvalidMessage, with nothing stored, if the last one is not the user's."""
     facts = conversation.dialect.parse(messages)
     if not facts or not isinstance(facts[-1][1], User):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.conversation.failures import model_name, read_reply
-from transom.conversation.wants import Complete
+from transom.conversation.model_call import Complete
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter

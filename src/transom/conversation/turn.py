@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ from transom.conversation.events import (
 )
 from transom.conversation.failures import Partial, Retry, read_reply
 from transom.conversation.request import Request
+from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import FunctionTool, names_of, result_content
 from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.core.edit import Fold
@@ -46,9 +47,6 @@ from transom.core.tool import Tool
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped
 from transom.providers.base import Provider
 from transom.wire.stop_reason import StopReason
-
-if TYPE_CHECKING:
-    from transom.conversation.conversation import Conversation
 
 Steps = Generator[Want | Event, Any, RunResult]
 
@@ -88,7 +86,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
 class Turn:
     """One run on a conversation: model calls and tool calls until the model answers."""
 
-    def __init__(self, conversation: Conversation, settings: RunSettings, use_model: UseModel) -> None:
+    def __init__(self, conversation: RunnableConversation, settings: RunSettings, use_model: UseModel) -> None:
         self._conv, self._settings, self._use_model = conversation, settings, use_model
         use_model(settings.providers[0])
         self._first = self._counted = conversation.view.length

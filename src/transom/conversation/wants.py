@@ -11,34 +11,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
+from transom.conversation.model_call import Complete
+from transom.conversation.summary_job import SummaryJob
 from transom.conversation.tools import FunctionTool
+from transom.conversation.worker_pool import Pool
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Usage
 from transom.providers.base import Provider
 from transom.stores import Store
-from transom.wire.stream import Accumulator
-
-if TYPE_CHECKING:
-    from transom.conversation.summary_job import SummaryJob
-    from transom.conversation.worker_pool import Pool
-
-
-class Complete(Struct, frozen=True, kw_only=True, eq=False):
-    """Send a request. With an `accumulator` the reply is streamed into it."""
-
-    provider: Provider
-    request: Mapping[str, Any]
-    max_tokens: int | None = None
-    timeout: float | None = None
-    accumulator: Accumulator | None = None
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from transom.clock import Clock, system_clock
 from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import split
+from transom.conversation.facts import split_head
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.message import Fact, Part, Raw, Text, ToolResult
 from transom.errors import InvalidSetting, quote
@@ -215,7 +215,7 @@ def _turns(messages: Sequence[object], change: Callable[[Fact], Fact] = lambda f
 
     The units of a view decide what belongs together, so calls and results are not paired here.
     """
-    head, facts = split(messages)
+    head, facts = split_head(messages)
     log, budget = MemoryStore().open("turns"), Budget(context=UNLIMITED)
     conversation = Conversation(log, budget=budget, policy=PASSTHROUGH, counter=_NoCounter(), system=head)
     for _, fact in facts:

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from transom.conversation.replay import Question, split
+from transom.conversation.facts import split_head
+from transom.conversation.replay import Question
 from transom.core.entry import Meta
 from transom.core.message import Instruction, Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -85,7 +86,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
         Raises InvalidMessage, naming the place, for a message that its dialect does not allow.
         """
         dialect = dialect_named(self.dialect)
-        head, facts = split(self.messages, self.source, dialect)
+        head, facts = split_head(self.messages, self.source, dialect)
         if self.system is None:
             return head, facts
         try:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from transom import texts
 from transom.errors import MemoryConflict
 
 if TYPE_CHECKING:
+    from transom.memory.archive import Archive
     from transom.memory.blocks import Block
-    from transom.memory.memory import Memory
+
+
+class EditableMemory(Protocol):
+    """What the tools need of a memory: see `Memory`."""
+
+    @property
+    def archive(self) -> Archive: ...
+    def append(self, label: str, text: str) -> Block: ...
+    def replace(self, label: str, old: str, new: str) -> Block: ...
+    def insert(self, label: str, text: str, line: int = -1) -> Block: ...
+    def rethink(self, label: str, text: str) -> Block: ...
+    def text_of(self, block: Block) -> str: ...
+
 
 MOST_FOUND = 10
 """The most texts that one search of the archive returns."""
@@ -19,7 +32,7 @@ MOST_CHARACTERS = 8_000
 """The most characters of all texts that one search returns."""
 
 
-def memory_tools(memory: Memory) -> list[Callable[..., Any]]:
+def memory_tools(memory: EditableMemory) -> list[Callable[..., Any]]:
     """Make the tools of one memory. Each answers with a text for the model."""
 
     def memory_append(label: str, text: str) -> str:
@@ -89,7 +102,7 @@ def memory_tools(memory: Memory) -> list[Callable[..., Any]]:
     return [memory_append, memory_replace, memory_insert, memory_rethink, archive_store, archive_search]
 
 
-def _edited(memory: Memory, edit: Callable[[], Block]) -> str:
+def _edited(memory: EditableMemory, edit: Callable[[], Block]) -> str:
     """Make an edit and return the block as the model reads it; after a conflict, the newest text, so that the model can
     edit that.
     """

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple, Protocol
 
 from transom.core.entry import Entry
 from transom.core.log import owner_of
@@ -25,14 +25,11 @@ from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.query import check_search
 from transom.search.snippets import snippet
-from transom.search.source import is_indexed, is_own_log
+from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import terms_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_search_query import nearest, owner_key, plain, plain_words, rankings, scope_of, text_value
 from transom.stores.postgres_search_vectors import update_vectors
-
-if TYPE_CHECKING:
-    from transom.stores.postgres import PostgresLog, PostgresStore
 
 BATCH = 500
 """Entries that one transaction indexes. Another process that indexes or forgets waits for as long as it takes."""
@@ -84,10 +81,27 @@ class _Changed(NamedTuple):
     length: int
 
 
+class IndexedLog(LogSource, Protocol):
+    """A conversation of the server: what the index needs of a `PostgresLog`."""
+
+    @property
+    def id(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+class IndexedStore(Protocol):
+    """What the index needs of a `PostgresStore`."""
+
+    @property
+    def database(self) -> PostgresDatabase: ...
+    def open(self, name: str) -> IndexedLog: ...
+
+
 class PostgresIndex:
     """The search index of one store. All of it is in the database; it keeps nothing in this process."""
 
-    def __init__(self, store: PostgresStore) -> None:
+    def __init__(self, store: IndexedStore) -> None:
         self._store = store
 
     def update(
@@ -186,7 +200,7 @@ class PostgresIndex:
                 length, done = length + len(entries), done + len(entries)
         return done
 
-    def _add(self, log: PostgresLog, length: int, entries: Sequence[Entry]) -> bool:
+    def _add(self, log: IndexedLog, length: int, entries: Sequence[Entry]) -> bool:
         """Store one batch.
 
         False, with nothing stored, if another process has indexed it or the conversation was forgotten.

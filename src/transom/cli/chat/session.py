@@ -3,78 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import warnings
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
-from pathlib import Path
 from typing import Any, cast
 
 from transom.cli.chat.screen import MarkdownStream, Screen
-from transom.cli.chat.slash import CONTINUE, SlashCommands
 from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
-from transom.cli.commands import Chat
-from transom.cli.locate import command, remember_store
-from transom.cli.lock_notice import LockNotice
-from transom.cli.runs import FOLDER, make_folder
+from transom.cli.locate import command
 from transom.cli.streams import counted, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, User
-from transom.errors import InvalidSetting, RunStopped, TransomError
+from transom.errors import RunStopped, TransomError
 from transom.providers import Provider, provider_named
 from transom.readback import TOOLS
-from transom.stores import open_store
 
-STORE = f"sqlite:///{(FOLDER / 'chats.db').as_posix()}"
-MODEL_VARIABLE = "TRANSOM_MODEL"
-SYSTEM = "You help a user at a terminal. Answer briefly, in Markdown."
-SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the working folder and to change them."
+CONTINUE = "/retry or a message goes on"
 RESULT_CHARACTERS = 200
 """The most characters of a tool's result that are shown to the user."""
-
-
-def run(options: Chat) -> int:
-    """Chat until the user leaves.
-
-    Exit code 1 if an answer or a command failed and the input was no terminal, so that nobody read the error.
-    """
-    provider = provider_named(options.model or _model_of_environment())
-    tools = ChatTools(Path.cwd())
-    functions = tools.named(options.tools)
-    url = options.store or STORE
-    if options.store is None:
-        make_folder()
-    name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
-    with LockNotice(url, writing=True), closing(open_store(url)) as store:
-        is_new = name not in store.names()
-        default = SYSTEM_WITH_TOOLS if functions else SYSTEM
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # without a budget: the run takes the model's, where known
-            conv = Conversation.open(
-                store,
-                name,
-                budget=options.budget,
-                policy=options.policy,
-                dialect=provider.dialect,
-                system=options.system if options.system is not None else default if is_new else None,
-            )
-        with conv:
-            session = ChatSession(conv, provider, tools, functions)
-            session.run()
-        remember_store(url)
-    return int(session.has_failed and not session.screen.is_interactive)
-
-
-def _model_of_environment() -> str:
-    """Read the model's name from TRANSOM_MODEL. Raises InvalidSetting if it is not set."""
-    if model := os.environ.get(MODEL_VARIABLE):
-        return model
-    raise InvalidSetting(
-        "chat: which model? For example --model anthropic:claude-sonnet-5-5, or --model local, which needs no network; "
-        f"{MODEL_VARIABLE} sets the default"
-    )
 
 
 class ChatSession:
@@ -89,11 +35,12 @@ class ChatSession:
         self._functions: list[Any] = [*functions, *TOOLS] if functions else []
         self._markdown = MarkdownStream(self.screen.console)
         self._is_thinking = False
-        self._slash = SlashCommands(self)
         self.has_failed = False
 
-    def run(self) -> None:
-        """Read and answer lines until the end of the input, /quit, or Ctrl-C twice."""
+    def run(self, slash_command: Callable[[str], bool]) -> None:
+        """Read and answer lines until the end of the input, /quit, or Ctrl-C twice. `slash_command` runs a line that
+        begins with a slash, and returns False if the command ends the chat.
+        """
         self._greet()
         interrupted = False
         while True:
@@ -109,7 +56,7 @@ class ChatSession:
                 continue
             interrupted = False
             if line.startswith("/"):
-                if not self._slash.run(line):
+                if not slash_command(line):
                     break
             elif line:
                 self.answer(line)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from transom import texts
 from transom.cli.chat.help import SLASH_COMMANDS
+from transom.cli.chat.session import ChatSession
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
@@ -16,11 +17,7 @@ from transom.core.message import Assistant, Note
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidSetting, TransomError
 
-if TYPE_CHECKING:
-    from transom.cli.chat.session import ChatSession
-
 DISCARDED = "[answer discarded by the user]"
-CONTINUE = "/retry or a message goes on"
 
 
 class SlashCommands:

@@ -1,0 +1,68 @@
+"""The command `transom chat`: open the conversation, and chat until the user leaves."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from transom.cli.chat.session import ChatSession
+from transom.cli.chat.slash import SlashCommands
+from transom.cli.chat.tools import ChatTools
+from transom.cli.commands import Chat
+from transom.cli.locate import remember_store
+from transom.cli.lock_notice import LockNotice
+from transom.cli.runs import FOLDER, make_folder
+from transom.conversation.conversation import Conversation
+from transom.errors import InvalidSetting
+from transom.providers import provider_named
+from transom.stores import open_store
+
+STORE = f"sqlite:///{(FOLDER / 'chats.db').as_posix()}"
+MODEL_VARIABLE = "TRANSOM_MODEL"
+SYSTEM = "You help a user at a terminal. Answer briefly, in Markdown."
+SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the working folder and to change them."
+
+
+def run(options: Chat) -> int:
+    """Chat until the user leaves.
+
+    Exit code 1 if an answer or a command failed and the input was no terminal, so that nobody read the error.
+    """
+    provider = provider_named(options.model or _model_of_environment())
+    tools = ChatTools(Path.cwd())
+    functions = tools.named(options.tools)
+    url = options.store or STORE
+    if options.store is None:
+        make_folder()
+    name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
+    with LockNotice(url, writing=True), closing(open_store(url)) as store:
+        is_new = name not in store.names()
+        default = SYSTEM_WITH_TOOLS if functions else SYSTEM
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # without a budget: the run takes the model's, where known
+            conv = Conversation.open(
+                store,
+                name,
+                budget=options.budget,
+                policy=options.policy,
+                dialect=provider.dialect,
+                system=options.system if options.system is not None else default if is_new else None,
+            )
+        with conv:
+            session = ChatSession(conv, provider, tools, functions)
+            session.run(SlashCommands(session).run)
+        remember_store(url)
+    return int(session.has_failed and not session.screen.is_interactive)
+
+
+def _model_of_environment() -> str:
+    """Read the model's name from TRANSOM_MODEL. Raises InvalidSetting if it is not set."""
+    if model := os.environ.get(MODEL_VARIABLE):
+        return model
+    raise InvalidSetting(
+        "chat: which model? For example --model anthropic:claude-sonnet-5-5, or --model local, which needs no network; "
+        f"{MODEL_VARIABLE} sets the default"
+    )

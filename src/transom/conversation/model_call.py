@@ -1,0 +1,21 @@
+"""The want for one model call. A turn and the making of a summary both yield it, and a pump sends the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from transom.providers.base import Provider
+from transom.wire.stream import Accumulator
+
+
+class Complete(Struct, frozen=True, kw_only=True, eq=False):
+    """Send a request. With an `accumulator` the reply is streamed into it."""
+
+    provider: Provider
+    request: Mapping[str, Any]
+    max_tokens: int | None = None
+    timeout: float | None = None
+    accumulator: Accumulator | None = None

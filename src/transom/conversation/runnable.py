@@ -1,0 +1,74 @@
+"""What a run needs of a conversation: the part of `Conversation` that its turns use."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Protocol
+
+from transom.conversation.argument_checks import State
+from transom.conversation.events import Compacted
+from transom.conversation.request import Request
+from transom.conversation.summary_job import Settled
+from transom.conversation.usage import WindowUsage
+from transom.conversation.wants import Settle
+from transom.core.budget import Budget
+from transom.core.entry import Meta
+from transom.core.message import Fact, Head, Raw
+from transom.core.summary import Summary, SummaryOptions
+from transom.core.tool import Tool
+from transom.core.view import View
+from transom.stores import Store, StoredLog
+from transom.wire.dialect import Dialect
+
+
+class RunnableConversation(Protocol):
+    """A conversation on which a run logs and plans. See `Conversation` for each member."""
+
+    @property
+    def log(self) -> StoredLog: ...
+    @property
+    def view(self) -> View: ...
+    @property
+    def head(self) -> Head: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def usage(self) -> WindowUsage: ...
+    @property
+    def summary(self) -> Summary | None: ...
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def tags(self) -> Meta: ...
+    @property
+    def store(self) -> Store | None: ...
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def session_id(self) -> str: ...
+
+    def append(self, fact: Fact, meta: Meta | None = None) -> int:
+        """Log a fact; the number of its entry."""
+        ...
+
+    def extend(self, messages: Sequence[object]) -> list[int]:
+        """Log messages, all or none; the numbers of their entries."""
+        ...
+
+    def readback(self, name: str, arguments: object) -> str:
+        """The answer to a call of one of the tools that read the log back."""
+        ...
+
+    def _request_steps(
+        self,
+        *,
+        tools: Sequence[Raw | Tool] | None = None,
+        state: Mapping[str, State] | None = None,
+        cache: bool = False,
+    ) -> Generator[Settle, Settled, Request]:
+        """The steps of `request`: a run lets its pump wait for a summary."""
+        ...
+
+    def _compacted(self, asked: SummaryOptions) -> Generator[Settle, Settled, Compacted]:
+        """The steps of a compaction within a run."""
+        ...
