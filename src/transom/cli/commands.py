@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from transom.cli import options as o
 from transom.cli.app import command
-from transom.cli.chat.help import SLASH_COMMANDS
+from transom.cli.chat_help import SLASH_COMMANDS
 from transom.cli.figures import COMPARE, NAMES, READABILITY, REPLAY, block_text, explained, help_text
 
 STATES = {

@@ -10,7 +10,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
-from transom.conversation.pump import pump_async
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_job import Settled
 from transom.conversation.usage import WindowUsage
@@ -153,6 +152,8 @@ class AsyncConversation:
         return self._events(input, settings, stream=True)
 
     def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002 - as in `run`
+        from transom.conversation.async_steps import pump_async  # noqa: PLC0415 - anyio only where there is a loop
+
         begin = self.conversation._start  # pyright: ignore[reportPrivateUsage] - the twin
         return pump_async(
             partial(begin, input, settings, stream=stream),

@@ -1,11 +1,13 @@
-"""How a turn is stepped on an event loop, with anyio: steps in worker threads, waits on the loop."""
+"""The pump that drives a turn on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
+loop."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -34,6 +36,47 @@ from transom.texts import tool_failed
 
 Item = Want | Event | None
 """None: the turn is over."""
+
+
+async def pump_async(
+    begin: Callable[[], Steps], *, approve: Approval | None = None, cancel: Cancel | None = None
+) -> AsyncGenerator[Event, None]:
+    """Drive a turn on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
+    the result.
+
+    The results of parallel tools are logged one by one as they come; their events come when all are done.
+    """
+    driver = AsyncSteps(await in_thread(begin), approve, cancel)
+    try:
+        item = await driver.first()
+        while True:
+            outcome: object = None
+            try:
+                if isinstance(item, Complete) and item.accumulator is not None:
+                    async with aclosing(driver.streamed(item)) as events:
+                        async for event in events:
+                            yield event
+                    outcome = driver.error
+                elif isinstance(item, RunTools):
+                    happened, item = await driver.run_tools(item)
+                    for event in happened:
+                        yield event
+                    continue
+                elif isinstance(item, Want):
+                    outcome = await driver.perform(item)
+                elif item is not None:
+                    yield item
+                else:
+                    return
+            except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
+                await driver.close()
+                raise
+            except BaseException as reason:  # noqa: BLE001 - as above
+                item = await driver.throw(reason)
+            else:
+                item = await driver.send(outcome)
+    finally:
+        await driver.close()
 
 
 class AsyncSteps:

@@ -1,4 +1,4 @@
-"""The two pumps that drive a turn: one sync, one for an event loop (asyncio or trio, through anyio).
+"""The pump that drives a turn in this thread. That for an event loop is in `async_steps.py`.
 
 A pump takes the next event or want from the turn, passes events on, does what a want asks for, and sends the outcome
 back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set `cancel`), it
@@ -11,8 +11,7 @@ import inspect
 import queue
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing
+from collections.abc import Generator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -225,50 +224,3 @@ def _run_async(value: Any) -> Any:
         return await value
 
     return asyncio.run(wait())
-
-
-# ---- for an event loop
-
-
-async def pump_async(
-    begin: Callable[[], Steps], *, approve: Approval | None = None, cancel: Cancel | None = None
-) -> AsyncGenerator[Event, None]:
-    """Drive a turn on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
-    the result.
-
-    The results of parallel tools are logged one by one as they come; their events come when all are done.
-    """
-    from transom.conversation.async_steps import AsyncSteps  # noqa: PLC0415 - anyio only where there is a loop
-    from transom.conversation.threads import in_thread  # noqa: PLC0415 - as above
-
-    driver = AsyncSteps(await in_thread(begin), approve, cancel)
-    try:
-        item = await driver.first()
-        while True:
-            outcome: object = None
-            try:
-                if isinstance(item, Complete) and item.accumulator is not None:
-                    async with aclosing(driver.streamed(item)) as events:
-                        async for event in events:
-                            yield event
-                    outcome = driver.error
-                elif isinstance(item, RunTools):
-                    happened, item = await driver.run_tools(item)
-                    for event in happened:
-                        yield event
-                    continue
-                elif isinstance(item, Want):
-                    outcome = await driver.perform(item)
-                elif item is not None:
-                    yield item
-                else:
-                    return
-            except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
-                await driver.close()
-                raise
-            except BaseException as reason:  # noqa: BLE001 - as above
-                item = await driver.throw(reason)
-            else:
-                item = await driver.send(outcome)
-    finally:
-        await driver.close()

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import cast
 
 from transom import texts
-from transom.cli.chat.help import SLASH_COMMANDS
 from transom.cli.chat.session import ChatSession
+from transom.cli.chat_help import SLASH_COMMANDS
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
 from transom.cli.streams import counted, one_line
