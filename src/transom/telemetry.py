@@ -73,7 +73,8 @@ async def atraced(
     agent: str = "",
     tracer_provider: TracerProvider | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """As `traced`, for the events of an `AsyncConversation`."""
+    """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments are as in
+    `traced`."""
     spans = _RunSpans(conversation_id, agent, tracer_provider)
     try:
         async for event in run:

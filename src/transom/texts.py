@@ -422,12 +422,13 @@ def trimmed_arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
 
 
 def key_points_title(span: str) -> str:
-    """The first line of a fold that quotes the most important sentences."""
+    """The first line of a fold that quotes only the most important sentences of its turns."""
     return f"[{span}, key points:]"
 
 
 def key_point(role: str, text: str) -> str:
-    """One quoted sentence of such a fold, with the role of its speaker; a sentence of the user has none."""
+    """One sentence that a fold quotes because it is important, with the role of its speaker in front; a sentence of the
+    user has no role in front."""
     line = " ".join(text.splitlines())
     return f"\n{line}" if role == "user" else f"\n({role}) {line}"
 
@@ -448,7 +449,7 @@ def summary_title(*, by_model: bool) -> str:
 
 
 def summary_item(text: str, status: str = "active") -> str:
-    """A line of a summary. An item without a status is active."""
+    """A line of a summary, with its status in front unless that is "active"."""
     return f"- {text}" if status == "active" else f"- [{status}] {text}"
 
 

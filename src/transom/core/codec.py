@@ -46,7 +46,7 @@ def decode(line: bytes) -> Entry:
 
 
 def _decode_slowly(line: bytes) -> Entry:
-    """As `decode`, through the standard library."""
+    """The entry that a line holds, decoded by the standard library. Raises ValueError if the line is not an entry."""
     try:
         raw: Any = json.loads(line)
         kind = raw["body"]["kind"]

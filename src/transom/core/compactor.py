@@ -206,8 +206,10 @@ class Compactor:
         return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
 
     def _wanted(self) -> Size:
-        """As `_used`, with the text that is to be recalled. It counts at the trigger only: at the limit nothing is
-        removed for it."""
+        """The size that the request would have with the text that is to be recalled, due notes included.
+
+        It counts at the trigger only: at the limit, nothing is removed to make room for recalled text.
+        """
         return self._used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
 
     def _has_room_below_trigger(self, size: Size) -> bool:
@@ -228,9 +230,11 @@ class Compactor:
         return _required(self.draft.view)
 
     def _head_size(self) -> Size:
+        """The size of the head and of the request beside its messages."""
         return _head_size(self.draft.view)
 
     def _fixed_size(self) -> Size:
+        """The size that no compaction can take away: the head, and the required units that are visible."""
         return _fixed_size(self.draft.view)
 
     def _no_pressure(self) -> Target:

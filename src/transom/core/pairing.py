@@ -102,7 +102,7 @@ def _indexes_by_id(calls: ByIdentity[tuple[Call, ...]]) -> Mapping[str, Sequence
 
 @lru_cache(maxsize=4)
 def _labels(calls: ByIdentity[tuple[Call, ...]], key: int) -> tuple[str, ...]:
-    """As `call_labels`, cached for a few turns."""
+    """The labels of a turn's calls (`call_labels`), cached for a few turns."""
     return call_labels(calls.value, key)
 
 

@@ -123,8 +123,9 @@ def _note(builder: Builder, entry: Entry) -> int:
     return _fact(builder, entry)
 
 
-def _answered_request(builder: Builder, answers: int | None) -> Sent | None:
-    """The request in flight if `answers` is its seq; then it is no longer in flight. None otherwise."""
+def _take_answered_request(builder: Builder, answers: int | None) -> Sent | None:
+    """Note that the request in flight is answered, if `answers` is its seq, and return it. Otherwise return None and
+    change nothing."""
     in_flight = builder.prefix.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
@@ -137,7 +138,7 @@ def _assistant(builder: Builder, entry: Entry) -> int:
     """Add a turn of the model. Its usage moves the calibration if it came in the dialect of this view."""
     turn = entry.body
     assert isinstance(turn, Assistant)
-    sent = _answered_request(builder, turn.answers)
+    sent = _take_answered_request(builder, turn.answers)
     if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
         # (another provider's tokens say nothing about this one's)
         learned = builder.prefix.calibration.learn(sent, turn.usage)
@@ -182,7 +183,7 @@ def _failure(builder: Builder, entry: Entry) -> int:
     """Add a failure. It may teach a limit, move the calibration, or count as a strike of the summarizer."""
     failure = entry.body
     assert isinstance(failure, Failure)
-    sent = _answered_request(builder, failure.answers)
+    sent = _take_answered_request(builder, failure.answers)
     if failure.failure == NO_SUMMARY:
         builder.summaries = replace(builder.summaries, strikes=builder.summaries.strikes + 1, failed_at=entry.seq)
     if failure.limit and failure.model:

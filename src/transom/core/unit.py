@@ -62,12 +62,12 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def first(self) -> int:
-        """The key. (A `Folded` has the key of its first unit here.)"""
+        """The key of the first unit in this slot: its own. (In a `Folded`, `first` and `last` differ.)"""
         return self.key
 
     @property
     def last(self) -> int:
-        """The key. (A `Folded` has the key of its last unit here.)"""
+        """The key of the last unit in this slot: its own. (In a `Folded`, `first` and `last` differ.)"""
         return self.key
 
     @property

@@ -92,7 +92,7 @@ class Prefix(Struct, frozen=True, gc=False):
     has_signed: bool = False
     """Whether any reasoning is bound to the exact prefix that it was made on."""
     learned_limits: Mapping[str, int] = _NO_LIMITS
-    """By the name of a model, the tokens that it takes: learned from requests that it refused."""
+    """How many tokens each model takes at most, by the model's name: learned from requests that it refused."""
 
 
 class Landmarks(Struct, frozen=True, gc=False):
@@ -232,7 +232,7 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def learned_limits(self) -> Mapping[str, int]:
-        """By the name of a model, the tokens that it takes: learned from requests that it refused."""
+        """How many tokens each model takes at most, by the model's name: learned from requests that it refused."""
         return self.prefix.learned_limits
 
     @property
@@ -261,7 +261,7 @@ class View(Struct, frozen=True, eq=False):
         return next(self.newest_summaries(), None)
 
     def newest_summaries(self) -> Iterator[tuple[int, Summary]]:
-        """The summaries that were not undone with their seqs, the newest first."""
+        """The summaries that were not undone, each with its seq, the newest first."""
         made = self.summaries.made
         for at in range(len(made) - 1, -1, -1):
             body = self.log[made[at]].body

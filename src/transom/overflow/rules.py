@@ -168,7 +168,7 @@ INPUT_AND_ANSWER = re.compile(
 """A text with this counts the wanted answer too, so a shorter answer may be enough."""
 
 NO_TOKENS = re.compile(r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit")
-"""The numbers in a text with one of these are not tokens. (MiniMax puts an error code of its own at the end.)"""
+"""The numbers in a text with one of these are not numbers of tokens. (MiniMax's wording ends with an error code.)"""
 
 LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "context_window", "max_input_tokens", "max_model_len")
 INPUT_FIELDS = ("n_prompt_tokens", "prompt_tokens", "input_tokens", "num_prompt_tokens")

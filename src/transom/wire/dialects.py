@@ -51,10 +51,10 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
 
 
 def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
-    """The format counter by which the entries of a log were counted, read from the name stored with its first counted
-    entry.
+    """The format counter by which the entries of a log were counted, with `counter` for its texts.
 
-    `counter`: counts texts in it. OpenAI chat's if no entry has such a name, or an unknown one.
+    The dialect is read from the name that is stored with the first counted entry. It is OpenAI chat if no entry has
+    such a name, or the name of an unknown dialect.
     """
     name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
     _, apart, dialect = name.rpartition("/")

@@ -1,4 +1,5 @@
-"""Builds requests that ask a text of ours: as a request of its own, or as the end of another request."""
+"""Builds requests for a text that Transom writes (for example a summarizer's): as a request alone, or behind another
+request."""
 
 from __future__ import annotations
 

@@ -81,7 +81,10 @@ def content(value: object, where: str) -> tuple[Part, ...]:
 
 
 def response_parts(value: object, where: str) -> tuple[Part, ...]:
-    """The parts of a function's response: an object, or as `content`. Raises InvalidMessage as that does."""
+    """The parts of a function's response: an object, a text, or a list of parts.
+
+    Raises InvalidMessage for any other value, and for calls and responses among the parts.
+    """
     if not isinstance(value, dict):
         return content(value, where)
     return _answer(json_copy(cast("dict[object, object]", value), where), where, "response")
