@@ -131,7 +131,7 @@ CHAT = (
 
 @command("chat.command", "Chat with a model, with tools.", epilog=CHAT)
 class Chat(Struct, frozen=True, kw_only=True):
-    """Chat with a model at the terminal. Its answers are shown as they come, and how full the context is.
+    """Chat with a model at the terminal. Shows its answers as they come, and how full the context is.
 
     Everything is logged: the same ID goes on where the last chat ended. What is shortened when the context is full can
     be looked at (`explain`), read back and undone.
@@ -238,8 +238,8 @@ class Memory(Struct, frozen=True, kw_only=True):
 class Compact(Struct, frozen=True, kw_only=True):
     """Compact a conversation now, as if its window were full: older turns become a record with a summary.
 
-    Nothing is lost, and `undo` takes it back. With --model a model writes the summary; without it, it is put together
-    from the turns.
+    Nothing is lost, and `undo` takes the compaction back. With --model a model writes the summary; without --model, the
+    summary is put together from the turns.
     """
 
     id: o.Id
@@ -288,7 +288,8 @@ class Clean(Struct, frozen=True, kw_only=True):
 class Fork(Struct, frozen=True, kw_only=True):
     """Begin a conversation that has everything up to an entry of another one, and its own future. Prints its id.
 
-    It is in the same store. Its first entry of its own names the conversation that it comes from.
+    The new conversation is in the same store. Behind the copied entries, one more entry names the conversation they are
+    from.
     """
 
     id: o.Id

@@ -21,7 +21,7 @@ def run(options: Export) -> int:
     if options.json and out == STDOUT:
         raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")
     with open_log(options.store, options.id) as log, ProgressBar() as bar:
-        report = _written(log, options.format, out, bar)
+        report = _write(log, options.format, out, bar)
     for note in report.notes:
         print_notice(note)
     if options.json:
@@ -31,7 +31,8 @@ def run(options: Export) -> int:
     return 0
 
 
-def _written(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar) -> Exported:
+def _write(log: StoredLog, format_name: str | None, out: Path, bar: ProgressBar) -> Exported:
+    """Write the conversation to `out`, and return what was written."""
     found = export(log, format_name)
     if found.report.format == "unified" and out != STDOUT:
         return export_unified(log, out)

@@ -31,7 +31,7 @@ class LockNotice:
         self._thread = Thread(target=self._watch, daemon=True)
 
     def step(self) -> None:
-        """Note that the work goes on."""
+        """Tell the watcher that the work made progress: a notice appears only after DELAY seconds without a step."""
         self._last_step = monotonic()
 
     def __enter__(self) -> Self:

@@ -40,7 +40,7 @@ def run(options: Options) -> int:
             return _forget(memory, options.label, options)
         if options.history:
             return _history(memory, options.label, options)
-        return _show(_written(memory, options.label, options), options)
+        return _show(_edit(memory, options.label, options), options)
 
 
 def _check_there(memory: Memory, label: str, store: Store, options: Options) -> None:
@@ -52,7 +52,7 @@ def _check_there(memory: Memory, label: str, store: Store, options: Options) -> 
         raise InvalidSetting(f"memory: there is no block {quote(label)} of everybody; a user has one: give --user ID")
 
 
-def _written(memory: Memory, label: str, options: Options) -> Block:
+def _edit(memory: Memory, label: str, options: Options) -> Block:
     """Make the edit that the options ask for, if any, and return the block."""
     if options.restore is not None:
         return memory.restore(label, options.restore)

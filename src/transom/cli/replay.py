@@ -144,7 +144,7 @@ class _Replayer:
         """Replay one conversation. For the progress bar it is the work from `begin` to `end`, counted in files."""
         dialect = dialect_named(self._options.dialect or record.dialect)
         conversation = Conversation(
-            SoleWriterLog(self._store.open(runs.stored_name(self._run, self._unique_name(record.id)))),
+            SoleWriterLog(self._store.open(runs.stored_name(self._run, self._take_name(record.id)))),
             budget=self._budget,
             policy=self._policy,
             counter=o200k(),
@@ -168,8 +168,8 @@ class _Replayer:
         turns = sum(isinstance(fact, Assistant) for _, fact in facts)
         return total.plus(ReplayStats(skipped=turns - total.calls))
 
-    def _unique_name(self, conversation: str) -> str:
-        """Make a name for the log: several conversations may have the same id."""
+    def _take_name(self, conversation: str) -> str:
+        """Take a name for the log that no other log of this replay has: several conversations may have the same id."""
         name, number = conversation, 1
         while name in self._names:
             number += 1

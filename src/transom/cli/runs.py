@@ -48,7 +48,7 @@ def begin(files: Sequence[Path], settings: dict[str, Any]) -> Run:
     """Return the unfinished run with the same files and settings, or add a new run to the list. Raises OSError."""
     make_folder()
     settings = {"version": version("transom"), "files": [_file_state(file) for file in files], **settings}
-    with _listed_runs() as runs:
+    with _edit_runs() as runs:
         for run in runs:
             if run.settings == settings and not run.done and Path("-") not in files:
                 return run
@@ -63,7 +63,7 @@ def finish(run: Run) -> None:
 
     Raises OSError, TransomError.
     """
-    with _listed_runs() as runs:
+    with _edit_runs() as runs:
         old = [one.number for one in runs if one.settings == run.settings and one.number != run.number]
         runs[:] = [one for one in runs if one.number not in {run.number, *old}]
         runs.append(Run(number=run.number, settings=run.settings, done=True))
@@ -94,8 +94,8 @@ def make_folder() -> None:
 
 
 @contextmanager
-def _listed_runs() -> Generator[list[Run]]:
-    """Lock and read the list of runs; it is changed in place and written at the end of the block.
+def _edit_runs() -> Generator[list[Run]]:
+    """Lock and read the list of runs, which the block changes in place; it is written at the end of the block.
 
     A damaged file counts as empty.
     """

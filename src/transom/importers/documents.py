@@ -95,7 +95,7 @@ def is_window(value: object) -> bool:
     return {"conversation", "at"} <= fields.keys() and ("refused" in fields or {"tokens", "breaks"} <= fields.keys())
 
 
-def seen(value: object) -> str:
+def description_of(value: object) -> str:
     """Describe a value in a few words, for an error that says what was found instead of a conversation."""
     if is_window(value):
         return "windows that `transom replay --out` wrote"
@@ -150,7 +150,7 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
     """Make the error for a value that is not in the format `wanted`, which the caller asked for."""
     kind = session_format(value)
-    found = f"events of a {FORMATS[kind].title}" if kind else seen(value)
+    found = f"events of a {FORMATS[kind].title}" if kind else description_of(value)
     why = f"this is no {FORMATS[wanted].title}, but {found}: name another --format than {wanted}, or none"
     return UnrecognisedError(where, found, why)
 
@@ -190,7 +190,7 @@ def conversation(body: Raw, where: str, name: str, settings: Settings) -> Record
     `id` is not a text.
     """
     if is_window(body):
-        raise UnrecognisedError(where, seen(body))
+        raise UnrecognisedError(where, description_of(body))
     if (dumped := langchain.messages_in(body)) is not None:
         body = {"messages": dumped}
     messages = _messages(body, where)
@@ -274,7 +274,7 @@ def _messages(body: Raw, where: str) -> list[object]:
         return cast("list[object]", body[key])
     hint = "; this looks like a single message" if is_message(body) else ""
     if not hint and body.keys().isdisjoint({"messages", "id"}):
-        raise UnrecognisedError(where, seen(body))
+        raise UnrecognisedError(where, description_of(body))
     raise InvalidMessage(where, f"messages must be a list, {_found(body, 'messages')}{hint}")
 
 

@@ -124,7 +124,7 @@ class _Job(Struct, kw_only=True):
 
     def run(self, source: Path | IO[Any]) -> Iterator[Imported]:
         if not isinstance(source, Path):
-            with _spooled(source) as (path, label):
+            with _copied_to_file(source) as (path, label):
                 yield from self._import(path, label, 0.0, 1.0)
             return
         if (index := unified.index_of(source)) is not None and self.format in {None, "unified"}:
@@ -175,7 +175,7 @@ class _Job(Struct, kw_only=True):
         skip = _Both(notes.append, self.on_skip)
         with opened(path) as packed:
             file = replace(packed, label=label)
-            title = self._name(self.id or file.stem)
+            title = self._take_name(self.id or file.stem)
             session = SessionImport(
                 SESSIONS[kind].reader(),
                 dialect=dialect_named(FORMATS[kind].dialect),
@@ -207,7 +207,7 @@ class _Job(Struct, kw_only=True):
 
     def _document(self, record: Recorded) -> Imported:
         head, placed = record.facts()
-        title = self._name(self.id or record.id)
+        title = self._take_name(self.id or record.id)
         log = self._open(title, record.format)
         facts = [New(body=fact, meta=_meta_of(record, at)) for at, fact in placed]
         known = _known(log.log, record)
@@ -244,7 +244,7 @@ class _Job(Struct, kw_only=True):
             raise InvalidSetting(_SEVERAL)
         return chain(first, records)
 
-    def _name(self, wanted: str) -> str:
+    def _take_name(self, wanted: str) -> str:
         """Take the name for the next conversation: `wanted`, with " (2)" and so on if it is taken in this import.
 
         Raises InvalidSetting if --id was given for a second conversation.
@@ -275,6 +275,9 @@ class _Scanned(Struct, frozen=True, kw_only=True):
 
 
 def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[float], None]) -> _Scanned:
+    """Read a session once without storing anything, to find what was taken back and which branch is the session
+    itself.
+    """
     branches = set[str]()
     with opened(path) as file:
         for line in replace(file, label=label).lines():
@@ -353,7 +356,7 @@ def _meta_of(record: Recorded, at: int) -> Meta | None:
 
 
 @contextmanager
-def _spooled(source: IO[Any]) -> Generator[tuple[Path, str]]:
+def _copied_to_file(source: IO[Any]) -> Generator[tuple[Path, str]]:
     """Copy a stream to a temporary file for the block, since a session is read twice.
 
     Yields its path and the stream's name.

@@ -214,8 +214,9 @@ class SessionImport:
         self._due = next(self._stored, None)
 
     def _compare_rest(self, where: str) -> None:
-        """Check, at the end of a file that is shorter than what was imported before, that it is the beginning of
-        that.
+        """Check, where the file ends before the text that was imported, that the file is the beginning of that text.
+
+        Raises InvalidSetting if it is not. Otherwise nothing is changed.
         """
         assert self._due is not None
         text = "".join(line.text for line in self._lines)
@@ -285,7 +286,7 @@ class SessionImport:
         for group in groups:
             if group.branch != self._main_name:
                 branch = self.branches[group.branch]
-                new = branch.unknown(group.facts)
+                new = branch.skip_known(group.facts)
                 self.counts.messages += len(new)
                 self.counts.earlier += len(group.facts) - len(new)
                 branch.log.add(new, None)
@@ -302,8 +303,8 @@ class _Branch:
         if not is_main:
             self._known = (entry.body for entry in log.log.read(0, len(log.log)) if isinstance(entry.body, Fact))
 
-    def unknown(self, facts: list[New]) -> list[New]:
-        """Return the facts behind those that the log has; each call goes on where the last one ended.
+    def skip_known(self, facts: list[New]) -> list[New]:
+        """Skip the facts that the log has already, and return the rest. Each call goes on where the last one ended.
 
         Raises InvalidSetting if the log has another fact at the same place.
         """

@@ -108,10 +108,10 @@ def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoni
         known = replace(entry, body=cast("Body", fact))
         if not isinstance(fact, ToolResult):
             waiting.units.append(new_unit(entry.seq, known))
-        elif not waiting.take(known, fact):
+        elif not waiting.attach(known, fact):
             left_out.add("results left out that answer no call")
-        yield from waiting.ready()
-    yield from waiting.ready(everything=True)
+        yield from waiting.take_ready()
+    yield from waiting.take_ready(everything=True)
 
 
 def _is_sent(entry: Entry, fact: Fact, left_out: LeftOut) -> bool:
@@ -183,7 +183,7 @@ class _Waiting:
     def key_of(self, entry: int) -> int:
         return entry
 
-    def take(self, entry: Entry, result: ToolResult) -> bool:
+    def attach(self, entry: Entry, result: ToolResult) -> bool:
         """Attach a result to the call that it answers. False if no waiting turn has that call."""
         found = open_call(self, result)
         if found is None:
@@ -192,7 +192,7 @@ class _Waiting:
         self.units[slot_index(self, unit.key)] = with_result(unit, index, entry)
         return True
 
-    def ready(self, *, everything: bool = False) -> Iterator[Unit]:
+    def take_ready(self, *, everything: bool = False) -> Iterator[Unit]:
         """Remove and yield the turns before the first one that waits for a result; with `everything`, all turns."""
         many = 0
         for unit in self.units:

@@ -129,6 +129,7 @@ def _ignore(line: str) -> None:
 
 
 def _in_file(file: OpenFile, settings: Settings) -> Iterator[Recorded]:
+    """Yield the conversations of one file: of a single JSON value, or of one value on each line."""
     lines = file.lines()
     first = next(lines, None)
     if first is None:
@@ -200,7 +201,7 @@ def _recognised(lines: Iterator[Line], settings: Settings) -> tuple[_Layout, _Be
     if broken is not None and not known:
         raise broken
     line, value = known[0]
-    raise UnrecognisedError(line.where, documents.seen(value))
+    raise UnrecognisedError(line.where, documents.description_of(value))
 
 
 def _layout_of(value: object, settings: Settings) -> _Layout | None:

@@ -49,22 +49,24 @@ Ranges = list[tuple[int, int]]
 class SessionReader(Protocol):
     """Reads the lines of one session.
 
-    `feed` and `flush` return whole turns: the messages that one call returns for a branch belong together.
+    A message is held back until its turn is complete: `feed` and `flush` return whole turns, all messages of one call
+    for a branch. A message is taken back if the user has replaced it later, by another prompt or by going back in the
+    session; that may become known only after the message was returned.
     """
 
     @property
     def count(self) -> int:
-        """The number of the next line that holds a message."""
+        """How many lines with a message were read: the number, from 0, of the next one."""
         ...
 
     @property
     def held_from(self) -> int:
-        """The number of the earliest line that is held back; `count` if there is none."""
+        """The number of the earliest line whose message is held back; `count` if none is."""
         ...
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
-        """The ranges of lines that were taken back, for each branch, as far as it is known now."""
+        """For each branch, the lines whose messages were taken back, as far as it is known now."""
         ...
 
     def feed(self, line: object) -> list[SessionEvent]:
@@ -72,7 +74,10 @@ class SessionReader(Protocol):
         ...
 
     def flush(self) -> list[SessionEvent]:
-        """Return the messages that are held back, although their turn may be incomplete, and hold back nothing."""
+        """Return all messages that are held back, although their turn may be incomplete.
+
+        None is held back afterwards.
+        """
         ...
 
 

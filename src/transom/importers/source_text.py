@@ -143,6 +143,7 @@ def joined_text(source: SourceText, fetch: Callable[[int], Entry]) -> str:
 
 
 def _text_at(reference: Reference, contents: Callable[[int], Any]) -> str:
+    """Return the JSON string that a reference replaces. Raises InvalidMessage if the entry does not contain it."""
     try:
         value = _follow(contents(reference.entry), reference.path)
         if reference.inside is not None:

@@ -65,7 +65,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     readability: Readability = Readability()
 
     def plus(self, other: Compared) -> Compared:
-        """Return the sum of both."""
+        """Return the sum of this and `other`."""
         return Compared(
             stats=self.stats.plus(other.stats),
             anthropic=self.anthropic.plus(other.anthropic),

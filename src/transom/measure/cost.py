@@ -25,7 +25,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     everything: float = 0.0
 
     def plus(self, other: Cost) -> Cost:
-        """Return the sum of both."""
+        """Return the sum of this and `other`."""
         return Cost(paid=self.paid + other.paid, everything=self.everything + other.everything)
 
     @property

@@ -72,7 +72,7 @@ class Grounding(Struct, frozen=True, kw_only=True):
     far_wide: int = 0
 
     def plus(self, other: Grounding) -> Grounding:
-        """Return the sum of both."""
+        """Return the sum of this and `other`."""
         sums = map(add, astuple(self), astuple(other))
         return Grounding(**dict(zip(Grounding.__struct_fields__, sums, strict=True)))
 
@@ -259,6 +259,7 @@ def usable(evidence: Sequence[str], answer: str, window: Sequence[str]) -> float
 
 
 def _tells(text: str, answer: str, window: Sequence[str], shingles: set[str]) -> bool:
+    """True if what the window shows of one text has the words of the answer that the text has: see `usable`."""
     shown = bytearray([any(text in other for other in window)]) * len(text)
     for at in range(len(text) - NEAR + 1):
         if text[at : at + NEAR] in shingles:

@@ -51,6 +51,10 @@ def _thoughts(unit: Unit) -> Iterator[str]:
 
 
 def _missing(index: Index, fold: Folded, shown: set[str], texts: str) -> MissingNames:
+    """Report the missing names of one fold.
+
+    `shown`: the names in the window; `texts`: its texts, in which the rest is looked for.
+    """
     seqs = [seq for unit in units_in(fold) for seq in unit.seqs if seq in index.entries]
     passages = (passage for seq in seqs for passage in index.entries[seq].passages)
     found = ((name, passage.entry) for passage in passages for name in passage.names)

@@ -56,6 +56,11 @@ def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -
 
 
 def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined: bool) -> Iterator[Passage]:
+    """Find one passage, as it is, without the ellipses that mark a cut, or without the escapes of a record.
+
+    If `joined`, a passage that is in no text is also tried as the ends of two texts. A passage that is not found has no
+    ends.
+    """
     cut = (piece[1:] if first and piece[0] == "…" else piece).strip("\n")
     if last and cut.endswith("…"):
         cut = cut[:-1]

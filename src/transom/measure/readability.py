@@ -64,7 +64,7 @@ class Readability(Struct, frozen=True, kw_only=True):
     folded_windows: int = 0
 
     def plus(self, other: Readability) -> Readability:
-        """Return the sum of both."""
+        """Return the sum of this and `other`."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
         return Readability(**dict(zip(Readability.__struct_fields__, sums, strict=True)))
 
@@ -121,8 +121,8 @@ class ReadabilityJudge:
     def judged(self, window: Window, *, compacted: bool) -> Readability:
         """Return the figures of one window; all 0 if it has no fold.
 
-        `compacted`: it is the first window after a compaction. For any other window only the share of whole turns is
-        measured: it begins as the first one does.
+        `compacted`: the window is the first one after a compaction. For any other window only the share of whole turns
+        is measured: its beginning was judged with that first one.
         """
         if not any(isinstance(slot, Folded) for slot in window.slots):
             return Readability()

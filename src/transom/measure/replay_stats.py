@@ -43,7 +43,7 @@ class ReplayStats(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def plus(self, other: ReplayStats) -> ReplayStats:
-        """Return the sum of both."""
+        """Return the sum of this and `other`."""
         sums = (a + b for a, b in zip(astuple(self), astuple(other), strict=True))
         return ReplayStats(**dict(zip(ReplayStats.__struct_fields__, sums, strict=True)))
 
@@ -74,7 +74,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     head: Span
 
     def and_of(self, other: Needs) -> Needs:
-        """Return the ranges that cover both."""
+        """Return the ranges that cover this and `other`."""
         return Needs(need=_wider(self.need, other.need), head=_wider(self.head, other.head))
 
 

@@ -23,9 +23,12 @@ FIELD = "memory"
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
-    """One text of the archive. `number`: its number, from 0; `at`: when it was stored, in seconds since the epoch.
+    """One text of the archive.
 
-    `score`: how well it fits the query of a search; greater is better, comparable within one answer only.
+    `number`: what `Archive.read` takes; `at`: when it was stored, in seconds since the epoch.
+
+    `tags`: those that it was stored with. `score`: how well it fits the query of a search; greater is better,
+    comparable within one answer only; 0 outside a search.
     """
 
     number: int

@@ -205,7 +205,7 @@ class Memory:
     # ---- for a conversation
 
     def state(self) -> dict[str, Callable[[], str]]:
-        """Return the blocks as state of a conversation: `Conversation.open(…, state=memory.state())`.
+        """Return a function for each block that renders it as state: `Conversation.open(…, state=memory.state())`.
 
         The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Blocks
         that are added later are not in it.
@@ -213,9 +213,10 @@ class Memory:
         return {f"memory {label}": _Reader(self, label) for label in self.labels()}
 
     def head_part(self) -> Callable[[View], str]:
-        """Return the blocks as a part of the head: `Conversation.open(…, head_parts={"memory": memory.head_part()})`.
+        """Return a function that renders all blocks: `Conversation.open(…, head_parts={"memory": memory.head_part()})`.
 
-        It is renewed only when the cached prefix breaks anyway, so until then the model may read an older version.
+        The conversation calls it again only when the cached prefix breaks anyway, so until then the model may read an
+        older version.
         """
         return _HeadPart(self)
 

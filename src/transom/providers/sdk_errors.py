@@ -113,6 +113,9 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
 
 
 def _kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
+    """Decide the kind of an error by its status, or, for an error from inside a stream, by the words in its type or
+    code.
+    """
     if status is None or status < 400:
         inner = (details or {}).get("error", details)
         words = [str(value).lower() for value in _named(inner, ("type", "code", "status"))]

@@ -45,6 +45,7 @@ def mirror(log: Log, folder: Path, first: int = 0, *, redact: Callable[[str], st
 
 
 def _write_result(folder: Path, seq: int, result: ToolResult, tool: str, redact: Callable[[str], str] | None) -> Path:
+    """Write one result to the first of its names that is free or has the same bytes, and return that path."""
     texts = [part.text for part in result.parts if isinstance(part, Text)]
     content = "".join(texts) if len(texts) == len(result.parts) <= 1 else list(result.parts)
     if redact is not None:

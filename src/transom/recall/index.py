@@ -86,7 +86,7 @@ class RecallIndex:
 
     @property
     def alive(self) -> range:
-        """The numbers of the passages within reach."""
+        """The indexes, in `passages`, of the passages that are searched: those of the last REACH tokens."""
         return range(self._first, len(self.passages))
 
     def add(self, view: View, entry: Entry) -> None:

@@ -164,7 +164,7 @@ class ReferenceGraph:
         )
 
     def _id(self, name: str) -> int:
-        """Return the number of a name; a new name gets the next one."""
+        """Return the index of a name in the graph's tables; a new name is added to them."""
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = len(self._names)

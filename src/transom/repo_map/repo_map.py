@@ -106,11 +106,11 @@ class RepoMap:
         return map_text(self._ranked(focus, budget // LEAST_TOKENS), budget, self._counter)
 
     def head_part(self, budget: int = TOKENS, *, focus: str | Sequence[str] | None = None) -> Callable[[View], str]:
-        """Return the map as a part of the head: `Conversation.open(…, head_parts={"repo map":
+        """Return a function that makes the map: `Conversation.open(…, head_parts={"repo map":
         repo_map.head_part(2_000)})`.
 
-        It is made again only when the cached prefix breaks anyway. `focus`: None means the newest turns of the
-        conversation.
+        The conversation calls it again only when the cached prefix breaks anyway. `focus`: None means the newest turns
+        of the conversation.
         """
         return lambda view: self.text(budget, focus=view if focus is None else focus)
 

@@ -73,7 +73,7 @@ def check_search(filters: SearchFilters, limit: int) -> None:
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
-    """Translate filters to a scope. `logs`: the numbers of the conversations to search; None: all."""
+    """Translate filters to a scope. `logs`: the ids of the conversations in the index; None: all."""
     low, high = (logs[0] << SEQ_BITS, ((logs[0] + 1) << SEQ_BITS) - 1) if logs and len(logs) == 1 else (0, HIGHEST)
     groups = [
         [scope_word("role", role) for role in filters.roles],

@@ -17,11 +17,10 @@ _SHOWN = "SELECT rowid, at FROM words WHERE rowid IN (SELECT value FROM json_eac
 
 
 class Copies:
-    """Knows which entries forks have copied from other conversations.
+    """Knows which entries forks have copied from other conversations. `logs`: the ids of the searched ones; None: all.
 
-    `logs`: the numbers of the searched ones; None: all. A fork records at which entry it begins its own way, and the
-    name of its source. The entries before that are copies. The earliest of a fork's records names the conversation in
-    which an entry was said first.
+    A fork records at which entry it begins its own way, and the name of its source. The entries before that are copies.
+    The earliest of a fork's records names the conversation in which an entry was said first.
     """
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:

@@ -120,7 +120,7 @@ class SqliteIndex:
             log = self._handle(stamp.name)
             while most is None or done < most:
                 with self._file.writing() as db:
-                    number, length = self._log_row(db, stamp, log)
+                    number, length = self._ensure_log_row(db, stamp, log)
                     entries = list(log.read(length, length + BATCH))
                     if entries:
                         self._add(db, number, stamp.name, log, entries)
@@ -135,10 +135,9 @@ class SqliteIndex:
                     break
         return done
 
-    def _log_row(self, db: sqlite3.Connection, stamp: LogStamp, log: LogSource) -> tuple[int, int]:
-        """Return the number of a conversation, and how many of its entries are indexed.
-
-        A new conversation gets a row.
+    def _ensure_log_row(self, db: sqlite3.Connection, stamp: LogStamp, log: LogSource) -> tuple[int, int]:
+        """Return the id of a conversation in the index, and how many of its entries are indexed; adds a row for a new
+        one.
         """
         found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
         if found is not None:

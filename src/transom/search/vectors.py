@@ -29,10 +29,11 @@ _ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT ?1,
 
 
 def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
-    """Compute and store the vectors that indexed entries of these conversations lack; return the number of entries.
+    """Compute and store the vectors that indexed entries of these conversations lack; return how many entries got
+    vectors.
 
-    `logs`: the numbers of the conversations; None: all. `most`: stop once this many entries are done, a whole batch at
-    a time; None: no limit.
+    `logs`: the ids of the conversations in the index; None: all. `most`: stop once this many entries are done, a whole
+    batch at a time; None: no limit.
     """
     with file.reading() as db:
         numbers = [number for (number,) in db.execute("SELECT id FROM logs ORDER BY id")] if logs is None else logs

@@ -29,9 +29,9 @@ def check_index(seq: int, length: int) -> int:
 
 
 def check_snapshot(at: int, length: int) -> int:
-    """Return `at`, the number of entries of a snapshot.
+    """Return `at`, the number of entries that a snapshot covers. `length`: the number of entries of its log.
 
-    Raises ValueError unless 0 <= `at` <= `length`, that of the log.
+    Raises ValueError unless 0 <= `at` <= `length`.
     """
     if not 0 <= at <= length:
         raise ValueError(f"a snapshot of {at} entries, in a log of {length}")

@@ -57,6 +57,7 @@ def fork_log(
 
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:
+    """Copy by the log's own `copy_to`, if it has one; else append all entries at once, and then the snapshot."""
     if hasattr(source, "copy_to"):
         cast("_Copying", source).copy_to(name, then.seq, then)
         return

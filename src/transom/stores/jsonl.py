@@ -288,9 +288,10 @@ class JsonlLog:
 
     @contextmanager
     def _absence_allowed(self) -> Generator[None]:
-        """Ignore that the file does not exist within the block: such a log is empty.
+        """Treat a file that does not exist as an empty log: FileNotFoundError within the block is ignored.
 
-        Raises UnknownLog if this handle knows entries of the file; StoreUnavailable for other errors of the system.
+        Raises UnknownLog instead if this handle knows entries of the file; StoreUnavailable for other errors of the
+        system.
         """
         with os_errors_translated(self._path):
             try:
@@ -356,8 +357,9 @@ class JsonlStore:
         return self._index
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names: it differs when the file has another
-        size.
+        """Return a stamp of every conversation, or of those with these names.
+
+        The stamp changes with the size of the file.
         """
         wanted = None if names is None else {self.path / f"{file_stem(name)}.jsonl" for name in names}
         stamps: list[LogStamp] = []

@@ -70,10 +70,10 @@ class MemoryLog:
         return self._content.snapshot
 
     def _current(self) -> _Content:
-        """Return the conversation that this handle writes to: its own, or if it was forgotten, the one that has the
-        name now.
+        """Return the content that this handle writes to.
 
-        Raises UnknownLog if the own one was forgotten and this handle knows entries of it.
+        Raises UnknownLog if its conversation was forgotten and it knows entries. If its conversation was forgotten
+        while empty, the handle changes to the one that has the name now.
         """
         if self._content.forgotten:
             if self._n:
@@ -104,8 +104,9 @@ class MemoryStore:
         return self._index
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names: it differs when the number of entries
-        does.
+        """Return a stamp of every conversation, or of those with these names.
+
+        The stamp changes with the number of entries.
         """
         found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
         return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]

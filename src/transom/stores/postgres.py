@@ -113,7 +113,9 @@ class PostgresLog:
 
     @property
     def id(self) -> int | None:
-        """The number of the conversation, which no other one ever gets; None if nothing was appended to it yet."""
+        """The id of the conversation in the database, which no other one ever gets; None if nothing was appended to it
+        yet.
+        """
         return self._id
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
@@ -142,11 +144,10 @@ class PostgresLog:
         return n
 
     def wait(self, timeout: float) -> int:
-        """Wait until somebody appends, at most `timeout` seconds; take in the new entries and return their number with
-        the old.
+        """Wait until somebody appends, at most `timeout` seconds; take in the new entries and return the new length.
 
-        Returns at once if there are entries already that this handle does not know. `timeout` may pass with nothing
-        new.
+        Returns at once if there are entries already that this handle does not know. If the time passes without an
+        append, the length is the same as before.
         """
         known, database = self._n, self._store.database
         with database.listener.waiting_for(_key(self.name)) as event:

@@ -71,10 +71,7 @@ _HITS: LiteralString = """SELECT entry.log, entry.seq, log.name, entry.role, ent
 
 
 class _Changed(NamedTuple):
-    """A conversation that has entries which are not indexed.
-
-    `log`: its number; `length`: how many entries are indexed.
-    """
+    """A conversation that has entries which are not indexed. `log`: its id; `length`: how many entries are indexed."""
 
     name: str
     log: int

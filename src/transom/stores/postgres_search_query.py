@@ -23,7 +23,7 @@ from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
 from transom.stores.postgres_database import PostgresDatabase
 
 Place = tuple[int, int]
-"""The number of a conversation, and the number of an entry in it."""
+"""The id of a conversation, and the seq of an entry in it."""
 
 MAX_WORD = 64
 """Characters of a word that are indexed and searched for; the rest is cut off."""
@@ -90,7 +90,7 @@ def plain(words: Sequence[str]) -> str:
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
-    """Translate filters to conditions on rows. `logs`: the numbers of the conversations to search; None: all."""
+    """Translate filters to conditions on rows. `logs`: the ids of the conversations to search; None: all."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
     file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
     given: list[tuple[LiteralString, Any]] = [
@@ -159,7 +159,7 @@ def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> l
 def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int) -> list[Place]:
     """Rank the entries that have any of these words or phrases, the best first.
 
-    `terms`: each with the number of its rows. If more than MOST_ROWS rows have them, only the newest are ranked.
+    `terms`: each with the count of its rows. If more than MOST_ROWS rows have them, only the newest are ranked.
     """
     words, counts = zip(*terms, strict=True)
     weights = [log(1 + MOST_ROWS / n) for n in counts]

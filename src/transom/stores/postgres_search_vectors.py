@@ -19,9 +19,10 @@ _ORDER: LiteralString = " ORDER BY log, seq LIMIT %s"
 
 
 def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequence[int] | None, most: int | None) -> int:
-    """Compute and store the vectors that indexed entries of these conversations lack; return the number of entries.
+    """Compute and store the vectors that indexed entries of these conversations lack; return how many entries got
+    vectors.
 
-    `logs`: the numbers of the conversations; None: all. `most`: stop once so many entries are done, a whole batch at a
+    `logs`: the ids of the conversations; None: all. `most`: stop once this many entries are done, a whole batch at a
     time; None: no limit.
     """
     done, model = 0, embedder.name

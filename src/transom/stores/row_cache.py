@@ -36,7 +36,10 @@ class RowCache:
             return row
 
     def add(self, log: int, rows: Iterable[Row]) -> None:
-        """Add rows of one log, and drop the rows that were not used for longest where there are too many bytes."""
+        """Add rows of one log.
+
+        While the cache has more than `most` bytes, the rows that were not used for longest are dropped.
+        """
         with self._lock:
             for row in rows:
                 before = self._rows.pop((log, row[0]), None)

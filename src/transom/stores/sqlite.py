@@ -282,8 +282,9 @@ class SqliteStore:
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names: it differs when the number of entries
-        does.
+        """Return a stamp of every conversation, or of those with these names.
+
+        The stamp changes with the number of entries.
         """
         with self.reading() as db:
             if names is None:
@@ -334,7 +335,7 @@ def _stored_row(
 
 
 def _row_crc(log: int | None, row: bytes, key: str | None) -> int:
-    """Compute the checksum of a row, which covers the entry, the key of its body, and the number of its log."""
+    """Compute the checksum of a row, which covers the entry, the key of its body, and the id of its log."""
     crc = zlib.crc32(row, log or 0)
     return crc if key is None else zlib.crc32(str(key).encode(), crc)  # a damaged key need not be a text
 
