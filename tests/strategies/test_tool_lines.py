@@ -57,3 +57,67 @@ def test_a_failure_says_so_and_a_missing_result_too():
 def test_a_test_run_without_an_exit_code_failed_if_its_summary_says_so(result, failure):
     facts = call_facts(Call(name="Bash", args='{"command": "pytest -q"}', id="c"))
     assert is_failure(facts, result_facts(ToolResult(call="c", parts=(Text(result),)))) is failure
+
+
+def ended(command, text):
+    """How a line says that a command ended, and whether it counts as a failure."""
+    call = call_facts(Call(name="Bash", args=json.dumps({"command": command}), id="c"))
+    result = result_facts(ToolResult(call="c", parts=(Text(text),)))
+    return outcome_text(call, result), is_failure(call, result)
+
+
+MANY = "compiling\n" * 600
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "outcome"),
+    [
+        ("npm run check", f"> check\nnpm error Lifecycle script `check` failed\n{MANY}", "npm error Lifecycle script"),
+        ("mise run lint | tail -80", "[lint:go] 1 issue\n[lint:go] ERROR task failed\n" * 3, "[lint:go] ERROR task failed"),
+        ("go run ./x", "# x\nsem/a.go:358:29: undefined: load\nmore\nmore\nmore", "sem/a.go:358:29: undefined: load"),
+        ("tsc", f"src/a.ts(3,1): error TS2304: Cannot find name\n{MANY}", "src/a.ts(3,1): error TS2304"),
+        ("timeout 9 ls", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),
+        ("go vet ./... | tail", f"{MANY}exit=2\n", "exit 2"),
+    ],
+)
+def test_a_long_output_without_an_exit_code_failed_if_a_line_begins_like_an_error(command, text, outcome):
+    said, failed = ended(command, text)
+    assert outcome in said
+    assert failed
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "outcome"),
+    [
+        ("sed -n '1,9p' a.go && cat b.go", f"{MANY}error: is a word\n1 failed\n", "602 lines"),
+        ("git log --oneline", "1a fix\n2b error: clean up 3 failed tests\n3c\n4d\n5e", "5 lines"),
+        ("go test ./...", "ok  \tx.io/a\t0.2s\nok  \tx.io/b\t(cached)\nGO_TEST_EXIT=0\n", "«ok x.io/b (cached)»"),
+        ("go vet ./...", "vet\nerror: ignored\nexit=0", "«error: ignored»"),
+    ],
+)
+def test_what_a_file_says_and_a_passed_run_are_no_failures(command, text, outcome):
+    assert ended(command, text) == (outcome, False)
+
+
+def test_a_command_that_still_runs_says_so():
+    header = "Command: go test\nChunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 20578\nOutput:\n"
+    assert ended("go test ./...", header) == ("still running, session 20578", False)
+
+
+def test_a_failure_in_json_is_told_in_one_line():
+    assert ended("run", '{\n "exit_code": 1,\n "output": "no such file"\n}')[0] == (
+        'exit 1: «{ "exit_code": 1, "output": "no such file" }»'
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("git checkout -b fix/drops-mappings -q && git branch", set()),
+        ("git checkout fix/drops-mappings", set()),
+        ("git checkout main -- src/a.py src/b.py", {"src/a.py", "src/b.py"}),
+        ("git restore src/a.py", {"src/a.py"}),
+    ],
+)
+def test_a_branch_is_no_file_that_changed(command, changes):
+    assert call_facts(Call(name="Bash", args=json.dumps({"command": command}), id="c")).changes == changes

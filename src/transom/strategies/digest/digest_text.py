@@ -286,7 +286,7 @@ class _FoldedTurns:
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     failed=ended is not None and is_failure(facts, ended),
-                    tested=ended is not None and ended.summary and facts.says == "summary",
+                    tested=ended is not None and ended.summary and facts.says == "summary" and not facts.shows,
                     changed=self.changes.since(facts.about, head) if quotes and result is not None else (),
                 )
             )

@@ -125,7 +125,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
 _WRITES = re.compile(
-    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout|restore|mv|rm))\s([^;&|\n]{1,1000})"
+    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout [^;&|\n]{0,200}?--|restore|mv|rm))\s([^;&|\n]{1,1000})"
 )
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
 _BLANK = re.compile(r"\s")
@@ -134,17 +134,32 @@ _REFUSED = re.compile(
     r"(?i)\s*(?:the user (?:doesn't|does not|didn't) want|.{0,40}\brejected by (?:the )?user"
     r"|user (?:denied|rejected|declined))"
 )
-_TEST_FAILED = re.compile(
-    r"^\s*(?:--- FAIL|FAIL\b|FAILED\b|panic:|error:|fatal:|failed to |[\w.]*Error:)|\[(?:build|setup) failed\]",
+_ERROR_LINE = re.compile(
+    r"^[^\w\n]{0,20}(?:--- FAIL|FAIL\b|FAILED\b|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:|make: \*\*\*"
+    r"|npm (?:ERR!|error) |\[[\w:.-]{1,40}\] ERROR\b|Traceback \(most recent"
+    r"|[\w./-]{1,200}:\d+:\d+: (?:error|fatal|undefined|undeclared|cannot|syntax|expected|unused|missing)\b"
+    r"|[^\s:]{1,40}:(?: line)?(?: \d+:)? ?command not found)"
+    r"|\[(?:build|setup) failed\]|\berror TS\d+:",
     re.MULTILINE,
 )
+"""A line that begins like the error of a command, or of a build or a test run."""
 _RED = re.compile(
     r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b"
     r"|^\W*(?:FAIL|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
 )
+_PASSED = re.compile(r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))|PASS\Z|All checks passed|Success: no issues found)")
+_ECHOED = re.compile(r"(?im)^\W{0,9}\w{0,40}exit(?:[ _]?(?:code|status))?\s?[=:]\s?(\d{1,3})\W{0,9}$")
+"""`echo "exit=$?"`, as agents have it behind a pipe that hides the exit code."""
+_RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
 _FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
+_SHOWS = re.compile(
+    r"\s*(?:(?:cat|sed -n|head|tail|nl|less|awk|jq|ls|find|grep|egrep|rg|git (?:--no-pager )?(?:diff|show|log|grep|blame)"
+    r"|gh \w+ (?:view|list|diff)|gh api|echo|printf|wc|sort|cd|pwd|true)\b(?!\s*[<>])|\Z)"
+)
+_AND_THEN = re.compile(r"&&|\|\||[;\n]")
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
+_JSON = re.compile(r'\{\s*["}]|\[\s*(?:[\[{"\]-]|\d+\s*[,\]])')
 _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
 
@@ -156,8 +171,9 @@ NO_NAMES = frozenset[str]()
 class CallFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
-    command that ends with exit code 1 where it finds nothing, or a difference. `about`: the files and objects it names.
-    `changes`: those of them that it changes, if it succeeds.
+    command that ends with exit code 1 where it finds nothing, or a difference. `shows`: a command that prints files,
+    in which "error" is a word like others. `about`: the files and objects it names. `changes`: those of them that it
+    changes, if it succeeds.
     """
 
     tool: str
@@ -166,22 +182,26 @@ class CallFacts(Struct, frozen=True, gc=False):
     full: str
     complete: bool
     finds: bool
+    shows: bool
     about: frozenset[str]
     changes: frozenset[str]
 
 
 class ResultFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs of its result: whether it failed, its exit code, its most telling line, and how
-    many lines it has. `summary`: that line sums up a test run. `text`: all of it, if that is short. `refused`: somebody
-    did not let the tool run."""
+    many lines it has. `summary`: that line sums up a test run. `error`: that line is an error. `text`: all of it, if
+    that is short. `refused`: somebody did not let the tool run. `session`: it still ran when this came, under this
+    name."""
 
     failed: bool
     code: int | None
     line: str
     lines: int
     summary: bool
+    error: bool = False
     text: str = ""
     refused: bool = False
+    session: str = ""
 
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
@@ -197,14 +217,15 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     paths, changes = subjects(call)
     if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
         changes |= targets(call)
-    finds = says == "summary" and any(map(_FINDS.match, subject[:1]))
+    is_command = says == "summary"
     return CallFacts(
         tool=one_line(call.name, SUBJECT) or texts.UNNAMED,
         subject=_shortened(subject, SUBJECT),
         says=says,
         full=full,
         complete=complete,
-        finds=finds,
+        finds=is_command and any(map(_FINDS.match, subject[:1])),
+        shows=is_command and all(map(_SHOWS.match, _AND_THEN.split(" ".join(subject)[:SCANNED]))),
         about=paths.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
         changes=changes or NO_NAMES,
     )
@@ -245,31 +266,50 @@ def result_facts(result: ToolResult) -> ResultFacts:
     """How a call ended, read from its result."""
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     code, failed = ending(result)
-    body = text[header.end() :] if (header := HEADER.match(text)) else text
+    header = HEADER.match(text)
+    body = text[header.end() :] if header else text
+    running = _RUNNING.search(header[0]) if header else None
+    if code is None and (echoed := _ECHOED.findall(body[-SCANNED:])):
+        code = next((int(one) for one in echoed if int(one)), 0)
+        failed = failed or code != 0
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     summaries = [
-        found for line in body[-SCANNED:].splitlines() if (found := line.strip(" =-")) and SUMMARY.search(found)
+        found
+        for line in body[-SCANNED:].splitlines()
+        if (found := line.strip(" =-")) and (SUMMARY.search(found) or _PASSED.search(found))
     ]
-    if body[:1] in {"{", "["} and len(body) > OUTCOME and not failed:
-        line = _status(body)
+    error = _error_line(body)
+    if _JSON.match(body) and len(body) > OUTCOME and not failed:
+        line, error = _status(body), ""
     elif failed or result.synthetic:
         line = key_line(body) or (summaries[-1] if summaries else "")
+        line = line if _LETTERS.search(line) else body
     else:
         lines_of = body[:SCANNED].splitlines()
         line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")
-        line = line or next((line for line in lines_of if line.strip()), "")
-        if found := _TEST_FAILED.search(body[-SCANNED:]):
-            line = body[-SCANNED:][found.start() :].strip().split("\n", 1)[0]
+        line = error or line or next((line for line in lines_of if line.strip()), "")
     short = len(body) <= SHORT_OUTPUT and 1 < lines <= SHORT_LINES
     return ResultFacts(
         failed=failed,
         code=code,
         line=one_line(line, OUTCOME),
         lines=lines,
-        summary=bool(summaries) or bool(_TEST_FAILED.search(body[-SCANNED:])),
+        summary=bool(summaries) or bool(error),
+        error=bool(error),
         text=" ⏎ ".join(filter(None, map(str.strip, body.splitlines()))) if short else "",
         refused=bool(_REFUSED.match(body)),
+        session=running[1] if running and code is None else "",
     )
+
+
+def _error_line(text: str) -> str:
+    """The first line that begins like an error, near the end of a text, else near its beginning; "" if there is
+    none."""
+    for part in (text[-SCANNED:], text[:SCANNED] if len(text) > SCANNED else ""):
+        if found := _ERROR_LINE.search(part):
+            start = part.rfind("\n", 0, found.end()) + 1
+            return part[max(start, 0) :].split("\n", 1)[0].strip()
+    return ""
 
 
 def _status(json_text: str) -> str:
@@ -285,6 +325,8 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return "no result"
     if result.refused:
         return "refused by the user"
+    if result.session and not result.lines:
+        return f"still running, session {result.session}"
     line = texts.in_a_line(result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
@@ -293,7 +335,7 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return ""
-    if call.says == "first line" or (call.says == "summary" and result.summary):
+    if call.says == "first line" or (call.says == "summary" and result.summary and not call.shows):
         return own
     if call.says == "matches":
         none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})
@@ -306,10 +348,13 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
 
 
 def is_failure(call: CallFacts, result: ResultFacts) -> bool:
-    """Whether a call failed: by its exit code, its words, or, of a test run, by its summary."""
+    """Whether a call failed: by its exit code or its first words; of a command, by the summary of a test run, or, where
+    no exit code is known, by a line that begins like an error."""
     if result.failed:
         return not (call.finds and result.code == 1)
-    return call.says == "summary" and result.summary and bool(_RED.search(result.line))
+    if call.says != "summary" or call.shows:
+        return False
+    return (result.error and result.code is None) or (result.summary and bool(_RED.search(result.line)))
 
 
 def targets(call: Call) -> frozenset[str]:
