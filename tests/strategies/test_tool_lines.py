@@ -73,7 +73,11 @@ MANY = "compiling\n" * 600
     ("command", "text", "outcome"),
     [
         ("npm run check", f"> check\nnpm error Lifecycle script `check` failed\n{MANY}", "npm error Lifecycle script"),
-        ("mise run lint | tail -80", "[lint:go] 1 issue\n[lint:go] ERROR task failed\n" * 3, "[lint:go] ERROR task failed"),
+        (
+            "mise run lint | tail -80",
+            "[lint:go] 1 issue\n[lint:go] ERROR task failed\n" * 3,
+            "[lint:go] ERROR task failed",
+        ),
         ("go run ./x", "# x\nsem/a.go:358:29: undefined: load\nmore\nmore\nmore", "sem/a.go:358:29: undefined: load"),
         ("tsc", f"src/a.ts(3,1): error TS2304: Cannot find name\n{MANY}", "src/a.ts(3,1): error TS2304"),
         ("timeout 9 ls", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),

@@ -4,6 +4,7 @@ a word.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -28,6 +29,7 @@ _MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", "·": "."})
 _ESCAPED = re.compile(r"(^[^\S\n]*)?\\(?=\[|\d|changed|plan)", re.MULTILINE | re.IGNORECASE)
 _SENTENCE = re.compile(r"(?:[.!?…][\"'”’)\]*_`]*\s|[。！？][”’）」』]?\s*)\Z")
 _SENTENCE_ENDS = re.compile(r"(?:[.!?…][\"'”’)\]*_`]*|[。！？][”’）」』]?)\Z")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\S')
 _LIST_NUMBER = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s*\Z")
 _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -104,7 +106,8 @@ def start_of(text: str, at: int) -> End:
     line = text[text.rfind("\n", 0, at) + 1 : at]
     if not line.strip() or line.endswith(ESCAPED_LINE):
         return "line"
-    return "sentence" if _SENTENCE.search(line) and not _LIST_NUMBER.search(line) else _between(text, at)
+    is_sentence = _SENTENCE.search(line) and not _LIST_NUMBER.search(line)
+    return "sentence" if is_sentence or _is_between_elements(text, at) else _between(text, at)
 
 
 def end_of(text: str, at: int) -> End:
@@ -122,7 +125,19 @@ def end_of(text: str, at: int) -> End:
     ended = line.rstrip()
     closed = len(ended) < len(line) or text[at].isspace() or bool(_NO_BLANKS.match(text[at]))
     is_sentence = closed and _SENTENCE_ENDS.search(ended) and not _LIST_NUMBER.search(ended)
-    return "sentence" if is_sentence else _between(text, at)
+    return "sentence" if is_sentence or _is_between_elements(text, at) else _between(text, at)
+
+
+def _is_between_elements(text: str, at: int) -> bool:
+    """Whether a position is behind a comma that separates two elements of a JSON text: what a sentence is there."""
+    comma = len(text[:at].rstrip()) - 1
+    if text[:1] not in {"{", "["} or text[comma] != ",":
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return any(token.start() == comma for token in _JSON_TOKEN.finditer(text))
 
 
 def _between(text: str, at: int) -> End:

@@ -10,11 +10,12 @@ from transom.core.policy import Target
 from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
+from transom.strategies.digest.record import in_same_folder
 from transom.strategies.digest.tool_lines import path_text
 from transom.strategies.digest.visible import Visible
 
-MOST = 8
-"""How many files or objects a list of changes has."""
+MOST, TOKENS_PER_CHANGE = 8, 160
+"""How many files or objects a list of changes has; in a large record, one for so many of its tokens."""
 
 
 class Changes:
@@ -23,18 +24,23 @@ class Changes:
     def __init__(self, view: View, target: Target, index: Index) -> None:
         self.view, self.target, self.index = view, target, index
 
-    def named(self, units: Sequence[Unit]) -> list[tuple[str, list[str]]]:
+    def named(self, units: Sequence[Unit], size: float = 0) -> list[tuple[str, list[str]]]:
         """The files or objects that these turns changed, the newest last, each with the entries that did. Of many
-        entries the first and the last, and how many there are."""
+        entries the first and the last, and how many there are. A folder that neighbours share is named once. `size`:
+        tokens of the record."""
         found: dict[str, list[str]] = {}
         for unit in units:
             for name in sorted(self.made_by(unit)):
                 found.setdefault(name, []).append(self.number(unit.seqs[0]))
                 found[name] = found.pop(name)
-        newest = list(found.items())[-MOST:]
+        newest = list(found.items())[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
+        shown = [
+            path_text(name) if (last := in_same_folder(name, before)) == name else last
+            for before, (name, _) in zip(["", *(name for name, _ in newest)], newest, strict=False)
+        ]
         changed = [
-            (texts.in_a_line(path_text(name)), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
-            for name, at in newest
+            (texts.in_a_line(name), at if len(at) <= 3 else [at[0], "…", at[-1], f"{len(at)} times"])
+            for name, (_, at) in zip(shown, newest, strict=True)
         ]
         more = len(found) - len(newest)
         return [*([(f"{more} more before", [])] if more else []), *changed]

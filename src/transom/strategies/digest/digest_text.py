@@ -8,10 +8,11 @@ from functools import cached_property
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 from transom.core.edit import Span
-from transom.core.message import Assistant, Call, Fact
+from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.tool import is_offered
 from transom.core.unit import Folded, Slot, Unit, units_in
@@ -19,15 +20,15 @@ from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.coverage import Choice
-from transom.strategies.digest.index import Index, Indexed
-from transom.strategies.digest.passages import Passage, closing, opening, quoted_spans, readable, with_margins
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import Passage, closing, inner_words, opening, readable, with_margins
+from transom.strategies.digest.plans import newest_plan
+from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
-from transom.strategies.digest.tool_lines import HEADER as RESULT_HEADER
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, is_failure, outcome_text, plan_text
+from transom.strategies.digest.tool_lines import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.references import range_reference
-from transom.strategies.text.spans import joined
 
 HEADER = 55
 """Tokens of a record's first line, about."""
@@ -187,8 +188,10 @@ class _FoldedTurns:
         spans = [(0, len(text))]
         if len(text) > most:
             share = 0.2 if seq in self.answered_shortly else 0.65
-            first, last = opening(text, int(share * most)), closing(text, int((1 - share) * most))
-            spans = [(0, first), (last, len(text))] if first < last else spans
+            start, stop = inner_words(text)
+            words = text[start:stop]
+            first, last = start + opening(words, int(share * most)), start + closing(words, int((1 - share) * most))
+            spans = [(start, first), (last, stop)] if first < last else [(start, stop)]
         return seq, spans, sum(end - start for start, end in spans) * rate + 5
 
     @cached_property
@@ -256,32 +259,36 @@ class _FoldedTurns:
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, what an earlier record quotes of it, and the newest plan."""
         lines: list[str] = []
-        if changed := self.changes.named(self.units):
+        if changed := self.changes.named(self.units, size):
             lines.append(texts.changed_line(changed))
         if stale := self.changes.stale(self.units, self.beside):
             lines.append(texts.stale_line(stale))
-        if (plan := self._newest_plan(int(PLAN * size * 4))) is not None:
-            lines.append(plan)
+        whole = [one for one in self.beside if isinstance(one, Unit)]
+        seq, plan = newest_plan(self.view, self.index, self.units, whole, int(PLAN * size * 4))
+        if plan:
+            lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
 
     def _turn(self, unit: Unit, spans: Spans) -> Turn:
         """A unit as a turn, with what is quoted of it."""
         head, *results = unit.seqs
         indexed = self.index.at(self.view, head)
-        quoted = self._quoted(head, spans)
+        words = self._quotes(head, spans)
+        of_calls = self._quotes_of_calls(head, spans)
         of_call = dict(zip(unit.answered_calls, results, strict=True))
         calls: list[CallLine] = []
         for at, facts in enumerate(indexed.calls):
             result = of_call.get(at)
             ended = self.index.at(self.view, result).result if result is not None else None
-            chosen = quoted.pop(at, None)
-            quotes = [chosen] if chosen and not facts.complete else []
-            of_result = [*self._quoted(result, spans).values()] if result is not None else []
-            quotes += of_result
+            chosen = of_calls.get(at)
+            of_arguments = [] if chosen is None or facts.complete else chosen
+            of_result = self._quotes(result, spans) if result is not None else []
+            quotes = [*(one.text for one in of_arguments), *of_result]
+            names = [one.name for one in of_arguments if one.name]
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
+                    subject=texts.in_a_line(", ".join([facts.subject if chosen is None else facts.full, *names])),
                     outcome=outcome_text(facts, ended, quoted=of_result[0] if of_result else ""),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
@@ -295,66 +302,47 @@ class _FoldedTurns:
             last=self.changes.number(unit.seqs[-1]),
             role=indexed.role,
             tokens=indexed.tokens,
-            words="\n".join(quoted.values()),
+            words="\n".join(words),
             calls=tuple(calls),
         )
 
-    def _quoted(self, seq: int, spans: Spans) -> dict[int, str]:
-        """What is quoted of an entry: of its message under -1, of its calls under their index."""
-        found: dict[int, list[str]] = {}
-        if seq in spans:
-            fact = self._fact(seq)
-            sources = readable(fact)
-            first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
-            indexed = self.index.at(self.view, seq)
-            for number, chosen in sorted(spans[seq].items()):
-                text = quoted_spans(
-                    sources[number][0], _without_line_above(indexed, number - first_call, sources[number][0], chosen)
-                )
-                found.setdefault(max(-1, number - first_call), []).append(texts.disarmed(text, self.view.notes))
-        return {key: "\n".join(some) for key, some in found.items()}
+    def _quotes(self, seq: int, spans: Spans) -> list[str]:
+        """What is quoted of the words of an entry, its calls aside."""
+        if seq not in spans:
+            return []
+        fact = self._fact(seq)
+        sources = readable(fact)
+        first_call = len(sources) - (len(fact.calls) if isinstance(fact, Assistant) else 0)
+        is_result = self.index.at(self.view, seq).result is not None
+        return [
+            texts.disarmed(quote, self.view.notes)
+            for number, chosen in sorted(spans[seq].items())
+            if number < first_call
+            if (quote := text_quote(sources[number][0], chosen, is_result=is_result))
+        ]
 
-    def _newest_plan(self, most: int) -> str | None:
-        """The newest plan, if no newer one is in the window."""
-        for unit in reversed(self.units):
-            indexed = self.index.at(self.view, unit.seqs[0])
-            if any(facts.tool in PLAN_TOOLS for facts in indexed.calls):
-                if any(_has_plan(one) for one in self.beside if isinstance(one, Unit) and one.key > unit.key):
-                    return None
-                fact = self._fact(unit.seqs[0])
-                call = (
-                    next(call for call in fact.calls if call.name in PLAN_TOOLS)
-                    if isinstance(fact, Assistant)
-                    else None
+    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[ArgumentQuote]]:
+        """What is quoted of the calls of an entry, under their index."""
+        fact = self._fact(seq)
+        if seq not in spans or not isinstance(fact, Assistant):
+            return {}
+        first_call = len(readable(fact)) - len(fact.calls)
+        facts = self.index.at(self.view, seq).calls
+        return {
+            number - first_call: [
+                replace(one, text=texts.disarmed(one.text, self.view.notes))
+                for one in argument_quotes(
+                    fact.calls[number - first_call], facts[number - first_call].full, spans[seq][number]
                 )
-                text = "" if call is None else plan_text(call, most)
-                return texts.plan_line(self.target.reference(unit.seqs[0]), texts.disarmed(text, self.view.notes))
-        return None
+            ]
+            for number in sorted(spans[seq])
+            if number >= first_call
+        }
 
     def _fact(self, seq: int) -> Fact:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return fact
-
-
-def _without_line_above(indexed: Indexed, call: int, text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans without what the line above them says already: the subject with which the text of a call begins, the
-    header of a shell's result."""
-    whole, end = joined(spans), 0
-    if whole[0][0] > 0:
-        return whole
-    if call >= 0:
-        end = text.find("\n") + 1
-        if not text[:end].rstrip("\n").endswith(f": {indexed.calls[call].full}"):
-            return whole
-    elif indexed.result is not None and (header := RESULT_HEADER.match(text)):
-        end = header.end()
-    return [(max(start, end), stop) for start, stop in whole if stop > end]
-
-
-def _has_plan(unit: Unit) -> bool:
-    calls: Sequence[Call] = unit.head.calls if isinstance(unit.head, Assistant) else ()
-    return any(call.name in PLAN_TOOLS for call in calls)
 
 
 def _is_within(passage: Passage, spans: Spans) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -34,13 +36,24 @@ DENSE = 0.3
 LINE = 300
 """Characters up to which a line is quoted to its end, rather than cut in it."""
 
+CACHED_TEXTS = 64
+"""Texts whose JSON elements are cached."""
+
 _LINES = ("\n", "\\n")
 """Ends of lines: in text within a string of JSON or of code they are escaped."""
+
+_JSON = re.compile(r"\s*[{\[]")
+_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
+"""A string, or a comma between two elements."""
 
 _LIST_NUMBER = re.compile(r"(?:^|[\s*#>-])\(?\d{1,3}\. \Z")
 _OF_WORD = re.compile(r"\w")
 _INSIDE = re.compile(r"\w{0,160}\Z")
 """The beginning of the word that a place is in."""
+
+_TAG = r"[^\S\n]*+(?:</?[\w-]{1,60}/?>(?:[^\s<>]{0,400}</[\w-]{1,60}>)?[^\S\n]*+)?"
+_TAGS_BEFORE, _IS_TAG = re.compile(rf"(?:{_TAG}\n)*+"), re.compile(rf"{_TAG}\n?")
+"""Lines of nothing but a tag, or a tag around one word."""
 
 _ENDS = ((". ", "? ", "! ", "。", "？", "！"), (" ", ",", ";", "，", "、"))
 
@@ -126,7 +139,7 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
 
 def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
     while at < stop:
-        end = _end(text, at, core)
+        end = _element_end(text, at + core // 2, at + 2 * core) or _end(text, at, core)
         if stop - end < core // 2:
             end = stop
         yield at, end
@@ -147,6 +160,29 @@ def _end(text: str, at: int, core: int) -> int:
     return at + 2 * core
 
 
+@lru_cache(CACHED_TEXTS)
+def json_elements(text: str) -> tuple[int, ...]:
+    """Where the elements of a JSON text begin, the first one of each list aside: behind a comma that is not in a
+    string. Empty for other text, and for JSON of several lines: they are what it is split at."""
+    if not _JSON.match(text) or "\n" in text.strip():
+        return ()
+    return tuple(found.end() for found in _IN_JSON.finditer(text) if found[0][0] == ",")
+
+
+def _element_end(text: str, low: int, high: int) -> int:
+    """The end of the first JSON element that ends between two places; 0 if there is none."""
+    ends = json_elements(text)
+    at = bisect_left(ends, low)
+    return ends[at] if at < len(ends) and ends[at] <= high else 0
+
+
+def _last_element_end(text: str, low: int, high: int) -> int:
+    """As `_element_end`, of the last one."""
+    ends = json_elements(text)
+    at = bisect_right(ends, high) - 1
+    return ends[at] if at >= 0 and ends[at] >= low else 0
+
+
 def with_margins(text: str, start: int, end: int) -> Span:
     """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
     return _margin_before(text, start), _margin_after(text, end)
@@ -156,6 +192,8 @@ def _margin_before(text: str, start: int) -> int:
     low, high = max(0, start - FAR), start - NEAR
     if high <= 0:
         return 0
+    if found := _last_element_end(text, low, high) or _last_element_end(text, high, start):
+        return found
     if (found := _last_end(text, low, high, _LINES)) or (found := _last_end(text, low, high, _ENDS[0])):
         return found
     if start <= LINE:
@@ -170,6 +208,8 @@ def _margin_after(text: str, end: int) -> int:
     low, high, last = end + NEAR, end + FAR, len(text)
     if low >= last:
         return last
+    if found := _element_end(text, low, high) or _element_end(text, end, low):
+        return found
     if (found := _first_end(text, low, high, _LINES)) or (found := _first_end(text, low, high, _ENDS[0])):
         return found
     if last - end <= LINE:
@@ -210,6 +250,17 @@ def _between_words(text: str, at: int) -> int:
     """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
     found = _INSIDE.search(text, max(0, at - FAR), at)
     return at if found is None or not at < len(text) or not _OF_WORD.match(text[at]) else found.start()
+
+
+def inner_words(text: str) -> Span:
+    """Where the words of a text begin and end: without lines of nothing but a tag, or a tag around one word, at either
+    end (`<status>done</status>`)."""
+    before = _TAGS_BEFORE.match(text)
+    start = before.end() if before else 0
+    stop = len(text)
+    while stop > start and _IS_TAG.fullmatch(text, (line := text.rfind("\n", start, stop - 1) + 1) or start, stop):
+        stop = line or start
+    return (start, stop) if stop > start else (0, len(text))
 
 
 def opening(text: str, most: int) -> int:

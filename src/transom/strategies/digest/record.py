@@ -171,7 +171,7 @@ def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
         if before is not None and call.text == before.text == call.tool:
             continue  # the same tool again, with nothing to say
         if before is not None and call.tool == before.tool and call.subject and before.subject:
-            subject = _in_same_folder(call.subject, before.subject)
+            subject = in_same_folder(call.subject, before.subject)
             ending = f": {call.outcome}" if call.outcome else ""
             shown += f", {subject}{ending}{texts.changed_since(call.changed)}"
         else:
@@ -183,7 +183,7 @@ def _joined_calls(calls: Sequence[CallLine]) -> Iterator[str]:
         yield shown
 
 
-def _in_same_folder(path: str, before: str) -> str:
+def in_same_folder(path: str, before: str) -> str:
     """A path; only its last part if it is in the same folder as the one before."""
     folder, slash, name = path.rpartition("/")
     return name if slash and " " not in path and before.rpartition("/")[0] == folder else path
@@ -210,8 +210,9 @@ def _counted(turns: Sequence[Turn]) -> str:
     for tool, times in tools.most_common():
         subjects = [call.subject for turn in turns for call in turn.calls if call.tool == tool]
         more = f" ({failed[tool]:,} {_last_failure(turns, tool)})" if failed[tool] else ""
-        if times == 1 and len(name := _last_part(subjects[0])) <= SHORT:
-            clauses.append(f"{tool} {name}{more}".strip())
+        if times == 1:
+            name = _last_part(subjects[0])
+            clauses.append(f"{tool} {name}{more}" if 0 < len(name) <= SHORT else f"{tool}{more}")
         else:
             clauses.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:

@@ -125,7 +125,8 @@ _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
 _WRITES = re.compile(
-    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout [^;&|\n]{0,200}?--|restore|mv|rm))\s([^;&|\n]{1,1000})"
+    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout [^;&|\n]{0,200}?--|restore|mv|rm))"
+    r"\s([^;&|\n]{1,1000})"
 )
 _INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
 _BLANK = re.compile(r"\s")
@@ -153,8 +154,9 @@ _ECHOED = re.compile(r"(?im)^\W{0,9}\w{0,40}exit(?:[ _]?(?:code|status))?\s?[=:]
 _RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
 _FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
 _SHOWS = re.compile(
-    r"\s*(?:(?:cat|sed -n|head|tail|nl|less|awk|jq|ls|find|grep|egrep|rg|git (?:--no-pager )?(?:diff|show|log|grep|blame)"
-    r"|gh \w+ (?:view|list|diff)|gh api|echo|printf|wc|sort|cd|pwd|true)\b(?!\s*[<>])|\Z)"
+    r"\s*(?:(?:cat|sed -n|head|tail|nl|less|awk|jq|ls|find|grep|egrep|rg"
+    r"|git (?:--no-pager )?(?:diff|show|log|grep|blame)|gh \w+ (?:view|list|diff)|gh api"
+    r"|echo|printf|wc|sort|cd|pwd|true)\b(?!\s*[<>])|\Z)"
 )
 _AND_THEN = re.compile(r"&&|\|\||[;\n]")
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
@@ -396,21 +398,6 @@ def changed_files(call: Call) -> tuple[str, ...]:
 def path_text(path: str) -> str:
     """A path or an id in a few words: of a long path the end, which tells the most."""
     return _shortened([path], SUBJECT)
-
-
-def plan_text(call: Call, most: int) -> str:
-    """The items of a plan, each with its status, a line each."""
-    lines: list[str] = []
-    item: dict[str, str] = {}
-    for key, value in (*arguments(call), ("", "")):
-        if not key or key in item:
-            words = item.get("content") or item.get("step") or item.get("title") or item.get("task") or ""
-            if words:
-                lines.append(f"[{item.get('status', ' ')}] {one_line(words, 2 * OUTCOME)}")
-            item = {}
-        item[key] = value
-    text = "\n".join(lines) or "\n".join(one_line(value, 2 * OUTCOME) for _, value in arguments(call))
-    return text if len(text) <= most else one_line_end(text, most)
 
 
 def one_line(text: str, most: int) -> str:

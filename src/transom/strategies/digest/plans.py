@@ -1,0 +1,129 @@
+"""The newest plan of an agent, as a record ends with it: what is done and what is still to be done.
+
+Some tools get the whole plan at every call (`PLAN_TOOLS`). With others an agent adds, changes and lists single tasks
+(`TASK_TOOLS`); then the plan is what all of these calls left behind (`TaskBoard`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from transom.core.message import Assistant, Call, Text, ToolResult
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.passages import arguments
+from transom.strategies.digest.tool_lines import OUTCOME, PLAN_TOOLS, one_line, one_line_end
+
+CREATE, UPDATE, LIST = "TaskCreate", "TaskUpdate", "TaskList"
+TASK_TOOLS = (CREATE, UPDATE, LIST)
+"""Tools with which agents keep a list of tasks."""
+
+DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
+DELETED = "deleted"
+
+_COUNTED = "… {} completed"
+_CREATED = re.compile(r"\s*Task #(\S{1,40}) created successfully: (\S[^\n]*)")
+_LISTED = re.compile(r"^#(\S{1,40}) \[(\w{1,40})\] (\S[^\n]*)", re.MULTILINE)
+
+Items = list[tuple[str, str]]
+"""The items of a plan: the status and the words of each."""
+
+
+def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequence[Unit], most: int) -> tuple[int, str]:
+    """The entry of the newest plan of these turns, and its text in at most `most` characters. No text if there is no
+    plan, if it is empty, or if a turn `beside` them shows a newer one."""
+    for unit in reversed(units):
+        names = {facts.tool for facts in index.at(view, unit.seqs[0]).calls}
+        head = view.fetch(unit.seqs[0]).body
+        if not names.isdisjoint((*PLAN_TOOLS, *TASK_TOOLS)) and isinstance(head, Assistant):
+            newer = {call.name for one in beside if one.key > unit.key for call in _calls(one.head)}
+            if not newer.isdisjoint((*PLAN_TOOLS, LIST)):
+                break
+            call = next((call for call in head.calls if call.name in PLAN_TOOLS), None)
+            text = plan_text(call, most) if call else items_text(_tasks(view, index, unit), most)
+            return unit.seqs[0], text
+    return -1, ""
+
+
+def plan_text(call: Call, most: int) -> str:
+    """The items of a plan that is given as a whole, each with its status, a line each."""
+    items: Items = []
+    item: dict[str, str] = {}
+    for key, value in (*arguments(call), ("", "")):
+        if not key or key in item:
+            words = item.get("content") or item.get("step") or item.get("title") or item.get("task") or ""
+            if words:
+                items.append((item.get("status", " "), words))
+            item = {}
+        item[key] = value
+    return items_text(items or [("", value) for _, value in arguments(call)], most)
+
+
+def items_text(items: Items, most: int) -> str:
+    """A line for each item. If they are longer than `most` characters, those that are done are only counted, the first
+    ones first; what is still too long is cut at its end."""
+    lines = [
+        f"[{status}] {one_line(words, 2 * OUTCOME)}" if status else one_line(words, 2 * OUTCOME)
+        for status, words in items
+    ]
+    whole = sum(len(line) + 1 for line in lines)
+    left = whole + len(_COUNTED) - most if whole > most else 0
+    counted: set[int] = set()
+    for at, (status, _) in enumerate(items):
+        if left > 0 and status.lower() in DONE:
+            counted.add(at)
+            left -= len(lines[at]) + 1
+    shown = [line for at, line in enumerate(lines) if at not in counted]
+    text = "\n".join([_COUNTED.format(len(counted)), *shown] if counted else shown)
+    return text if len(text) <= most else one_line_end(text, most)
+
+
+class TaskBoard:
+    """A list of tasks, from the calls that keep it."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, tuple[str, str]] = {}
+
+    def add(self, call: Call, result: str) -> None:
+        """A call and its result."""
+        if call.name == CREATE and (made := _CREATED.match(result)):
+            self.tasks[made[1]] = ("pending", made[2])
+        elif call.name == LIST and (listed := _LISTED.findall(result)):
+            self.tasks = {number: (status, words) for number, status, words in listed}
+        elif call.name == UPDATE:
+            given = dict(arguments(call))
+            number = given.get("taskId", "")
+            status, words = self.tasks.get(number, ("", ""))
+            self.tasks[number] = (given.get("status", status), given.get("subject", words))
+            if given.get("status") == DELETED or not number:
+                del self.tasks[number]
+
+    @property
+    def items(self) -> Items:
+        """The tasks, in the order in which they were made."""
+        return [(status, f"#{number} {words}".rstrip()) for number, (status, words) in self.tasks.items()]
+
+
+def _tasks(view: View, index: Index, last: Unit) -> Items:
+    """The tasks after a turn, from all calls that the index reaches."""
+    board = TaskBoard()
+    turns = [seq for seq, one in index.entries.items() if any(facts.tool in TASK_TOOLS for facts in one.calls)]
+    for seq in turns:
+        if seq <= last.seqs[0]:
+            unit = view.unit(view.unit_of[seq])
+            results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
+            for at, call in enumerate(_calls(view.fetch(seq).body)):
+                if call.name in TASK_TOOLS and at in results:
+                    board.add(call, _text(view.fetch(results[at]).body))
+    return board.items
+
+
+def _calls(fact: object) -> Iterable[Call]:
+    return fact.calls if isinstance(fact, Assistant) else ()
+
+
+def _text(fact: object) -> str:
+    parts = fact.parts if isinstance(fact, ToolResult) else ()
+    return "\n".join(part.text for part in parts if isinstance(part, Text))

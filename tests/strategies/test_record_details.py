@@ -1,0 +1,140 @@
+"""What readers of records missed: the side of an edit that is quoted, the tasks that are open, words behind tags."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import transom
+from transom.core.edit import Span
+from transom.core.message import Call
+from transom.measure.quote_ends import end_of, start_of
+from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
+from transom.strategies.digest.plans import TaskBoard, items_text
+from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
+from transom.strategies.digest.tool_lines import call_facts
+
+OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
+NEW = "def run(job):\n    return job.start_at(now())" + "  # and later" * 12
+
+
+def edit(**more):
+    args = {"replace_all": False, "file_path": "/app/src/a.py", "old_string": OLD, "new_string": NEW, **more}
+    return Call(name="Edit", args=json.dumps(args), id="c")
+
+
+def quotes(call, *spans):
+    return argument_quotes(call, call_facts(call).full, spans)
+
+
+def test_a_quote_of_an_edit_says_which_side_of_the_change_it_is():
+    text = call_text(edit())
+    assert quotes(edit(), (0, len(text))) == [ArgumentQuote(OLD, "old_string"), ArgumentQuote(NEW, "new_string")]
+    at = text.index("    return job.start_at")
+    assert quotes(edit(), (at, len(text))) == [ArgumentQuote(NEW[NEW.index("    return") :], "new_string")]
+
+
+def test_what_the_line_says_is_not_quoted_again():
+    write = Call(name="Write", args=json.dumps({"file_path": "a.py", "content": "x = 1"}), id="c")
+    assert quotes(write, (0, len(call_text(write)))) == [ArgumentQuote("x = 1")]
+    head = text_quote("Chunk ID: 1\nWall time: 0 s\nOutput:\n\n", [(0, 35)], is_result=True)
+    assert head == "", "a header and a blank line are no quote"
+
+
+def text_of(messages):
+    return "\n".join(message["content"] for message in messages if isinstance(message["content"], str))
+
+
+def turn(at, name, args, result):
+    call = {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+    yield {"role": "assistant", "content": None, "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": f"c{at}", "content": result}
+
+
+def test_a_record_names_the_side_of_an_edit_and_ends_with_the_tasks():
+    messages = [{"role": "user", "content": "Mend the queue."}]
+    for at, words in enumerate(("Read the queue", "Mend the lock", "Write a test"), start=1):
+        messages += turn(at, "TaskCreate", {"subject": words}, f"Task #{at} created successfully: {words}")
+    messages += turn(4, "TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
+    old, new = (
+        f"def {name}(job):\n    # {'waits for the lock of the queue, ' * 4}" for name in ("old_lock", "new_lock")
+    )
+    args = {"file_path": "/app/queue/lock.py", "old_string": old, "new_string": new}
+    messages += turn(5, "Edit", args, "The file was updated.")
+    messages += turn(6, "TaskUpdate", {"taskId": "2", "status": "in_progress"}, "Updated task #2 status")
+    for at in range(7, 30):
+        messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
+    record = text_of(transom.fit(messages, budget=3_000))
+    assert f"9 Edit /app/queue/lock.py, old_string, new_string\n«{old}»\n«{new}»" in record
+    plan = "«[completed] #1 Read the queue\n[in_progress] #2 Mend the lock\n[pending] #3 Write a test»"
+    assert record.count("Plan, from message 11: ") == 1
+    assert plan in record
+
+
+def test_a_task_list_replaces_what_was_known_and_a_deleted_task_leaves_it():
+    board = TaskBoard()
+    board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x")
+    board.add(Call(name="TaskList", args="{}", id="b"), "#2 [completed] y\n#3 [pending] z [blocked by #2]")
+    board.add(Call(name="TaskUpdate", args='{"taskId": "2", "status": "deleted"}', id="c"), "Updated task #2")
+    board.add(Call(name="TaskUpdate", args='{"taskId": "9", "status": "pending", "subject": "w"}', id="d"), "ok")
+    board.add(Call(name="TaskUpdate", args="not JSON", id="e"), "failed")
+    assert board.items == [("pending", "#3 z [blocked by #2]"), ("pending", "#9 w")]
+
+
+def test_what_is_done_leaves_a_long_plan_first():
+    items = [("completed", "read all of it"), ("completed", "mend it"), ("pending", "test it" * 3)]
+    assert items_text(items, 200) == "[completed] read all of it\n[completed] mend it\n[pending] test ittest ittest it"
+    assert items_text(items, 72) == "… 1 completed\n[completed] mend it\n[pending] test ittest ittest it"
+    assert items_text(items, 50) == "… 2 completed\n[pending] test ittest ittest it"
+
+
+def test_neighbours_of_one_folder_name_it_once_and_large_records_name_more_files():
+    messages = [{"role": "user", "content": "Mend all."}]
+    for at in range(24):
+        args = {"file_path": f"/app/queue/{at // 4}/part_{at}.py", "old_string": f"x_{at} = 1 " * 40, "new_string": "y"}
+        messages += turn(at, "Edit", args, f"The file_{at} was updated. " * 40)
+    messages += turn(24, "Read", {"file_path": "/app/x.py"}, "def run():\n    return 1\n" * 400)
+    record = text_of(transom.fit(messages, budget=6_000))
+    changed = next(line for line in record.splitlines() if line.startswith("Changed: "))
+    assert "/app/queue/1/part_4.py (9), part_5.py (11), part_6.py (13), part_7.py (15), /app/queue/2/" in changed
+    assert changed.count(".py") > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "<task>\n<id>a1</id>\n<summary>Review is done</summary>\nclean\n</task>",
+            "<summary>Review is done</summary>\nclean\n",
+        ),
+        ("<a>\n</a>", "<a>\n</a>"),
+        ("no tags\nat all", "no tags\nat all"),
+        ("", ""),
+    ],
+)
+def test_an_excerpt_begins_and_ends_with_words(text, words):
+    assert text[slice(*inner_words(text))] == words
+
+
+RECORD = json.dumps(
+    {"orders": [{"id": f"#W{at}", "note": f'said "a, b", and {at}', "n": at} for at in range(90)], "open": [1, 2]}
+)
+
+
+def quoted(text: str) -> list[Span]:
+    return [with_margins(text, start, end) for start, end in split(text)]
+
+
+def test_json_of_one_line_is_quoted_from_element_to_element():
+    ends = {end for span in quoted(RECORD) for end in span} - {0, len(RECORD)}
+    assert ends <= set(json_elements(RECORD))
+    assert {start_of(RECORD, at) for at in ends} == {end_of(RECORD, at) for at in ends} == {"sentence"}
+
+
+def test_a_comma_in_a_string_or_in_other_text_ends_no_element():
+    inside = RECORD.index(", b")
+    assert start_of(RECORD, inside + 2) == "between words"
+    assert json_elements("[a, b, c") == (4, 7)
+    assert json_elements("He said: [a, b]") == ()
+    assert start_of("[a, b, c", 4) == "between words", "not JSON"
