@@ -82,6 +82,8 @@ MANY = "compiling\n" * 600
         ("tsc", f"src/a.ts(3,1): error TS2304: Cannot find name\n{MANY}", "src/a.ts(3,1): error TS2304"),
         ("timeout 9 ls", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),
         ("go vet ./... | tail", f"{MANY}exit=2\n", "exit 2"),
+        ("python a.py", "a\nTraceback (most recent call last):\n  File x\nKeyError: 'b'\n", "failed: «KeyError: 'b'»"),
+        ("pytest | tail", "..F\n1 failed, 2 passed in 1s", "failed: «1 failed, 2 passed in 1s»"),
     ],
 )
 def test_a_long_output_without_an_exit_code_failed_if_a_line_begins_like_an_error(command, text, outcome):

@@ -135,9 +135,11 @@ _REFUSED = re.compile(
     r"(?i)\s*(?:the user (?:doesn't|does not|didn't) want|.{0,40}\brejected by (?:the )?user"
     r"|user (?:denied|rejected|declined))"
 )
+TRACEBACK = "Traceback"
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception)\b", re.MULTILINE)
 _ERROR_LINE = re.compile(
     r"^[^\w\n]{0,20}(?:--- FAIL|FAIL\b|FAILED\b|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:|make: \*\*\*"
-    r"|npm (?:ERR!|error) |\[[\w:.-]{1,40}\] ERROR\b|Traceback \(most recent"
+    rf"|npm (?:ERR!|error) |\[[\w:.-]{{1,40}}\] ERROR\b|{TRACEBACK}\b"
     r"|[\w./-]{1,200}:\d+:\d+: (?:error|fatal|undefined|undeclared|cannot|syntax|expected|unused|missing)\b"
     r"|[^\s:]{1,40}:(?: line)?(?: \d+:)? ?command not found)"
     r"|\[(?:build|setup) failed\]|\berror TS\d+:",
@@ -310,7 +312,9 @@ def _error_line(text: str) -> str:
     for part in (text[-SCANNED:], text[:SCANNED] if len(text) > SCANNED else ""):
         if found := _ERROR_LINE.search(part):
             start = part.rfind("\n", 0, found.end()) + 1
-            return part[max(start, 0) :].split("\n", 1)[0].strip()
+            if raised := _RAISED.search(part, start) if found[0].endswith(TRACEBACK) else None:
+                start = raised.start()
+            return part[start:].split("\n", 1)[0].strip()
     return ""
 
 
@@ -332,7 +336,7 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     line = texts.in_a_line(result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
-    if result.failed and is_failure(call, result):
+    if is_failure(call, result):
         ended = f"exit {result.code}" if result.code else "failed"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
