@@ -365,6 +365,11 @@ def late_result_note(ref: str, tool: str, text: str) -> str:
     return f"[late result of {tool or 'a tool call'}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
+def given_up_result_note(ref: str, tool: str, text: str) -> str:
+    """A real result of a tool that nobody waited for any longer: it took too long, or the run was stopped."""
+    return f"[late result of {tool or 'a tool call'}, {ref}; it came after the call was given up]\n{disarmed(text)}"
+
+
 def state_note(key: str, text: str) -> str:
     """A note that announces the state of a key."""
     return f"[{key}] {text}"

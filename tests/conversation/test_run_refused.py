@@ -38,3 +38,20 @@ def test_a_limit_that_holds_still_holds() -> None:
         provider = Scripted(Fault(kind="bad_request", status=400, body=body), "Hi.")
         assert conv.run("Hello", provider=provider, retry=transom.Retry(wait=0)).text == "Hi."
         assert conv.usage.budget <= 600
+
+
+def test_a_claim_that_cannot_be_true_leaves_a_short_conversation_its_room() -> None:
+    """The head has 500 tokens, the model takes 8,000, and claims 900,000 for a request of 600."""
+    body = LIES.replace("1000", "8000")
+    with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 250) as conv:
+        provider = Scripted(*[Fault(kind="bad_request", status=400, body=body)] * 3)
+        with pytest.raises(ProviderError):
+            conv.run("Hello " * 60, provider=provider, retry=transom.Retry(wait=0))
+        for turn in range(6):
+            conv.run(f"Now {turn}: " + "word " * 300, provider=Scripted("Yes."))
+        asked = Scripted("Yes.")
+        conv.run("And now? " + "word " * 300, provider=asked)
+        assert [each["content"][:6] for each in asked.requests[0]["messages"] if each["role"] == "user"][-2:] == [
+            "Now 5:",
+            "And no",
+        ]

@@ -21,3 +21,29 @@ def test_closing_a_stream_early_raises_nothing(backend):
             return kinds, (await conversation.run("again", provider=Scripted("ok"))).text
 
     assert anyio.run(main, backend=backend) == (["User", "Sent", "Failure"], "ok")
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_closing_a_conversation_ends_the_stream_that_was_left(backend, caplog, capfd):
+    kinds, streams = [], []
+
+    async def main() -> None:
+        async with await transom.AsyncConversation.open("memory:", "c", budget=32_000) as conversation:
+            streams.append(conversation.stream("hello", provider=Scripted("one two three four")))
+            async for _ in streams[0]:
+                break
+            log = conversation.log
+        kinds.extend(type(entry.body).__name__ for entry in log.read())
+
+    anyio.run(main, backend=backend)
+    assert kinds == ["User", "Sent", "Failure"]
+    assert (caplog.messages, capfd.readouterr().err) == ([], "")
+
+
+def test_a_stream_of_a_closed_conversation_says_so():
+    conversation = transom.Conversation.open("memory:", "c", budget=32_000)
+    stream = conversation.stream("hello", provider=Scripted("one two three four"))
+    next(stream)
+    conversation.close()
+    with pytest.raises(transom.InvalidSetting, match="the conversation is closed"):
+        list(stream)

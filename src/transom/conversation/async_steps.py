@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -175,26 +175,45 @@ class AsyncSteps:
     async def _run_job(self, job: ToolJob, send: Any) -> None:
         start = time.monotonic()
         job.started = True
-        with anyio.move_on_after(job.timeout) as scope:
-            job.outcome = timed(await self._call(job), start)
-        if scope.cancelled_caught:
-            job.outcome = out_of_time(job)
+        with anyio.move_on_after(job.timeout):
+            await self._call(job, start)
+        job.give_up(out_of_time(job))
         await send.send(job)
 
-    async def _call(self, job: ToolJob) -> ToolOutcome:
-        """Run a call: an async tool on this loop, a sync one in a thread. Only a cancellation is raised."""
+    async def _call(self, job: ToolJob, start: float) -> None:
+        """Run a call: an async tool on this loop, a sync one in a thread, which finishes the job itself: whoever waits
+        for it may be gone by then. Only a cancellation is raised."""
         assert job.tool is not None
         function = job.tool.function
         CURRENT_JOB.set(job)
         try:
             if inspect.iscoroutinefunction(function):
-                return as_outcome(await function(**job.arguments))
-            value = await to_thread.run_sync(
-                partial(function, **job.arguments), abandon_on_cancel=True, limiter=self._tool_threads
-            )
-            return as_outcome(await value if inspect.isawaitable(value) else value)
+                value = await function(**job.arguments)
+            else:
+                value = await to_thread.run_sync(
+                    partial(_finish_in_thread, job, start), abandon_on_cancel=True, limiter=self._tool_threads
+                )
+                if value is None:
+                    return
+                value = await value
+            outcome = as_outcome(value)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
-            return ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+            outcome = ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+        job.finish(timed(outcome, start))
+
+
+def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
+    """Run a sync tool and finish its job; what it returned if that must be awaited first."""
+    assert job.tool is not None
+    try:
+        value = job.tool.function(**job.arguments)
+        if inspect.isawaitable(value):
+            return value
+        outcome = as_outcome(value)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+        outcome = ToolOutcome(content=tool_failed(error_text(error)), failed=True)
+    job.finish(timed(outcome, start))
+    return None
 
 
 def _advance(step: Any, value: object) -> Item:

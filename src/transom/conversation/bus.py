@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
@@ -132,9 +133,19 @@ class PublishedSteps(Generator[Any, Any, Any]):
 
     def __init__(self, steps: Generator[Any, Any, Any], bus: EventBus) -> None:
         self._steps, self._bus = steps, bus
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the run, because its conversation closes: what is open in the log is closed now, and whoever still drives
+        the run gets an error. Not while a step is at work in another thread."""
+        with suppress(ValueError):  # the step at work meets the closed conversation itself
+            self._steps.close()
+            self._is_stopped = True
 
     def send(self, value: Any) -> Any:
-        """Send an outcome in."""
+        """Send an outcome in. Raises InvalidSetting if the conversation was closed meanwhile."""
+        if self._is_stopped:
+            raise InvalidSetting("the conversation is closed")
         return self._seen(self._steps.send(value))
 
     def throw(self, *reason: Any) -> Any:

@@ -513,13 +513,15 @@ class Conversation(ConversationEdits):
 
     @locked
     def close(self) -> None:
-        """Leave a snapshot for a fast opening, and close the store if `open` opened it.
+        """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it.
 
         What was acknowledged is safe without it. Every method that reads or appends raises InvalidSetting
         from then on; properties still show the last state.
         """
         if self._closed:
             return
+        for run in list(self._runs):  # a stream that was left, perhaps
+            run.stop()
         self._take_finished()
         self._summaries.abandon()
         self._closed = True
@@ -542,7 +544,9 @@ class Conversation(ConversationEdits):
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> Steps:  # noqa: A002
         """The steps of a run, for a pump."""
         steps = start(self, input, options, stream=stream, exclusively=self._running, use_model=self._use_model)
-        return PublishedSteps(steps, self._planner.bus)
+        published = PublishedSteps(steps, self._planner.bus)
+        self._runs.add(published)
+        return published
 
     @locked
     def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:

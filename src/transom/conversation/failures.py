@@ -24,6 +24,8 @@ SHRINK = (0.75, 0.4)
 """The request after the first overflow, and after the second, has at most this share of the tokens of the one before,
 if the provider did not say how many it had."""
 STRICTLY_LESS = 0.95
+MOST_CLAIMED = 4.0
+"""Tokens of a provider for one of ours, at most. A server that claims more has counted something else."""
 ERROR_CHARACTERS = 2_000
 
 
@@ -96,7 +98,7 @@ class Attempts:
             return self._fall_back(error.kind, text)
         return NextTry(kind=error.kind, text=text, error=error)
 
-    def cannot_shrink(self, why: BudgetImpossible) -> ProviderError:
+    def cannot_shrink(self, why: BudgetImpossible | str) -> ProviderError:
         """The error to give up with when the model refused a request of which nothing more can be left out."""
         refused = self.refused
         return ProviderError(
@@ -126,22 +128,26 @@ class Attempts:
             return NextTry(kind="overflow", text=text, limit=limit, used=used)
         if len(self._providers) > 1:
             return self._fall_back("overflow", text, limit=limit, used=used)
+        if said.fix == "shrink_input" and not limit:
+            return NextTry(kind="overflow", text=text, error=self.cannot_shrink(_bill(window, said)), used=used)
         return NextTry(kind="overflow", text=text, error=_given_up(error, window, said), limit=limit, used=used)
 
 
 def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
-    """The tokens that the next request may have, as the planner will count them; less than this one had.
+    """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
+    the head fits them: such a limit is not learned, because the conversation could only stay below it.
 
     The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `CEILING`: what is beyond that
     is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
     nothing about the ratio, so the request shrinks by a share too, and by more each time.
     """
     raw = max(1, window.size.tokens)
-    seen = (said.used or 0) / raw
+    seen = min(MOST_CLAIMED, (said.used or 0) / raw)
     ratio = max(window.view.calibration, min(CEILING, seen))
     share = STRICTLY_LESS if said.used else SHRINK[min(attempt, len(SHRINK)) - 1]
     smaller = int(share * raw * ratio)
-    return max(1, smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen))))
+    limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
+    return limit if limit > window.view.head_size.tokens * ratio else 0
 
 
 def _smaller_answer(said: Overflow, wanted: int | None) -> int:
@@ -153,16 +159,18 @@ def _smaller_answer(said: Overflow, wanted: int | None) -> int:
 
 
 def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderError:
-    size = window.size.tokens
-    head = window.view.head_size.tokens
-    bill = f"head {head:,}, conversation {size - head:,}"
-    known = f", limit {said.limit:,}" if said.limit else ""
     return ProviderError(
         "overflow",
-        f"still too long after {OVERFLOW_ATTEMPTS} attempts: need {size:,} tokens by our count{known}: {bill}",
+        f"still too long after {OVERFLOW_ATTEMPTS} attempts: {_bill(window, said)}",
         status=error.status,
         body=error.body,
     )
+
+
+def _bill(window: Window, said: Overflow) -> str:
+    size, head = window.size.tokens, window.view.head_size.tokens
+    known = f", limit {said.limit:,}" if said.limit else ""
+    return f"need {size:,} tokens by our count{known}: head {head:,}, conversation {size - head:,}"
 
 
 class Partial(Struct, frozen=True, kw_only=True):

@@ -167,9 +167,7 @@ class _ToolThreads:
     @staticmethod
     def _run(job: ToolJob, done: queue.SimpleQueue[ToolJob]) -> None:
         start = time.monotonic()
-        outcome = call_tool(job)
-        if job.outcome is None:  # nobody has given it up meanwhile
-            job.outcome = timed(outcome, start)
+        if job.finish(timed(call_tool(job), start)):
             done.put(job)
 
     def next(self) -> ToolJob:
@@ -185,7 +183,7 @@ class _ToolThreads:
                 if time.monotonic() < deadline:
                     continue
                 job = late
-                job.outcome = job.outcome or out_of_time(job)
+                job.give_up(out_of_time(job))
             if any(each is job for _, each in self._waiting):
                 self._waiting = [(at, each) for at, each in self._waiting if each is not job]
                 return job
@@ -214,7 +212,7 @@ def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
 
 def out_of_time(job: ToolJob) -> ToolOutcome:
     """What becomes of a call that took too long."""
-    return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout)
+    return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout, given_up=True)
 
 
 def _run_async(value: Any) -> Any:

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
+from transom.conversation.bus import PublishedSteps
 from transom.conversation.request_planner import RequestPlanner
 from transom.conversation.summary_work import SummaryWork
 from transom.conversation.usage import WindowUsage
@@ -52,6 +54,7 @@ class ConversationSettings:
         self._lock = threading.RLock()
         self._closed = False
         self._is_running = False
+        self._runs: WeakSet[PublishedSteps] = WeakSet()
         self._home: Store | None = None  # the store that it was opened from
 
     @property

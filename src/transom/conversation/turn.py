@@ -11,7 +11,9 @@ is true, and lets the reason pass.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -44,9 +46,11 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
-from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError
 from transom.providers.base import Provider
 from transom.wire.stop_reason import StopReason
+
+_logger = logging.getLogger(__name__)
 
 Steps = Generator[Want | Event, Any, RunResult]
 
@@ -287,7 +291,7 @@ class Turn:
         except BaseException:
             for job in jobs:
                 if job.call.index not in answered:
-                    job.outcome = job.outcome or _interrupted(job)
+                    job.give_up(_interrupted(job))
                     self._log_result(job)
             raise
 
@@ -351,14 +355,16 @@ class Turn:
         self._usage = self._usage.plus_agent(outcome.tokens)
         self._cost = None if self._cost is None or outcome.cost is None else self._cost + outcome.cost
         content = result_content(outcome.content)
-        try:
-            fact = self._conv.dialect.parse_tool_result(called.id, content)
-        except InvalidMessage:  # parts of another API, or an object where this one takes none
-            fact = self._conv.dialect.parse_tool_result(called.id, failures.as_text(content))
-        assert isinstance(fact, ToolResult)
-        fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
+        fact = replace(
+            self._fact_of(called, content),
+            failed=outcome.failed,
+            place=(called.turn, called.index),
+            synthetic=outcome.given_up,
+        )
         extra = {"log": outcome.log} if outcome.log else None
         entry = self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
+        if outcome.given_up:
+            job.log_late(partial(self._log_late, called))
         return ToolReturned(
             entry=entry,
             name=called.name,
@@ -367,6 +373,25 @@ class Turn:
             failed=outcome.failed,
             duration=outcome.duration,
         )
+
+    def _fact_of(self, called: ToolCalled, content: Any) -> ToolResult:
+        try:
+            fact = self._conv.dialect.parse_tool_result(called.id, content)
+        except InvalidMessage:  # parts of another API, or an object where this one takes none
+            fact = self._conv.dialect.parse_tool_result(called.id, failures.as_text(content))
+        assert isinstance(fact, ToolResult)
+        return fact
+
+    def _log_late(self, called: ToolCalled, outcome: ToolOutcome) -> None:
+        """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
+        the next request. A sub-agent that was told to stop has nothing to say."""
+        if outcome.failed and outcome.log:
+            return
+        fact = replace(self._fact_of(called, result_content(outcome.content)), failed=outcome.failed)
+        try:
+            self._log(fact, tool_name=called.name, duration=outcome.duration)
+        except TransomError as error:  # the conversation is closed
+            _logger.warning("the late result of %s is lost: %s", called.name, error)
 
     def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None, extra: Raw | None = None) -> int:
         self._sequence += 1
@@ -389,7 +414,7 @@ def _judge(job: ToolJob, verdict: object) -> None:
 
 
 def _interrupted(job: ToolJob) -> ToolOutcome:
-    return ToolOutcome(content=texts.STOPPED if job.started else texts.NOT_STARTED, failed=True)
+    return ToolOutcome(content=texts.STOPPED if job.started else texts.NOT_STARTED, failed=True, given_up=job.started)
 
 
 def _text(turn: Assistant) -> str:

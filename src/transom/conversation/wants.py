@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct
@@ -30,7 +31,8 @@ from transom.stores import Store
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call. Of a sub-agent's also its tokens, their cost, and the name of its log."""
+    """What became of a call. Of a sub-agent's also its tokens, their cost, and the name of its log. `given_up`: nobody
+    waits for the tool any longer, but it may still be at work."""
 
     content: object
     failed: bool = False
@@ -38,6 +40,7 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
     tokens: Usage = Usage()
     cost: float | None = 0.0
     log: str = ""
+    given_up: bool = False
 
 
 class Caller(Struct, frozen=True, kw_only=True, eq=False):
@@ -66,6 +69,34 @@ class ToolJob:
         self.compacts = False  # a call of context_manager, which the turn answers itself
         self.outcome: ToolOutcome | None = None
         self.caller: Caller | None = None
+        self._lock = Lock()
+        self._late: ToolOutcome | None = None
+        self._log_late: Callable[[ToolOutcome], object] | None = None
+
+    def finish(self, outcome: ToolOutcome) -> bool:
+        """Set what the tool came to. False if the call was given up before: then the outcome is late, and is logged
+        behind the result that says so."""
+        with self._lock:
+            if self.outcome is None:
+                self.outcome = outcome
+                return True
+            self._late, log_late = outcome, self._log_late
+        if log_late is not None:
+            log_late(outcome)
+        return False
+
+    def give_up(self, outcome: ToolOutcome) -> None:
+        """Set the outcome of a call that nobody waits for any longer, unless the tool is done."""
+        with self._lock:
+            self.outcome = self.outcome or outcome
+
+    def log_late(self, log: Callable[[ToolOutcome], object]) -> None:
+        """Call `log` with a late outcome: now if it came already, or when it comes. The result of the call is in the
+        log."""
+        with self._lock:
+            self._log_late, late = log, self._late
+        if late is not None:
+            log(late)
 
 
 CURRENT_JOB: ContextVar[ToolJob] = ContextVar("transom_tool_job")

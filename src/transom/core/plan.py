@@ -183,13 +183,17 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
     most = budget.share(LATE_CHARACTERS, 1.0)
     for seq, (key, index) in draft.view.late_results:
         result = draft.view.fetch(seq).body
-        turn = draft.view.entries_of(draft.view.unit(key))[0].body
+        unit = draft.view.unit(key)
+        entries = draft.view.entries_of(unit)
+        turn, closed_by = entries[0].body, entries[1 + unit.answered_calls.index(index)].body
         assert isinstance(result, ToolResult)
         assert isinstance(turn, Assistant)
+        assert isinstance(closed_by, ToolResult)
+        note = texts.given_up_result_note if closed_by.failed else texts.late_result_note
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
-        draft.add(Note(key="", text=texts.late_result_note(ref(seq), turn.calls[index].name, text), refs=(seq,)))
+        draft.add(Note(key="", text=note(ref(seq), turn.calls[index].name, text), refs=(seq,)))
 
 
 def _renew_head(draft: Draft, head: Head) -> None:
