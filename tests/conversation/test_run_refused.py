@@ -40,18 +40,19 @@ def test_a_limit_that_holds_still_holds() -> None:
         assert conv.usage.budget <= 600
 
 
-def test_a_claim_that_cannot_be_true_leaves_a_short_conversation_its_room() -> None:
+def test_a_claim_that_cannot_be_true_is_not_taken_for_the_ratio_of_the_tokens() -> None:
     """The head has 500 tokens, the model takes 8,000, and claims 900,000 for a request of 600."""
-    body = LIES.replace("1000", "8000")
-    with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 250) as conv:
-        provider = Scripted(*[Fault(kind="bad_request", status=400, body=body)] * 3)
-        with pytest.raises(ProviderError):
-            conv.run("Hello " * 60, provider=provider, retry=transom.Retry(wait=0))
-        for turn in range(6):
-            conv.run(f"Now {turn}: " + "word " * 300, provider=Scripted("Yes."))
-        asked = Scripted("Yes.")
-        conv.run("And now? " + "word " * 300, provider=asked)
-        assert [each["content"][:6] for each in asked.requests[0]["messages"] if each["role"] == "user"][-2:] == [
-            "Now 5:",
-            "And no",
-        ]
+    claim = Fault(kind="bad_request", status=400, body=LIES.replace("1000", "8000"))
+    with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 160) as conv:
+        provider = Scripted(claim, "Hi.")
+        assert conv.run("Hello " * 120, provider=provider, retry=transom.Retry(wait=0)).text == "Hi."
+        assert list(conv.view.learned_limits.values()) == [int(0.95 * 2 * conv.log[2].body.tokens)]
+
+
+def test_a_limit_below_the_head_is_not_learned() -> None:
+    with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 160) as conv:
+        with pytest.raises(ProviderError, match="need 493 tokens by our count, limit 200: head 485, conversation 8"):
+            conv.run(
+                "Hello", provider=Scripted(Fault(kind="bad_request", status=400, body=LIES.replace("1000", "200")))
+            )
+        assert conv.view.learned_limits == {}
