@@ -16,6 +16,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
 from transom.conversation.failures import Retry
 from transom.conversation.fit import fit
+from transom.conversation.forget_user import UserData, forget_user
 from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.run import RunOptions
@@ -100,11 +101,13 @@ __all__ = [
     "Trim",
     "Undo",
     "UnknownLog",
+    "UserData",
     "View",
     "Window",
     "WindowUsage",
     "explain",
     "fit",
+    "forget_user",
     "open_store",
     "render",
 ]

@@ -299,14 +299,17 @@ class Fork(Struct, frozen=True, kw_only=True):
     json: o.Json = False
 
 
-@command("forget", "Remove a conversation for good.")
+@command("forget", "Remove a conversation, or everything of a user, for good.")
 class Forget(Struct, frozen=True, kw_only=True):
     """Remove a conversation from its store for good, with the large bodies that no other one refers to. Asks first.
 
-    Copies elsewhere (windows of `replay --out`, a folder of mirrored results) are not removed.
+    With `--user`: all conversations of the user, the logs of their sub-agents, the memory blocks and the archives.
+
+    Copies elsewhere (windows of `replay --out`, exports, a folder of mirrored results) are not removed.
     """
 
-    id: o.Id
+    id: o.ForgetId = None
+    user: o.ForgetUser = None
     yes: o.Yes = False
     store: o.AnyStore = None
     json: o.Json = False

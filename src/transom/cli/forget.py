@@ -1,4 +1,4 @@
-"""The command `transom forget`: removes a conversation for good."""
+"""The command `transom forget`: removes a conversation, or everything of a user, for good."""
 
 from __future__ import annotations
 
@@ -9,21 +9,67 @@ from transom.cli.commands import Forget
 from transom.cli.confirm import is_confirmed
 from transom.cli.locate import existing_store, find_name, store_path, store_url
 from transom.cli.lock_notice import LockNotice
+from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
+from transom.conversation.forget_user import data_of_user, forget_user
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.stores import Store
+from transom.stores.postgres_url import without_password
 
 
 def run(options: Forget) -> int:
-    """Ask the user, remove the conversation, print by how much the store is smaller.
+    """Ask the user, remove, print by how much the store is smaller.
+
+    Exit code 1 if the answer is no.
+    """
+    if options.user is not None:
+        if options.id is not None:
+            raise InvalidSetting("forget: give the id of a conversation or --user, not both")
+        return _forget_user(options, options.user)
+    if options.id is None:
+        raise InvalidSetting("forget: give the id of a conversation, or --user ID")
+    return _forget_conversation(options, options.id)
+
+
+def _forget_user(options: Forget, user: str) -> int:
+    """Remove everything of a user."""
+    if options.store is None:
+        raise InvalidSetting("forget: --user needs --store")
+    url = store_url(options.store)
+    with existing_store(url) as store:
+        with ProgressBar() as bar:
+            found = data_of_user(store, user, bar.update)
+        for name in found.damaged:
+            print_notice(f"{one_line(name)}: damaged, nobody can say whose it is, so it stays: forget it by its id")
+        content = f"{counted(len(found.conversations), 'conversation')}, {counted(len(found.memory), 'log')} of memory"
+        what = f"user {one_line(user)}: {content}"
+        if not (found.conversations or found.memory):
+            raise UnknownLog(f"{what} in {without_password(url)}")
+        why = f"forgetting user {user!r} cannot be undone"
+        if not is_confirmed(f"{what}. Forget them for good?", yes=options.yes, why=why):
+            print_notice(f"{what}, nothing was removed")
+            return 1
+        size = _size(url)
+        _wait_for_writers(url, store, (*found.conversations, *found.memory)[0])
+        removed = forget_user(store, user)
+        freed = max(0, size - _size(url))
+    if options.json:
+        print_json({"user": user, "conversations": removed.conversations, "memory": removed.memory, "freed": freed})
+    else:
+        print_wrapped(terminal(), f"{what}, forgotten" + (f"; the store is {freed:,} bytes smaller" if freed else ""))
+    return 0
+
+
+def _forget_conversation(options: Forget, part: str) -> int:
+    """Remove one conversation.
 
     Exit code 1 if the user does not agree. If the store has no such id, but an interrupted `forget` left a part of that
     conversation, this part is removed without asking.
     """
     url = store_url(options.store)
     with existing_store(url) as store:
-        size, name, entries = _size(url), options.id, None
+        size, name, entries = _size(url), part, None
         if name not in store.names() and _forget(url, store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
         else:
@@ -47,13 +93,18 @@ def run(options: Forget) -> int:
 
 def _forget(url: str, store: Store, name: str) -> bool:
     """Remove a conversation. False if the store had nothing of it."""
-    with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
-        # wait here for another writer: while `forget` runs, its own lock would look like that of another process
-        store.open(name).append([], 0)
+    _wait_for_writers(url, store, name)
     with suppress(UnknownLog):
         store.forget(name)
         return True
     return False
+
+
+def _wait_for_writers(url: str, store: Store, name: str) -> None:
+    """Wait for another writer, with a notice: while `forget` runs, its own lock would look like that of another
+    process."""
+    with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
+        store.open(name).append([], 0)
 
 
 def _is_confirmed(options: Forget, name: str, what: str) -> bool:

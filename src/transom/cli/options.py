@@ -220,6 +220,8 @@ ForkName = Annotated[
     str | None, Option("--name", metavar="NEW", help="The new id. Default: the old one with the entry, as in trip@41.")
 ]
 Yes = Annotated[bool, Option("--yes", help="Do not ask. ID must be the whole id.")]
+ForgetId = Annotated[str | None, Argument(metavar="ID", help="The conversation's id, or an unambiguous part of it.")]
+ForgetUser = Annotated[str | None, Option("--user", metavar="ID", help="Everything that the store has of this user.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Change nothing, only print what would change.")]
 Reference = Annotated[
     list[str], Argument(metavar="REF", help="412 or entry 412; a part of it: entry 412 text 0; several: entries 10-20.")

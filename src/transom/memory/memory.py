@@ -283,6 +283,12 @@ class Memory:
         return "/".join([ROOT, *(encoded(part, safe="") for part in (self.user_id, self.name, label))])
 
 
+def is_memory_of(log: str, user_id: str) -> bool:
+    """Whether a log is a block or an archive of this user, in a memory of any name."""
+    user = encoded(user_id, safe="")
+    return log.startswith((f"{ROOT}/{user}/", f"{ROOT}-archive/{user}/"))
+
+
 def is_users_block(logs: list[str], name: str, label: str) -> bool:
     """True if any user, or the store, has a block with this label in a memory of this name.
 

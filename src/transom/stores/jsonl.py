@@ -344,8 +344,17 @@ class JsonlStore:
         return [name for _, name in sorted(self._headers())]
 
     def forget(self, name: str) -> None:
-        with self.search_index().forgetting([name]):
-            self._forget(name)
+        if not self.forget_all((name,)):
+            raise no_such_log(name)
+
+    def forget_all(self, names: Iterable[str]) -> bool:
+        """Forget several conversations at the cost of one; unknown names are ignored.
+
+        False if there was nothing to remove.
+        """
+        names = list(names)
+        with self.search_index().forgetting(names):
+            return self._forget_all(names)
 
     def search_index(self) -> SqliteIndex:
         """Return the search index of this store.
@@ -370,21 +379,27 @@ class JsonlStore:
                     stamps.append(LogStamp(name=found[0], identity=str(found[1]), stamp=str(size)))
         return stamps
 
-    def _forget(self, name: str) -> None:
-        path = self.path / f"{file_stem(name)}.jsonl"
-        with os_errors_translated(path), self.lock():
-            snapshots = list(self.path.glob(f"{path.stem}.view*"))
-            lost = bool(snapshots) and not path.exists()
-            if known := lost or name in self.names():
-                self.take_number()  # from now on the lock file covers every number that was given
-                for snapshot in snapshots:
-                    snapshot.unlink()
-                path.unlink(missing_ok=lost)
-            with reporting_leftovers(str(path)):
+    def _forget_all(self, names: Iterable[str]) -> bool:
+        paths = {name: self.path / f"{file_stem(name)}.jsonl" for name in names}
+        place = next(iter(paths.values())) if len(paths) == 1 else self.path
+        with os_errors_translated(place), self.lock():
+            known = set(self.names())
+            removed = [self._unlink(path, known=name in known) for name, path in paths.items()]
+            with reporting_leftovers(str(place)):
                 sync_folder(self.path)
                 swept = self._remove_unused_bodies()
-            if not known and (path.exists() or not swept):
-                raise no_such_log(name)
+            return any(removed) or (swept and not any(path.exists() for path in paths.values()))
+
+    def _unlink(self, path: Path, *, known: bool) -> bool:
+        """Remove the files of one conversation. Returns whether there was one."""
+        snapshots = list(self.path.glob(f"{path.stem}.view*"))
+        lost = bool(snapshots) and not path.exists()
+        if lost or known:
+            self.take_number()  # from now on the lock file covers every number that was given
+            for snapshot in snapshots:
+                snapshot.unlink()
+            path.unlink(missing_ok=lost)
+        return lost or known
 
     def close(self) -> None:
         """Close the search index. Nothing else stays open."""

@@ -115,6 +115,15 @@ class MemoryStore:
         with self.search_index().forgetting([name]):
             self._forget(name)
 
+    def forget_all(self, names: Iterable[str]) -> bool:
+        """Forget several conversations; unknown names are ignored. False if there was nothing to remove."""
+        names, before = list(names), len(self.created)
+        with self.search_index().forgetting(names):
+            for name in names:
+                with suppress(UnknownLog):
+                    self._forget(name)
+        return len(self.created) < before
+
     def _forget(self, name: str) -> None:
         with self.lock:
             if (content := self.created.pop(name, None)) is None:

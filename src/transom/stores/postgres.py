@@ -8,7 +8,7 @@ nothing. After a lost connection the same append first checks whether it was sto
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import LiteralString
 
@@ -330,20 +330,28 @@ class PostgresStore:
         write-ahead log and backups for as long as you keep those. Raises UnknownLog if there is no such conversation,
         StoreUnavailable if the server cannot be reached.
         """
+        if not self.forget_all((name,)):
+            raise no_such_log(name)
+
+    def forget_all(self, names: Iterable[str]) -> bool:
+        """Forget several conversations in one transaction; unknown names are ignored.
+
+        False if there was nothing to remove.
+        """
+        keys = [sha256(_raw(name)).digest() for name in names]
         database, tried = self.database, False
 
         def work(db: Db) -> bool:
             nonlocal tried
             again, tried = tried, True
             with db.transaction():
-                forget_words(database, db, [sha256(_raw(name)).digest()])
-                found = database.rows(db, _UNNAME, sha256(_raw(name)).digest())
-                if found:
-                    _delete_entries(database, db, found[0][0])
+                forget_words(database, db, keys)
+                found = [row for key in keys for row in database.rows(db, _UNNAME, key)]
+                for (log,) in found:
+                    _delete_entries(database, db, log)
             return bool(found) or again  # a first try whose connection was lost may have done it
 
-        if not database.run(work):
-            raise no_such_log(name)
+        return database.run(work)
 
     def close(self) -> None:
         """Close this store. Other stores with the same URL stay open; the last one closes their connections."""

@@ -1,0 +1,82 @@
+"""Forget a user: every conversation, memory block and archive that a store has of one user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Protocol, cast
+
+from msgspec import Struct
+
+from transom.core.log import owner_of
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote
+from transom.memory.memory import is_memory_of
+from transom.search.source import is_own_log
+from transom.stores import Store, open_store
+
+Progress = Callable[[float, str], None]
+"""Is called with the share of the conversations that were looked at, from 0 to 1, and the name of one."""
+
+
+class UserData(Struct, frozen=True, kw_only=True):
+    """What a store has of one user. `conversations`: their names. `memory`: the names of the logs of memory blocks and
+    archives. `damaged`: conversations whose first entry cannot be read, so that nobody can say whose they are."""
+
+    conversations: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+
+class _ForgetsSeveral(Protocol):
+    def forget_all(self, names: Iterable[str]) -> bool: ...
+
+
+def forget_user(store: str | os.PathLike[str] | Store, user_id: str, *, progress: Progress | None = None) -> UserData:
+    """Remove everything of one user from a store for good; returns what was removed.
+
+    That is: the conversations that belong to `user_id`, forks and logs of sub-agents among them, the user's memory
+    blocks with all their versions, the archives, and what the search index has of all these. `store`: a URL, a path, or
+    a store object, as for `Conversation.open`.
+
+    What belongs to no user stays: conversations without a `user_id`, memory of everybody. So do copies elsewhere:
+    exports, mirrored files, backups. A conversation whose first entry cannot be read stays too, and is in `damaged`:
+    look at it, and forget it by its name.
+
+    If this is interrupted, the same call again removes the rest. Raises InvalidSetting for an empty `user_id`,
+    StoreUnavailable.
+    """
+    opened = open_store(store)
+    try:
+        found = data_of_user(opened, user_id, progress)
+        names = (*found.conversations, *found.memory)
+        if hasattr(opened, "forget_all"):
+            cast("_ForgetsSeveral", opened).forget_all(names)
+        else:
+            for name in names:
+                with suppress(UnknownLog):
+                    opened.forget(name)
+        return found
+    finally:
+        if opened is not store:
+            opened.close()
+
+
+def data_of_user(store: Store, user_id: object, progress: Progress | None = None) -> UserData:
+    """What a store has of one user: the first entry of each conversation is read. Raises InvalidSetting."""
+    if not isinstance(user_id, str) or not user_id:
+        raise InvalidSetting(f"user_id: must be a text of at least one character, not {quote(user_id)}")
+    names = store.names()
+    conversations, damaged = list[str](), list[str]()
+    for at, name in enumerate(names):
+        if is_own_log(name):
+            continue
+        if progress is not None:
+            progress(at / len(names), name)
+        try:
+            if owner_of(store.open(name)).user_id == user_id:
+                conversations.append(name)
+        except StoreDamaged:
+            damaged.append(name)
+    memory = (name for name in names if is_memory_of(name, user_id))
+    return UserData(conversations=tuple(conversations), memory=tuple(memory), damaged=tuple(damaged))
