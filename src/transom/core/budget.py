@@ -14,11 +14,11 @@ from transom.errors import InvalidSetting, quote
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of one request. A limit that is None does not apply.
 
-    - `context`: tokens of the model's context window.
+    - `context`: the tokens of the model's context window.
     - `reserve`: how many of these stay free for the answer.
-    - `max_messages`: messages, those of the head included.
-    - `max_bytes`: UTF-8 bytes of all texts, base64 included.
-    - `max_images`: images.
+    - `max_messages`: the maximum number of messages, those of the head included.
+    - `max_bytes`: the maximum number of UTF-8 bytes, base64 included, with 32 for each message beside its texts.
+    - `max_images`: the maximum number of images.
     - `prices`: with prices, a compaction may come before the window is full, as soon as that is cheaper.
 
     Raises InvalidSetting if `reserve` leaves nothing of `context`, if a limit is not a whole number of at least 1

@@ -113,7 +113,7 @@ def _user(builder: Builder, entry: Entry) -> int:
 
 
 def _note(builder: Builder, entry: Entry) -> int:
-    """Add a note. The late results that it gives are given."""
+    """Add a note. Late results that it gives are no longer waiting to be given."""
     note = entry.body
     assert isinstance(note, Note)
     if note.key:

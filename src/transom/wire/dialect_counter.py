@@ -1,4 +1,5 @@
-"""Counts the tokens of facts as a dialect sends them, the base class for the counters of all dialects."""
+"""`DialectCounter`, the base class of the counters of all dialects: counts the tokens of facts as a dialect sends
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts the tokens of facts as the Messages API is sent them."""
+"""Counts the tokens of facts as they are sent to the Messages API."""
 
 from __future__ import annotations
 

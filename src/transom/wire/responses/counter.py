@@ -1,4 +1,4 @@
-"""Counts the tokens of facts as the Responses API is sent them."""
+"""Counts the tokens of facts as they are sent to the Responses API."""
 
 from __future__ import annotations
 
