@@ -19,9 +19,9 @@ from transom.stores.postgres_url import without_password
 
 
 def run(options: Forget) -> int:
-    """Ask the user, remove, print by how much the store is smaller.
+    """Ask the user, remove the conversation or everything of a user, and print by how much the store is smaller.
 
-    Exit code 1 if the answer is no.
+    Exit code 1 if the user does not agree.
     """
     if options.user is not None:
         if options.id is not None:
@@ -33,7 +33,10 @@ def run(options: Forget) -> int:
 
 
 def _forget_user(options: Forget, user: str) -> int:
-    """Remove everything of a user."""
+    """Remove everything of a user.
+
+    Raises InvalidSetting without --store, UnknownLog if the store has nothing of this user.
+    """
     if options.store is None:
         raise InvalidSetting("forget: --user needs --store")
     url = store_url(options.store)
@@ -101,8 +104,10 @@ def _forget(url: str, store: Store, name: str) -> bool:
 
 
 def _wait_for_writers(url: str, store: Store, name: str) -> None:
-    """Wait for another writer, with a notice: while `forget` runs, its own lock would look like that of another
-    process."""
+    """Wait for another writer, with a notice.
+
+    While `forget` runs, its own lock would look like that of another process.
+    """
     with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
         store.open(name).append([], 0)
 

@@ -128,7 +128,10 @@ class ClaudeCodeReader:
         return list(_merged(self._held.pop(branch, [])))
 
     def _branch(self, line: Raw, parent: str) -> str:
-        """Return the name of the branch that a line belongs to: a subagent's id, or empty for the session itself."""
+        """Return the name of the branch that a line belongs to: a subagent's id, or empty for the session itself.
+
+        Older files do not name subagents: a first line without a known parent begins a new branch, "side-1" and so on.
+        """
         agent = text(line, "parent_tool_use_id")
         if not line.get("isSidechain") and not agent:
             return ""

@@ -95,7 +95,10 @@ def _joined(dialect: Dialect, batch: Sequence[Rendered], *, begun: bool) -> list
 
 
 def _units(entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool) -> Iterator[Unit]:
-    """Yield turns with all their results, in order, translated to the dialect."""
+    """Yield turns with all their results, in order, translated to the dialect.
+
+    Counts in `left_out` what is not translated.
+    """
     waiting = _Waiting()
     for entry in entries:
         body = entry.body

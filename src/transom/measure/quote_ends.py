@@ -129,7 +129,9 @@ def end_of(text: str, at: int) -> End:
 
 
 def _is_between_elements(text: str, at: int) -> bool:
-    """Whether a position is behind a comma that separates two elements of a JSON text: what a sentence is there."""
+    """True if a position is behind a comma that separates two elements of a JSON text; in JSON this counts as a
+    sentence end.
+    """
     comma = len(text[:at].rstrip()) - 1
     if text[:1] not in {"{", "["} or text[comma] != ",":
         return False

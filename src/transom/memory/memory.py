@@ -284,7 +284,7 @@ class Memory:
 
 
 def is_memory_of(log: str, user_id: str) -> bool:
-    """Whether a log is a block or an archive of this user, in a memory of any name."""
+    """True if a log is a block or an archive of this user, in a memory of any name. `log`: the name of the log."""
     user = encoded(user_id, safe="")
     return log.startswith((f"{ROOT}/{user}/", f"{ROOT}-archive/{user}/"))
 

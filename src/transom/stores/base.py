@@ -86,8 +86,9 @@ class StoredLog(Protocol):
 class Store(Protocol):
     """A place that holds conversations by name.
 
-    Two methods of its logs are optional. A log with `copy_to` copies itself in one transaction (see `fork_log`). A log
-    with `wait` announces appends (see `follow`).
+    Three methods are optional. A store with `forget_all(names)` forgets several conversations at the cost of one. A log
+    with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait` announces appends (see
+    `follow`).
     """
 
     def open(self, name: str) -> StoredLog:

@@ -391,7 +391,7 @@ class JsonlStore:
             return any(removed) or (swept and not any(path.exists() for path in paths.values()))
 
     def _unlink(self, path: Path, *, known: bool) -> bool:
-        """Remove the files of one conversation. Returns whether there was one."""
+        """Remove the files of one conversation. False if there was none. `known`: its file has a readable header."""
         snapshots = list(self.path.glob(f"{path.stem}.view*"))
         lost = bool(snapshots) and not path.exists()
         if lost or known:
