@@ -65,9 +65,10 @@ def parse_reference(reference: str) -> Reference:
 
 
 def resolve(log: Log, reference: Reference | str) -> Reference:
-    """Check a reference, or its text, against a log. A range that ends after the log is shortened to end with it.
+    """Check a reference, or its text, against a log, and return it.
 
-    Raises InvalidSetting if the text is no reference, or if the log has no such first entry. The part is not checked.
+    A range that ends after the log is cut to end with it. Raises InvalidSetting if the text is no reference, or if the
+    log has no such first entry. The part is not checked.
     """
     parsed = parse_reference(reference) if isinstance(reference, str) else reference
     if not 0 <= parsed.first < len(log):

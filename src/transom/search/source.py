@@ -70,7 +70,9 @@ class Stamped(Protocol):
 
 
 def store_stamp(store: StoreSource) -> object:
-    """Return the stamp of a store; None if it gives none."""
+    """Return a value that differs whenever anything in the store may have changed; None if the store does not offer
+    one.
+    """
     return cast("Stamped", store).stamp() if hasattr(store, "stamp") else None
 
 

@@ -228,7 +228,7 @@ def _uri(path: str) -> str:
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
     """Switch the file to WAL mode.
 
-    Another process may create the file just now, and SQLite does not wait for that: try again.
+    While another process is creating the file it tries again, for up to PATIENCE seconds.
     """
     for left in reversed(range(int(PATIENCE / _PAUSE) + 1)):
         try:
