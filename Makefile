@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws bench policies runs reference clean
+.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -67,6 +67,9 @@ bench: setup  ## what a turn costs, and opening a long log
 
 policies: setup  ## every named policy over the recorded families, to docs/policies.md
 	$(RUN) python benchmarks/policies.py $(DATA)
+
+costs: setup  ## a fixed trigger and a priced one over the long recorded conversations, summaries priced too
+	$(RUN) python benchmarks/costs.py $(DATA)
 
 reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records
 	$(RUN) python -m scripts.reference

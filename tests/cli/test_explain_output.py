@@ -6,6 +6,8 @@ import itertools
 import json
 import re
 
+from transom.cli.demo import SESSION
+
 
 def test_explain_names_the_call_and_groups_folded_entries(run, demo):
     code, out, _ = run("explain", "demo", "--at", -1)
@@ -111,3 +113,27 @@ def test_explain_has_the_line_of_each_folded_turn_and_why_its_quotes_were_chosen
     assert sum(line.strip().startswith("record: ") for line in out.splitlines()) > 5
     assert "the only place of " in out
     assert "record: " not in run("explain", "demo", "--at", -1)[1]
+
+
+def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, folder):
+    assert (
+        run("replay", SESSION, "--budget", 9_000, "--policy", "summary", "--prices", "anthropic", "--store", "s.db")[0]
+        == 0
+    )
+    (name,) = [one["id"] for one in json.loads(run("conversations", "--store", "s.db", "--json")[1])["conversations"]]
+    calls = json.loads(run("explain", name, "--store", "s.db", "--json")[1])["calls"]
+    found = [
+        json.loads(run("explain", name, "--store", "s.db", "--at", at, "--json")[1])["costs"]
+        for at in range(1, calls + 1)
+    ]
+    at = next(at for at, costs in enumerate(found, start=1) if costs and len(costs["choices"]) > 1)
+    costs = found[at - 1]
+    lines = [" ".join(line.split()) for line in run("explain", name, "--store", "s.db", "--at", at)[1].splitlines()]
+    text = " ".join(lines)
+    assert f"{costs['tokens']:,} tokens, growing by {costs['growth']:,.0f} a call" in text
+    for choice in costs["choices"]:
+        assert f"{choice['name']}: {choice['per_call']:,.0f} a call" in text
+    taken = re.search(r"(\w+): [^:]* tokens\), taken", text)
+    assert taken is not None
+    assert taken[1] == costs["taken"] == costs["choices"][0]["name"]
+    assert found[0] is None

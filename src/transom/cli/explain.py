@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.message import Failure, Head
+from transom.core.prices import CompactionCosts
 from transom.core.reducer import build_view
 from transom.core.unit import Folded
 from transom.core.view import View
@@ -51,8 +52,9 @@ class Explained(Struct, frozen=True, kw_only=True):
     of the prefix shared with the window before; `breaks`: where that prefix ends, None if it is the whole window
     before. `head`: tokens of the system prompt and the tools. `folds`, `texts` and `losses`: for each fold, by its seq,
     the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
-    edit since the call before saves and breaks. `plans`: the edits behind this window, by plan. `rows`: an explanation
-    of each fact.
+    edit since the call before saves and breaks. `costs`: with prices, the sum behind the compaction of this call; None
+    if there was none, or for the window as it is now. `plans`: the edits behind this window, by plan. `rows`: an
+    explanation of each fact.
     """
 
     conversation: str
@@ -68,6 +70,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     texts: dict[int, str]
     losses: dict[int, MissingNames]
     edit_costs: list[EditCost]
+    costs: CompactionCosts | None
     plans: list[PlanEdits]
     rows: list[Explanation]
 
@@ -118,6 +121,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
         edit_costs=edit_costs_since(log, view.counter, view.length),
+        costs=last.costs if call is not None and isinstance(last, Sent) else None,
         plans=_plans(view, rows),
         rows=rows,
     )
@@ -159,6 +163,9 @@ def print_explained(console: Console, result: Explained, *, every: bool = False,
     _print_header(console, result)
     if result.edit_costs:
         print_wrapped(console, edit_costs_text(result.edit_costs))
+    if result.costs is not None:
+        for line in costs_lines(result.costs):
+            print_wrapped(console, line)
     _print_bar(console, result.rows)
     _print_totals(console, result)
     wide, named = console.width >= WIDE, set[int]()
@@ -230,6 +237,27 @@ def edit_costs_text(edits: Sequence[EditCost]) -> str:
     subject = "1 new edit saves" if len(edits) == 1 else f"{len(edits):,} new edits save"
     cached = f"make {breaks:,} cached tokens invalid" if breaks else "break no cached prefix"
     return f"{subject} {saves:,} tokens a request, and {cached}"
+
+
+def costs_lines(costs: CompactionCosts) -> Iterator[str]:
+    """Say why a compaction was made, and what each choice would have cost, in the price of fresh input tokens."""
+    window = f"{costs.tokens:,} tokens, growing by {costs.growth:,.0f} a call"
+    if costs.why == "full":
+        yield f"compacted because the window was full: {window}"
+    elif costs.why == "price":
+        yield (
+            f"compacted before the window was full ({window}): reading on what a compaction would have removed has "
+            f"cost {costs.excess:,.0f}, a compaction costs {costs.compaction:,.0f}"
+        )
+    else:
+        yield f"the next compaction is prepared ({window}): the cheapest choice needs a new summary"
+    for one in costs.choices:
+        summary = f", {one.summary:,.0f} of it for a summary" if one.summary else ""
+        taken = ", taken" if one.name == costs.taken else ""
+        yield (
+            f"  {one.name}: {one.per_call:,.0f} a call ({one.once:,.0f} once{summary}, for {one.calls:,.0f} calls that "
+            f"begin with {one.tokens:,} tokens){taken}"
+        )
 
 
 def _print_header(console: Console, result: Explained) -> None:

@@ -125,7 +125,9 @@ class SummaryWork:
             return None
         if self.is_at_work or self._settings.brakes.reason(view, usable):
             return None
-        return SummaryOptions(waits=policy.soft_trigger is None)
+        settings = self._settings
+        is_free = settings.provider is None and settings.summarizer is None
+        return SummaryOptions(waits=policy.soft_trigger is None, costs=not is_free)
 
     def shows_summaries(self, policy: Policy) -> bool:
         """Whether a compaction may have a summary, if a strategy wants one."""

@@ -8,6 +8,7 @@ without another. If the window would still not fit, the `hard` strategies run.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from copy import copy
 from math import ceil
 from operator import attrgetter
 from typing import cast
@@ -16,14 +17,15 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import Budget, fits, pressure
+from transom.core.choices import Situation, choice_cost, costs, price_of_summary, try_choices
 from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
 from transom.core.edit import Edit, Fold, Pin, Undo
 from transom.core.frame import Frame
 from transom.core.message import Note
-from transom.core.policy import NO_LIMITS, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
-from transom.core.prices import Prices
+from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
+from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_fold, redacted_want
 from transom.core.state_notes import due_size
 from transom.core.summary import Summarise, SummaryOptions
@@ -46,6 +48,9 @@ window."""
 MIN_FULLNESS = 0.2
 """Below this fullness, a limit of messages or bytes does not lower the token limit, also for a policy that compacts at
 every call."""
+
+STEPS = 20
+"""Whether a new summary is worth its price is asked again each time the window has grown by this part of its limit."""
 
 REQUIRED = "required"
 """The `why` of the pins that keep the first task and the newest user message out of folds."""
@@ -95,6 +100,9 @@ class Compactor:
         self.due_recall = DueRecall(policy, frame.redact)
         self.asked = asked
         self.wants: list[Summarise] = []
+        self.costs: CompactionCosts | None = None
+        """With prices: the sum behind the compaction of this plan."""
+        self._why, self._now = "full", False
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -114,6 +122,7 @@ class Compactor:
             self._take_edits(self.policy.arrival, self._no_pressure(), only_as_needed=False)
         if self.budget.prices is not None:
             self._lower_limit_where_it_pays(self.budget.prices)
+        self._now = now
         if now:
             self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self._used().tokens))
         if self._is_surely_quiet():
@@ -154,11 +163,29 @@ class Compactor:
         If the prefix is broken by then, superseded notes are folded too.
         """
         if not self._has_room_below_trigger(self._wanted()):
-            self.run_strategies(self.policy.pressure, hard=False)
+            self._make_room()
         if not fits(self._used(), self.limit):
             self.run_strategies(self.policy.hard, hard=True)
         if self.draft.view.first_break is not None:
             self._fold_superseded_notes()
+
+    def _make_room(self) -> None:
+        """Run the `pressure` strategies; with prices the cheapest of the policy's choices instead, if one brings the
+        window below the trigger."""
+        prices = self.budget.prices
+        if prices is None or self.costs is not None:
+            self.run_strategies(self.policy.pressure, hard=False)
+            return
+        situation, before = self._situation(prices), len(self.draft.entries)
+        waits = self._now or (self.asked is not None and self.asked.waits)
+        tried = [] if waits else try_choices(self.policy.choices, self._attempt, situation)
+        if tried:
+            self.draft.become(tried[0].draft)
+        else:
+            self.run_strategies(self.policy.pressure, hard=False)
+        if len(self.draft.entries) > before:
+            all_costs = [one.cost for one in tried] or [choice_cost(self.policy.name, self.draft.view, situation)]
+            self.costs = costs(situation, self.draft.view, self._why, all_costs, all_costs[0].name)
 
     def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """Run strategies in order until the target is met. Not hard: the keepers are asked first, and each strategy for
@@ -178,11 +205,70 @@ class Compactor:
         """Collect the summaries that the next compaction will want, once the window has reached `soft_trigger`."""
         soft = self.policy.soft_trigger
         assert self.asked is not None
-        if soft is None or pressure(self._used(), self._fixed_size(), self.soft_limit) < soft * self.policy.trigger:
+        if soft is None or not self._is_due_soon(soft):
             return
         self._kept_units = self._ask_keepers() if self.draft.view.slots else {}
-        for strategy in self.policy.pressure:
+        strategies = self.policy.pressure
+        if self.budget.prices is not None and self.policy.choices:
+            strategies = self._worth_a_summary(self.budget.prices, is_free=not self.asked.costs)
+        for strategy in strategies:
             self._ask(strategy, self.asked, self._target(hard=False))
+
+    def _is_due_soon(self, soft: float) -> bool:
+        """Whether the window has reached this share of the trigger, or of what the prices ask for."""
+        if self.costs is not None:  # this plan has compacted it
+            return False
+        if self._is_soon_cheaper(soft):
+            return True
+        return pressure(self._used(), self._fixed_size(), self.soft_limit) >= soft * self.policy.trigger
+
+    def _is_soon_cheaper(self, soft: float) -> bool:
+        view, prices = self.draft.view, self.budget.prices
+        return prices is not None and self._compaction_pays(prices, view, self._used().tokens, soft)
+
+    def _worth_a_summary(self, prices: Prices, *, is_free: bool) -> tuple[Strategy, ...]:
+        """The strategies of the choice that would be cheapest if the summaries that they want were made."""
+        situation = self._situation(prices)
+        step = max(1, situation.limit // STEPS)
+        if self.draft.view.sent_tokens // step == situation.tokens // step:  # trying all choices takes time
+            return ()
+        if not any(self.wants_of_choice(choice) for choice in self.policy.choices):
+            return ()
+        tried = try_choices(
+            self.policy.choices, self._attempt_as_if_full, situation, with_new_summary=True, free=is_free
+        )
+        if not tried or not self.wants_of_choice(tried[0].choice):
+            return ()
+        self.costs = costs(situation, self.draft.view, "soon", [one.cost for one in tried], tried[0].choice.name)
+        return tried[0].choice.strategies
+
+    # ---- choices
+
+    def _attempt(self) -> Compactor:
+        """A compactor with the same settings, on a copy of the draft."""
+        other = copy(self)
+        other.draft, other.asked, other.wants, other._kept_units = self.draft.copy(), None, [], {}
+        return other
+
+    def _attempt_as_if_full(self) -> Compactor:
+        other = self._attempt()
+        other.soft_limit = replace(self.soft_limit, tokens=self._used().tokens)
+        return other
+
+    def run_choice(self, choice: Choice) -> bool:
+        """Run the strategies of a choice; whether the window is below the trigger then."""
+        self.run_strategies(choice.strategies, hard=False)
+        return self._has_room_below_trigger(self._wanted())
+
+    def wants_of_choice(self, choice: Choice) -> list[Summarise]:
+        """The summaries that the strategies of a choice want."""
+        target = self._target(hard=False)
+        return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
+
+    def _situation(self, prices: Prices) -> Situation:
+        used, view, fixed = self._used().tokens, self.draft.view, self._fixed_size()
+        full = _between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
+        return Situation(prices, used, view.since_break.growth(used), full.tokens)
 
     def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
@@ -197,8 +283,21 @@ class Compactor:
         request: only while there are slots that were not sent (law 8)."""
         view, used = self.draft.view, self._used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
-        if has_new_slots and used < self.soft_limit.tokens and view.since_break.pays(prices, used):
+        if has_new_slots and used < self.soft_limit.tokens and self._compaction_pays(prices, view, used):
             self.soft_limit = replace(self.soft_limit, tokens=used)
+            self._why = "price"
+
+    def _compaction_pays(self, prices: Prices, view: View, used: int, share: float = 1.0) -> bool:
+        """Whether a compaction pays, or soon does. Where the policy has summaries made for compactions, the price of
+        the newest one is a part of what the next compaction costs."""
+        since = view.since_break
+        if not since.pays(prices, used, share=share):
+            return False
+        newest = None if self.policy.soft_trigger is None else view.summary
+        if newest is None:
+            return True
+        price = price_of_summary(newest[1], prices, view.counter, window=view.sent_tokens)
+        return since.pays(prices, used, price, share)
 
     def _used(self) -> Size:
         """The size that the request will have, due notes included."""
@@ -222,6 +321,8 @@ class Compactor:
         A cheap test: a fixed size only lowers a pressure that is below 1.
         """
         soft = self.policy.soft_trigger if self.asked is not None else None
+        if soft is not None and self._is_soon_cheaper(soft):
+            return False
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
 

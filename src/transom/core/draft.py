@@ -28,6 +28,18 @@ class Draft:
         self.log, self.first = view.log, view.length
         self.entries: list[Entry] = []
 
+    def copy(self) -> Draft:
+        """A draft with the same entries, to try something on."""
+        other = Draft(self.view, self.at, self.meta)
+        other.log, other.first, other.entries = self.log, self.first, [*self.entries]
+        if other.entries:
+            other.view = self.view.with_log(PendingLog(self.log, other.entries))
+        return other
+
+    def become(self, tried: Draft) -> None:
+        """Go on from a copy."""
+        self.view, self.entries = tried.view, tried.entries
+
     def add(self, body: Body) -> None:
         """Add an entry, also an edit that does not apply. An edit or a summary gets the number of this plan."""
         plan = self.first if isinstance(body, (Fold, Trim, Pin, Undo, Summary)) else None

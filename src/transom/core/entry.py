@@ -19,6 +19,7 @@ from transom.core.message import (
     ToolResult,
     User,
 )
+from transom.core.prices import CompactionCosts
 from transom.core.summary import Summary
 
 
@@ -32,6 +33,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
     - `breaks`: the first slot that differs from the window before, the seq of the entry that changed it, and why; None
       if that whole window begins this one.
+    - `costs`: with prices, the sum behind the compaction that was made for this request.
     """
 
     digest: str
@@ -40,6 +42,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     messages: int
     shared_tokens: int = field(default=0, name="kept")
     breaks: tuple[int, int, str] | None = None
+    costs: CompactionCosts | None = None
 
 
 class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="forked"):

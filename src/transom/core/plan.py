@@ -92,7 +92,7 @@ def plan(
     compactor.recall()
     for note in due_notes(draft.view, frame.state):
         draft.add(note)
-    return _finish(draft, budget, tuple(compactor.wants))
+    return _finish(draft, budget, compactor)
 
 
 def compaction(
@@ -134,7 +134,7 @@ def needs_nothing(view: View, frame: Frame, budget: Budget) -> bool:
     return fits(view.total, budget.limits(view.calibration))
 
 
-def _finish(draft: Draft, budget: Budget, wants: tuple[Summarise, ...]) -> Plan:
+def _finish(draft: Draft, budget: Budget, compactor: Compactor) -> Plan:
     """The plan with its last entry, the `Sent`, and with the window that this describes."""
     window = assemble(draft.view, budget.usable)
     broke, total = window.breaks, draft.view.total
@@ -145,10 +145,11 @@ def _finish(draft: Draft, budget: Budget, wants: tuple[Summarise, ...]) -> Plan:
         messages=total.messages,
         shared_tokens=window.shared_tokens,
         breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
+        costs=compactor.costs,
     )
     entry = Entry(seq=draft.view.length, at=draft.at, body=sent)
     before = draft.view.with_log(draft.log) if draft.entries else draft.view
-    return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=wants)
+    return Plan(entries=(*draft.entries, entry), window=window, before=before, wants=tuple(compactor.wants))
 
 
 def _close_calls(draft: Draft) -> None:

@@ -94,6 +94,13 @@ RecallStep = Callable[[View, Target], Iterator[Recalled]]
 gives none."""
 
 
+class Choice(Struct, frozen=True, kw_only=True):
+    """One way to compact a window: its name in the sum, and the strategies that run in this order."""
+
+    name: str
+    strategies: tuple[Strategy, ...]
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """Which strategies keep a window small, and when they run. `name` is for reports and errors.
 
@@ -108,6 +115,9 @@ class Policy(Struct, frozen=True, kw_only=True):
       in the background. None: they are made when those strategies run, and the request waits.
     - `own_limits`: limits at which the `pressure` strategies start where they are lower than the budget's. No request
       is refused because of them.
+    - `choices`: ways to compact that a budget with prices chooses from: all of them are tried, and of those that bring
+      the window below the trigger the one that is cheapest for each call is taken (docs/why/prices.md). Without prices,
+      or if none does, the `pressure` strategies run.
     - `recall`: steps that bring back old entries for the newest turn. The first fact that one of them gives is added at
       the end of the window, once for each turn. A compaction makes room for it if it must; if there is no room, nothing
       is recalled.
@@ -126,10 +136,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     target: float = DEFAULT_TARGET
     soft_trigger: float | None = None
     own_limits: Budget = NO_LIMITS
+    choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("keepers", "arrival", "pressure", "hard", "recall"):
             _must_be_steps(name, getattr(self, name))
+        _must_be_choices(self.choices)
         for name in ("trigger", "target"):
             share = cast("object", getattr(self, name))
             never = name == "trigger" and share == float("inf")
@@ -148,7 +160,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
         Calls `prepare(view, budget, derived)` of every strategy and recall step that has such a method.
         """
-        for strategy in (*self.arrival, *self.pressure, *self.hard, *self.recall):
+        of_choices = (strategy for choice in self.choices for strategy in choice.strategies)
+        steps = (*self.arrival, *self.pressure, *self.hard, *self.recall, *of_choices)
+        for strategy in steps:
             if (prepare := getattr(strategy, "prepare", None)) is not None:
                 with naming(strategy, self):
                     prepare(view, budget, derived)
@@ -179,6 +193,17 @@ def naming(step: Strategy | Keeper | RecallStep, policy: Policy) -> Generator[No
     except Exception as error:
         error.add_note(f"raised by {name_of(step)}, in policy {quote(policy.name)}")
         raise
+
+
+def _must_be_choices(given: object) -> None:
+    choices = cast("tuple[Any, ...]", given)
+    if not isinstance(given, tuple) or not all(isinstance(one, Choice) for one in choices):
+        raise InvalidSetting(f"policy: choices must be a tuple of Choice, not {quote(cast('object', choices))}")
+    names = [one.name for one in choices]
+    if len(set(names)) < len(names):
+        raise InvalidSetting(f"policy: each of the choices needs a name of its own, not {', '.join(names)}")
+    for one in choices:
+        _must_be_steps("strategies of a choice", one.strategies)
 
 
 def _must_be_steps(name: str, steps: object) -> None:

@@ -27,6 +27,8 @@ class Prices(Struct, frozen=True, kw_only=True):
       cached.
     - `cache_block`: the cache holds whole blocks of this number of tokens.
     - `cache_minimum`: requests, and shared beginnings of requests, with fewer tokens than this are not cached.
+    - `output`: the price of a token that a model writes. It counts for the answers of summarizers; what the
+      conversation's own model writes costs the same whatever it was shown, and is left out.
 
     Raises InvalidSetting if a price is not a finite number of at least 0, if `read` is above `write`, if `cache_block`
     is not a whole number of at least 1, or if `cache_minimum` is not a whole number of at least 0.
@@ -37,9 +39,10 @@ class Prices(Struct, frozen=True, kw_only=True):
     read: float = 0.1
     cache_block: int = 1
     cache_minimum: int = 0
+    output: float = 5.0
 
     def __post_init__(self) -> None:
-        for name in ("fresh", "write", "read"):
+        for name in ("fresh", "write", "read", "output"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
                 raise InvalidSetting(f"prices: {name} must be a finite number of at least 0, not {quote(value)}")
@@ -74,9 +77,21 @@ class Prices(Struct, frozen=True, kw_only=True):
         cached = shared // self.cache_block * self.cache_block if shared >= self.cache_minimum else 0
         return self.write * (sent - cached) + self.read * cached
 
+    def of_summary(self, *, window: int, source: int, answer: int) -> float:
+        """What a summary costs to make: its request and an answer of `answer` tokens, by the cheaper of two requests.
+
+        A forked request reads the live one, `window` tokens, from the cache. A flat one has the turns and the summary
+        before as text, `source` tokens. Both have `INSTRUCTION` tokens of instructions.
+        """
+        forked, flat = self.of((window + INSTRUCTION, window)), self.fresh * (source + INSTRUCTION)
+        return min(forked, flat) + self.output * answer
+
+
+INSTRUCTION = 400
+"""About the tokens of the instructions of a summary's request."""
 
 ANTHROPIC = Prices(write=1.25)
-OPENAI = Prices(cache_block=128, cache_minimum=1024)
+OPENAI = Prices(cache_block=128, cache_minimum=1024, output=8.0)
 PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 
@@ -101,13 +116,70 @@ class SinceBreak(Struct, frozen=True, gc=False):
             return SinceBreak(tokens, tokens - shared if broke else 0)
         return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
 
-    def pays(self, prices: Prices, tokens: int) -> bool:
+    def excess_cost(self, prices: Prices) -> float:
+        """What re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost."""
+        return prices.read * self.excess_tokens
+
+    def compaction_cost(self, prices: Prices, tokens: int) -> float:
+        """What a compaction costs: as much as the last one, or before the first a rewrite of a window of `tokens`
+        tokens."""
+        return (prices.write - prices.read) * (self.new_tokens or tokens)
+
+    def growth(self, tokens: int) -> float:
+        """The tokens by which the window has grown at each call since the break, if it has `tokens` tokens now.
+
+        Steady growth of g tokens for n calls adds up to an excess of g · n² / 2, and to g · n tokens more than at
+        first: so g = more² / (2 · excess).
+        """
+        more = tokens - self.first_tokens
+        return max(1.0, more * more / (2 * self.excess_tokens) if self.excess_tokens > 0 < more else more)
+
+    def pays(self, prices: Prices, tokens: int, summary: float = 0.0, share: float = 1.0) -> bool:
         """Whether a compaction is now cheaper than going on with the long window.
 
-        True once re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost as much as one
-        compaction: the last one, or before the first a rewrite of a window of `tokens` tokens.
+        True once re-reading the tokens that a compaction would have removed has cost as much as one compaction, with
+        the price of a new `summary`; or this `share` of it.
 
         Under steady growth of g tokens a call this is the cheapest gap between compactions, √(2 · cost / (g · read))
         calls; it needs no forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
         """
-        return prices.read * self.excess_tokens >= (prices.write - prices.read) * (self.new_tokens or tokens)
+        return self.excess_cost(prices) >= share * (self.compaction_cost(prices, tokens) + summary)
+
+
+class ChoiceCost(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+    """What one way to compact a window costs and saves, in the price of fresh input tokens.
+
+    - `tokens`, `saved_tokens`: the window after it, and how many tokens fewer each later request has.
+    - `once`: the price of the tokens that are no longer read from the cache, and of a new summary. `summary`: of the
+      latter alone.
+    - `calls`: the calls until the next compaction. `per_call`: `once` divided among them, and what each pays on average
+      to read the window.
+    """
+
+    name: str
+    tokens: int
+    saved_tokens: int
+    once: float
+    summary: float = 0.0
+    calls: float
+    per_call: float
+
+
+class CompactionCosts(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+    """The sum behind a compaction, or behind the decision to have a summary made for it.
+
+    - `why`: "full"; "price", if the window was compacted before it was full because that is cheaper; "soon", if it was
+      only decided whether the next compaction gets a new summary.
+    - `tokens`: the window before. `growth`: the tokens that it grows by at each call.
+    - `excess`: what re-reading has cost that a compaction would have saved. `compaction`: what one costs; "price" says
+      that the first has reached the second.
+    - `choices`: each way that was tried, and `taken`: the name of the one that was taken.
+    """
+
+    why: str
+    tokens: int
+    growth: float
+    excess: float
+    compaction: float
+    choices: tuple[ChoiceCost, ...] = ()
+    taken: str = ""

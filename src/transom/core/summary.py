@@ -78,11 +78,12 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    `waits`: true if the request waits for a summary; false if it is made in the background. `focus`: what it should
-    keep above all. `notes`: words that it must keep verbatim.
+    `waits`: true if the request waits for a summary; false if it is made in the background. `costs`: whether a model
+    makes it, at a price. `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
     """
 
     waits: bool = False
+    costs: bool = True
     focus: str = ""
     notes: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from transom.core.policy import Policy, Strategy
+from transom.core.policy import Choice, Policy, Strategy
 from transom.recall import DropRecalled, Recall
 from transom.strategies import last_resort
 from transom.strategies.clip_turn import ClipTurn
@@ -13,6 +13,8 @@ from transom.strategies.covering_digest import Digest
 from transom.strategies.elide import DropMedia, Elide
 from transom.strategies.omission import Omit
 from transom.strategies.reasoning import DropReasoning
+from transom.strategies.stale_results import StubStale
+from transom.strategies.summary_choices import NewSummary, OldSummary
 
 LADDER: tuple[Strategy, ...] = (
     Omit(),
@@ -67,11 +69,19 @@ RECALL = replace(
 """`DEFAULT`, which also brings back old entries that the user's message refers to and the window lacks
 (docs/recall.md)."""
 
+_WITH_SUMMARY = Digest(summary=0.06)
+_DEEP = Digest(summary=0.04, cap=0.34, merge=0.27, quiet=0.47, least_quiet=0.47)
+
 SUMMARY = replace(
     DEFAULT,
     name="summary",
-    pressure=tuple(replace(step, summary=0.06) if isinstance(step, Digest) else step for step in DEFAULT.pressure),
+    pressure=(DropMedia(old=True), DropReasoning(), _WITH_SUMMARY),
     soft_trigger=0.8,
+    choices=(
+        Choice(name="offload", strategies=(DropMedia(old=True), DropReasoning(), StubStale())),
+        Choice(name="digest", strategies=(DropMedia(old=True), DropReasoning(), OldSummary(_WITH_SUMMARY))),
+        Choice(name="summary", strategies=(DropMedia(old=True), DropReasoning(), NewSummary(_DEEP))),
+    ),
 )
 """`DEFAULT`, with a rolling summary in front of the newest record, within the same room (docs/summaries.md).
 

@@ -37,7 +37,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     trigger = given.get("trigger", policy.trigger)
     if digest is None:
         target = given.get("target", min(policy.target, trigger) if trigger > 0 else policy.target)
-        return replace(policy, name=name, trigger=trigger, target=target)
+        return replace(policy, name=name, trigger=trigger, target=target, choices=())
     most = given.get("target", (1 - digest.quiet) * trigger)
     sized = _sized(digest, given.get("keep_recent", digest.keep_recent), most, trigger)
     if "target" not in given:
@@ -48,6 +48,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
         pressure=tuple(sized if step is digest else step for step in policy.pressure),
         trigger=trigger,
         target=given.get("target", min(policy.target, most)),
+        choices=(),
     )
 
 

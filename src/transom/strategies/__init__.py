@@ -19,12 +19,13 @@ Under pressure, whole units:
 
 - `Omit`: leaves out the oldest units. `HeadTail`, `Rounds`: keep both ends, or the last rounds.
 - `Digest`: folds old turns into passages of their own text, in layers. `Rolling`: into one digest.
+- `NewSummary`, `OldSummary`: a `Digest` with a new summary, or with the one that there is, for a policy's `choices`.
 - `KeyMessages`: quotes the sentences that matter most. `KEY_STEPS`: with its fallbacks.
 
 Keepers: `KeepUsers` (the user's messages), `KeepTools` (the newest call of some tools), `KeepKey` (what scores best).
 
 For strategies of your own this module also has the types they need (`View`, `Target`, `Edit`, `Fold`, `Trim`, `Unit`,
-`Folded`, `KeptUnit`, `TextPart`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`,
+`Folded`, `KeptUnit`, `TextPart`, `Choice`) and the questions that they ask: `may_trim`, `unsent_units`, `result_texts`,
 `visible_texts`; `foldable_runs`, `hides_a_unit`, `stays_visible`, `leading_slots`, `slots_before_newest`;
 `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with `range_reference` and `disarmed`.
 
@@ -38,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transom.core.edit import Edit, Fold, Trim
-    from transom.core.policy import KeptUnit, Target
+    from transom.core.policy import Choice, KeptUnit, Target
     from transom.core.unit import Folded, Unit
     from transom.core.view import View
     from transom.strategies.arrival import Clip, Stub
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from transom.strategies.reasoning import DropReasoning
     from transom.strategies.rolling_digest import Rolling
     from transom.strategies.stale_results import StubStale
+    from transom.strategies.summary_choices import NewSummary, OldSummary
     from transom.strategies.text.parts import TextPart, result_texts
     from transom.strategies.text.references import range_reference
     from transom.texts import disarmed
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KEY_STEPS",
     "TOOL_LINES",
+    "Choice",
     "Clip",
     "ClipTurn",
     "Dedupe",
@@ -92,6 +95,8 @@ __all__ = [
     "KeptUnit",
     "KeyMessages",
     "Mask",
+    "NewSummary",
+    "OldSummary",
     "Omit",
     "Rolling",
     "Rounds",
@@ -121,7 +126,7 @@ __all__ = [
 
 _MODULES = {
     "core.edit": ("Edit", "Fold", "Trim"),
-    "core.policy": ("KeptUnit", "Target"),
+    "core.policy": ("Choice", "KeptUnit", "Target"),
     "core.unit": ("Folded", "Unit"),
     "core.view": ("View",),
     "strategies.arrival": ("Clip", "Stub"),
@@ -150,6 +155,7 @@ _MODULES = {
     "strategies.reasoning": ("DropReasoning",),
     "strategies.rolling_digest": ("Rolling",),
     "strategies.stale_results": ("StubStale",),
+    "strategies.summary_choices": ("NewSummary", "OldSummary"),
     "strategies.text.parts": ("TextPart", "result_texts"),
     "strategies.text.references": ("range_reference",),
     "texts": ("disarmed",),

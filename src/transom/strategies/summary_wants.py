@@ -17,7 +17,7 @@ from transom.strategies.digest.index import Index
 WHY = "summary"
 """Why a fold is there whose text begins with the rolling summary."""
 
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.25
 """The share of F that the turns which no summary covers must have before another summary is worth its price."""
 
 EXACT = 0.2

@@ -1,0 +1,207 @@
+"""What conversations cost with a fixed trigger and with a priced one, summaries included: docs/why/prices.md.
+
+    python benchmarks/costs.py FOLDER [--families claude_code,codex] [--budgets 16000,64000] [--every 1] [--jobs N]
+
+Every conversation of more than 150 messages is replayed. No model is called. In place of a model, code makes the
+summaries, and each is priced as if a model had made it: the cheaper of a forked and a flat request, and the answer.
+Costs are relative to sending everything at every call, by the same prices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from transom.cli.commands import Compare
+from transom.cli.compare import choose
+from transom.cli.inputs import tools_for
+from transom.cli.replay import timed_steps
+from transom.cli.report import number_text
+from transom.conversation.conversation import Conversation
+from transom.conversation.summary_work import SummarySettings
+from transom.conversation.worker_pool import Ticket
+from transom.core.budget import Budget
+from transom.core.choices import price_of_summary
+from transom.core.entry import Sent
+from transom.core.log import Log
+from transom.core.prices import PRICES
+from transom.core.summary import Summary
+from transom.importers import Recorded
+from transom.measure.compare import Compared, Seen, compared
+from transom.policies import policy_named
+from transom.stores import MemoryStore
+from transom.summaries.extractive import Extractive
+from transom.tokenizer import o200k
+
+FIXED = ":trigger=0.8:target=0.5"
+"""The trigger of most systems: at 80% of the window, down to half."""
+
+POLICIES = ("default", "summary")
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One row of the table: a policy, and whether these prices decide when and how it compacts."""
+
+    policy: str
+    prices: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The first column."""
+        trigger = "0.8 → 0.5" if self.policy.endswith(FIXED) else f"{self.prices} prices" if self.prices else "full"
+        return f"{self.policy.removesuffix(FIXED)}, {trigger}"
+
+
+class Costs(Struct, frozen=True, kw_only=True):
+    """What `compared` says, and what summaries cost by each price list; `made`: how many there were."""
+
+    compared: Compared = Compared()
+    summaries: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PRICES, 0.0))
+    made: int = 0
+
+    def plus(self, other: Costs) -> Costs:
+        return Costs(
+            compared=self.compared.plus(other.compared),
+            summaries={name: paid + other.summaries[name] for name, paid in self.summaries.items()},
+            made=self.made + other.made,
+        )
+
+    def share(self, name: str) -> float | None:
+        """The cost by one price list, summaries included."""
+        cost = self.compared.anthropic if name == "anthropic" else self.compared.openai
+        return replace(cost, paid=cost.paid + self.summaries[name]).share
+
+
+class StandIn:
+    """Makes summaries without a model, where a model is to be priced."""
+
+    def steps(self, want, counter, model):
+        made = yield from Extractive().steps(want, counter, model)
+        return replace(made, made_by="stand-in")
+
+
+class AtOnce:
+    """A pool that does its work at once: the same windows in each run."""
+
+    def submit(self, work):
+        ticket = Ticket(work)
+        ticket.run()
+        return ticket
+
+    def abandon(self, ticket: object) -> None:
+        """Nothing is at work."""
+
+
+def rows() -> list[Row]:
+    """Each policy at a full window, at the fixed trigger, and by each price list."""
+    return [
+        row
+        for policy in POLICIES
+        for row in (
+            Row(policy=policy),
+            Row(policy=policy + FIXED),
+            *(Row(policy=policy, prices=name) for name in PRICES),
+        )
+    ]
+
+
+def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
+    """One conversation under one row."""
+    record, row, budget = job
+    head, facts = record.facts()
+    conversation = Conversation(
+        MemoryStore().open(record.id),
+        budget=Budget(context=budget, prices=None if row.prices is None else PRICES[row.prices]),
+        policy=policy_named(row.policy),
+        counter=o200k(),
+        system=head,
+        summarizer=SummarySettings(summarizer=StandIn(), pool=AtOnce()) if row.policy.startswith("summary") else None,
+    )
+    steps = timed_steps(conversation, facts, [], tools=tools_for(record, conversation.dialect.name))
+    seen = (Seen(step.at, step.window, request, seconds) for step, request, seconds in steps)
+    found = compared(record.messages, seen, budget=budget, counter=o200k())
+    made = list(summaries(conversation.log))
+    paid = {
+        name: sum(price_of_summary(one, prices, o200k(), window=window, source=source) for one, window, source in made)
+        for name, prices in PRICES.items()
+    }
+    return Costs(compared=found, summaries=paid, made=len(made))
+
+
+def summaries(log: Log) -> Iterator[tuple[Summary, int, int]]:
+    """Each summary, with the tokens of the request before it, and of what it was made from."""
+    window, tokens, found = 0, [0], dict[int, Summary]()
+    for entry in log.read():
+        tokens.append(tokens[-1] + sum(entry.tokens))
+        if isinstance(entry.body, Sent):
+            window = entry.body.tokens
+        elif isinstance(entry.body, Summary):
+            prior = None if entry.body.prior is None else found[entry.body.prior]
+            after = -1 if prior is None else prior.last
+            before = 0 if prior is None else o200k().count(prior.text)
+            yield entry.body, window, before + tokens[entry.body.last + 1] - tokens[after + 1]
+            found[entry.seq] = entry.body
+
+
+def table(family: str, budget: int, results: dict[Row, Costs], conversations: int) -> Generator[str]:
+    """One family at one budget, in Markdown."""
+    calls = max(one.compared.stats.calls for one in results.values())
+    yield f"\n### {family} at {budget:,} tokens: {conversations:,} conversations, {calls:,} calls\n"
+    heads = ("policy, trigger", "cost Anthropic", "cost OpenAI", "old names", "all names", "compactions", "summaries")
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|{'---:|' * (len(heads) - 1)}"
+    for row, one in results.items():
+        every, old, _ = one.compared.grounding.shares
+        costs = (number_text(one.share(name) if row.prices in {None, name} else None, ".3f") for name in PRICES)
+        shares = (number_text(found, ".1%") for found in (old, every))
+        yield f"| {' | '.join((row.label, *costs, *shares, f'{one.compared.stats.compactions:,}', f'{one.made:,}'))} |"
+
+
+def results_of(chosen: Sequence[Recorded], wanted: Sequence[Row], budget: int, jobs: int | None) -> dict[Row, Costs]:
+    """Every row over these conversations."""
+    o200k().count("load it before other processes are forked")
+    results = dict.fromkeys(wanted, Costs())
+    work = [(record, row, budget) for row in results for record in chosen]
+    with ProcessPoolExecutor(
+        jobs or os.cpu_count(), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    ) as pool:
+        for (_, row, _), one in zip(work, pool.map(replay_one, work), strict=True):
+            results[row] = results[row].plus(one)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--families", default="claude_code,claude_code2,codex")
+    parser.add_argument("--budgets", default="16000,64000")
+    parser.add_argument("--rows", default="", help="only rows whose first column contains this")
+    parser.add_argument("--min-messages", type=int, default=151)
+    parser.add_argument("--max-messages", type=int)
+    parser.add_argument("--every", type=int, default=1, help="only every Kth conversation")
+    parser.add_argument("--jobs", type=int)
+    args = parser.parse_args()
+    for family in args.families.split(","):
+        file = args.data / "conversations" / f"{family}.jsonl.gz"
+        for budget in map(int, args.budgets.split(",")):
+            wanted = Compare(
+                files=[file],
+                budget=budget,
+                min_messages=args.min_messages,
+                max_messages=args.max_messages,
+                every=args.every,
+            )
+            chosen, _ = choose(wanted)
+            results = results_of(chosen, [row for row in rows() if args.rows in row.label], budget, args.jobs)
+            print("\n".join(table(family, budget, results, len(chosen))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Prices the ways in which a full window can be compacted, by trying each on a copy of the draft.
+
+A choice costs something once: the tokens that are no longer read from the cache, and a new summary if it needs one. And
+it costs something at each call: the window that it leaves, which grows again. Dividing the first by the calls until the
+next compaction gives one number for each choice, the price of a call. (docs/why/prices.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import NamedTuple, Protocol
+
+from transom.core.draft import Draft
+from transom.core.policy import Choice
+from transom.core.prices import ChoiceCost, CompactionCosts, Prices
+from transom.core.summary import Summarise, Summary
+from transom.core.tokens import TokenCounter
+from transom.core.view import View
+from transom.core.window import shared_prefix_tokens
+
+STAND_IN = "stand-in"
+"""Who made a summary that is only there to try a choice out."""
+
+
+class Situation(NamedTuple):
+    """What the price of every choice depends on: the prices, the window now, its growth at each call, the most tokens
+    that it can have, and those that no compaction removes."""
+
+    prices: Prices
+    tokens: int
+    growth: float
+    limit: int
+
+
+class Attempt(Protocol):
+    """A compactor that works on a copy of the draft."""
+
+    draft: Draft
+
+    def run_choice(self, choice: Choice) -> bool:
+        """Run its strategies; whether the window is below the trigger then."""
+        ...
+
+    def wants_of_choice(self, choice: Choice) -> Sequence[Summarise]:
+        """The summaries that its strategies want."""
+        ...
+
+
+class Tried(NamedTuple):
+    """A choice, its costs, and the draft that it makes."""
+
+    choice: Choice
+    cost: ChoiceCost
+    draft: Draft
+
+
+def try_choices(
+    choices: Sequence[Choice],
+    attempt: Callable[[], Attempt],
+    situation: Situation,
+    *,
+    with_new_summary: bool = False,
+    free: bool = False,
+) -> list[Tried]:
+    """The choices that bring the window below the trigger, the cheapest first.
+
+    `with_new_summary`: as if the summaries that they want were made, with their price; `free`: without it.
+    """
+    found: list[Tried] = []
+    for choice in choices:
+        tried, summary = attempt(), 0.0
+        if with_new_summary:
+            for want in tried.wants_of_choice(choice):
+                summary += 0.0 if free else price_of_want(want, tried.draft.view, situation)
+                tried.draft.add(stand_in(want, tried.draft.view.counter))
+        if tried.run_choice(choice) and tried.draft.view.total.tokens < situation.tokens:
+            found.append(Tried(choice, choice_cost(choice.name, tried.draft.view, situation, summary), tried.draft))
+    return sorted(found, key=lambda one: one.cost.per_call)
+
+
+def choice_cost(name: str, after: View, situation: Situation, summary: float = 0.0) -> ChoiceCost:
+    """The costs of a compaction that leaves this view.
+
+    The next one comes when it pays, after √(2 · once / (growth · read)) calls, or before that when the window is full.
+    """
+    prices, growth, left = situation.prices, situation.growth, after.total.tokens
+    rewritten = left - shared_prefix_tokens(after, after.shared_slots)
+    once = (prices.write - prices.read) * rewritten + summary
+    until_full = max(0.0, situation.limit - left) / growth
+    until_it_pays = sqrt(2 * once / (growth * prices.read)) if prices.read else until_full
+    calls = max(1.0, min(until_full, until_it_pays))
+    return ChoiceCost(
+        name=name,
+        tokens=left,
+        saved_tokens=situation.tokens - left,
+        once=round(once, 1),
+        summary=round(summary, 1),
+        calls=round(calls, 1),
+        per_call=round(once / calls + prices.read * (left + growth * calls / 2), 1),
+    )
+
+
+def price_of_want(want: Summarise, view: View, situation: Situation) -> float:
+    """What the summary that is wanted will cost, if its answer is as long as it may be."""
+    source = sum(view.unit(turn.key).untrimmed_size.tokens for turn in want.turns if view.unit_of[turn.key] >= 0)
+    source += 0 if want.prior is None else view.counter.count(want.prior.text)
+    return situation.prices.of_summary(window=situation.tokens, source=source, answer=want.max_tokens)
+
+
+def price_of_summary(
+    summary: Summary, prices: Prices, counter: TokenCounter, *, window: int, source: int | None = None
+) -> float:
+    """What a summary has cost: 0 if no model made it, else by the usage that the model reported.
+
+    Without that, by the tokens of the live request (`window`) and of its turns (`source`, if known).
+    """
+    usage = summary.usage
+    if usage is not None:
+        fresh = max(0, usage.prompt - usage.cached)
+        return prices.write * fresh + prices.read * usage.cached + prices.output * usage.output
+    if summary.made_by in {"", "extractive"}:
+        return 0.0
+    text = counter.count(summary.text)
+    return prices.of_summary(window=window, source=window if source is None else source, answer=text)
+
+
+def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
+    """A summary of the greatest length that is wanted, to try a choice with."""
+    text = "words " * max(1, want.max_tokens - 2)
+    if (tokens := counter.count(text)) > want.max_tokens:
+        text = text[: len(text) * want.max_tokens // tokens]
+    return Summary(last=want.last, text=text, prior=want.prior_seq, made_by=STAND_IN)
+
+
+def costs(situation: Situation, view: View, why: str, tried: Sequence[ChoiceCost], taken: str) -> CompactionCosts:
+    """The sum, as a request keeps it."""
+    return CompactionCosts(
+        why=why,
+        tokens=situation.tokens,
+        growth=round(situation.growth, 1),
+        excess=round(view.since_break.excess_cost(situation.prices), 1),
+        compaction=round(view.since_break.compaction_cost(situation.prices, situation.tokens), 1),
+        choices=tuple(tried),
+        taken=taken,
+    )

@@ -1,0 +1,50 @@
+"""Two ways to use a digest with a rolling summary, for a policy whose choices are priced: with the summary that there
+is, or with a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from transom.core.budget import Budget
+from transom.core.derived import Derived
+from transom.core.edit import Edit
+from transom.core.policy import Target
+from transom.core.summary import Summarise
+from transom.core.view import View
+from transom.strategies.covering_digest import Digest
+from transom.strategies.summary_folds import shows_summary
+
+
+class OldSummary(Struct, frozen=True):
+    """A digest that wants no new summary. It shows the one that there is."""
+
+    digest: Digest
+
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+        """As the digest does."""
+        self.digest.prepare(view, budget, derived)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        return self.digest(view, target)
+
+
+class NewSummary(Struct, frozen=True):
+    """A digest that wants a new summary, and does nothing without one: until there is a summary that no fold of the
+    window shows."""
+
+    digest: Digest
+
+    def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
+        """As the digest does."""
+        self.digest.prepare(view, budget, derived)
+
+    def wants(self, view: View, target: Target) -> Iterator[Summarise]:
+        """The summary that the digest wants."""
+        return self.digest.wants(view, target)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        newest = view.summary
+        if newest is not None and not any(shows_summary(slot, newest[1]) for slot in view.slots):
+            yield from self.digest(view, target)
