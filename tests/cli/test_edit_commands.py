@@ -117,7 +117,7 @@ def test_pin_says_if_the_window_is_then_over_the_budget(run):
     [
         (("undo", "demo", 3), "undo: entry 3 is no live edit"),
         (("undo", "demo", 99_999), "undo: entry 99999 is no live edit"),
-        (("pin", "demo", 99_999), "pin: entry 99999 is in no unit"),
+        (("pin", "demo", 99_999), "pin: entry 99999 is no message, tool result or note that a window can have"),
         (("pin", "nobody", 1), "no conversation 'nobody'"),
         (("window", "demo", "--budget", 10), "need at least"),
         (("window", "demo", "--budget", 16_000, "--dialect", "klingon"), "unknown dialect 'klingon': there are openai"),

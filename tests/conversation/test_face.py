@@ -169,7 +169,7 @@ def test_a_late_result_is_stored_with_a_warning(caplog):
         with caplog.at_level(logging.WARNING):
             conv.tool_result("c1", "again")
         assert [record.message for record in caplog.records] == [
-            "tool result: no open call has the id 'c1'; open calls: none; shown only if its call was given up"
+            "tool result: no open call has the id 'c1'; open calls: none; it is stored, and never shown"
         ]
         assert len(conv.log) == 4
 
@@ -178,10 +178,7 @@ def test_an_imported_result_without_a_call_is_stored_with_one_warning(caplog):
     with opened() as conv, caplog.at_level(logging.WARNING):
         conv.extend([USER, {**RESULT, "tool_call_id": "a"}, {**RESULT, "tool_call_id": "b"}])
         assert [record.message for record in caplog.records] == [
-            (
-                "tool result: no open call has the id 'a'; open calls: none; "
-                "shown only if its call was given up (2 results)"
-            )
+            ("tool result: no open call has the id 'a'; open calls: none; it is stored, and never shown (2 results)")
         ]
         assert len(conv.log) == 3
 

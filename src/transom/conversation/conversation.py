@@ -261,9 +261,9 @@ class Conversation(ConversationEdits):
         """Log the answer to a tool call: a text, a list of content parts, or any JSON value.
 
         A call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error. Raises
-        InvalidMessage if no call has this id. An answer to a call that is closed already (it was given up before a
-        request, or answered before) is stored with a warning in the log of `logging`: the model reads it as a late
-        result, or not at all.
+        InvalidMessage if no call has this id. If the call was given up before a request, the model reads the answer as
+        a late result, in a note. If it was answered before, the second answer is stored and never shown, with a warning
+        in the log of `logging`.
         """
         fact = parse_result(self.dialect, check.call_id(call_id), check.tool_content(content))
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
@@ -272,8 +272,8 @@ class Conversation(ConversationEdits):
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A reply is placed where the open request was sent.
 
-        A tool result without an open call is stored with a warning in the log of `logging`. It is shown as a late
-        result if its call was given up, otherwise not at all.
+        A tool result without an open call is shown as a late result if its call was given up. Otherwise it is stored
+        and never shown, with a warning in the log of `logging`.
         """
         return self._append_facts([check.fact(fact, meta)], meta)[0]
 

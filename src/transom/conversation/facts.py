@@ -52,8 +52,8 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 def append_facts(
     writer: LogWriter, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
 ) -> list[int]:
-    """The numbers of the new entries. A result without an open call is reported, unless the importer does
-    (`meta.source`)."""
+    """The numbers of the new entries. A result that no window will show, because its call is not open
+    and was not given up, is reported, unless the importer does (`meta.source`)."""
     strays: list[ToolResult] = []
     waiting: list[str] = []
 
@@ -65,7 +65,8 @@ def append_facts(
         ]
 
     def check(before: View, after: View, entries: Sequence[Entry]) -> None:
-        bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY]
+        told = {seq for seq, _ in after.late_results}  # in a note of the next request
+        bodies = [entry.body for entry in entries if after.unit_of[entry.seq] == STRAY and entry.seq not in told]
         strays[:] = [body for body in bodies if isinstance(body, ToolResult)]
         if strays:
             waiting[:] = open_call_ids(before)
@@ -75,9 +76,7 @@ def append_facts(
     entries = writer.append_new(entries_of, check)
     if strays and (meta is None or meta.source is None):
         more = f" ({len(strays):,} results)" if len(strays) > 1 else ""
-        _logger.warning(
-            "tool result: %s; shown only if its call was given up%s", stray_line(strays[0].call, waiting), more
-        )
+        _logger.warning("tool result: %s; it is stored, and never shown%s", stray_line(strays[0].call, waiting), more)
     return [entry.seq for entry in entries]
 
 

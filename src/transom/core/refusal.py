@@ -18,7 +18,7 @@ def refusal(table: SlotTable, edit: Edit) -> str | None:
     if isinstance(edit, Trim):
         return _refuse_trim(table, edit)
     if isinstance(edit, Pin):
-        return None if unit_key(table, edit.entry) >= 0 else f"entry {edit.entry} is in no unit"
+        return None if unit_key(table, edit.entry) >= 0 else _no_unit(edit.entry)
     return None if is_live(table, edit.edit) else f"entry {edit.edit} is no live edit"
 
 
@@ -50,7 +50,7 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
     smaller."""
     entry = unit_entry(table, trim.entry)
     if entry is None:
-        return f"entry {trim.entry} is in no unit"
+        return _no_unit(trim.entry)
     found = find_part(entry, trim.part)
     if found is None:
         return f"entry {trim.entry} has no part {trim.part[0]}[{trim.part[1]}]"
@@ -72,6 +72,11 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
         return f"spans reach beyond the text of {len(part.text)} characters"
     form = apply_trim(part, trim)
     return None if form is None or part_bytes(form) < part_bytes(part) else "it would not be shorter"
+
+
+def _no_unit(seq: int) -> str:
+    """What is wrong with an entry that is in no unit, in words that need no glossary."""
+    return f"entry {seq} is no message, tool result or note that a window can have"
 
 
 def _is_json(text: str) -> bool:
