@@ -128,12 +128,12 @@ class DialectConformance:
         def check(log: list[Entry]) -> None:
             view = self._closed(log)
             rendered = [message for slot in view.slots for message in self.dialect.render_slot(slot)]
-            before = json.dumps(rendered)
+            before = json.dumps([list(each) for each in rendered])
             whole = list(_pieces(self.dialect.join(rendered)))
             for end in range(len(rendered)):
                 part = list(_pieces(self.dialect.join(rendered[:end])))
                 assert whole[: len(part)] == part
-            assert json.dumps(rendered) == before
+            assert json.dumps([list(each) for each in rendered]) == before
 
         check()
 
