@@ -88,3 +88,23 @@ def test_memory_is_written_only_into_a_store_that_was_named(run, folder, edit):
     assert f"{edit[0]} needs --store" in err
     shown = run("memory", "human", "--json")[1]
     assert json.loads(shown)["text"] == "likes tea"
+
+
+def test_the_archive_is_listed_searched_and_forgotten(run, memory):
+    archive = ("memory", "--archive", "--user", "ana", *STORE)
+    assert run(*archive) == (0, "", "transom: the archive is empty\n")
+    memory.archive.store("the key is under the blue pot", ["home"])
+    memory.archive.store("the train leaves at nine\x1b[31m")
+    code, out, err = run(*archive)
+    assert (code, err) == (0, "")
+    assert [line.split(",")[0] for line in out.splitlines() if line.startswith("text")] == ["text 1", "text 0 (home)"]
+    assert "\x1b" not in out
+    found = json.loads(run(*archive, "--find", "where is the key", "--json")[1])["texts"]
+    assert [one["number"] for one in found][:1] == [0]
+    assert run(*archive, "--find", "zebra") == (1, "", "transom: nothing found in the archive\n")
+    assert run("memory", "--archive", "--user", "bob", *STORE)[1] == ""
+    assert run(*archive, "--forget")[0] == 2
+    assert run(*archive, "--forget", "--yes")[1] == "archive: 2 texts, forgotten\n"
+    assert len(memory.archive) == 0
+    assert run("memory", "--find", "x", *STORE)[2].startswith("transom: memory: --find needs --archive")
+    assert run("memory", "human", "--archive", *STORE)[2].startswith("transom: memory: --archive goes with")

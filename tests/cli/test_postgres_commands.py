@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psycopg
 from conversation_files import chat, write_jsonl
 
 from postgres_server import TestServer, schema_for
@@ -27,3 +28,12 @@ def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
     assert printed[5][1].endswith(", forgotten\n")
     assert Path(".transom/last").read_text() == shown + "\n"
     assert "s3cret" not in repr([*printed, missing])
+
+
+def test_a_schema_that_is_not_there_is_not_created(run, postgres: TestServer, tmp_path: Path):
+    schema = schema_for(str(tmp_path))
+    url = postgres.url(schema)
+    for args in (("conversations", url), ("search", "x", "--store", url), ("forget", "x", "--yes", "--store", url)):
+        assert run(*args) == (2, "", f"transom: store {url!r}: there is nothing there, in this schema\n")
+    with psycopg.connect(postgres.url("other").partition("?")[0]) as db:
+        assert db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None

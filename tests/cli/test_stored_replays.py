@@ -242,3 +242,15 @@ def test_an_entry_is_named_by_its_number_or_as_in_a_marker(run):
     for command in (("pin", "one", "x"), ("undo", "one", "entry"), ("entries", "one", "--first", "third")):
         code, _, err = run(*command)
         assert (code, err.count("\n"), "is no entry: write 412, or entry 412" in err) == (2, 1, True), err
+
+
+def test_clean_removes_imports_only_if_asked(run, folder):
+    write_jsonl("chats.jsonl", {"id": "chat 1", "messages": chat(1)})
+    assert run("import", "chats.jsonl")[0] == 0
+    stays = "transom: .transom/imports.db: imported conversations stay; --imports removes them too\n"
+    assert run("clean", "--yes") == (0, "no replays in this folder\n", stays)
+    assert json.loads(run("conversations", "--json")[1])["conversations"][0]["id"] == "chat 1"
+    code, out, err = run("clean", "--imports", "--yes")
+    assert (code, err) == (0, "")
+    assert out.startswith(".transom: replays and imports removed, ")
+    assert not (folder / ".transom").exists()

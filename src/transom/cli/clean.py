@@ -1,4 +1,4 @@
-"""The command `transom clean`: removes the replays of this folder."""
+"""The command `transom clean`: removes the replays of this folder, and with --imports its imported conversations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from transom.cli.commands import Clean
 from transom.cli.confirm import is_confirmed
+from transom.cli.import_files import STORE as IMPORTS
+from transom.cli.import_files import URL as IMPORTS_URL
 from transom.cli.locate import LAST_STORE
 from transom.cli.runs import FOLDER, MAP_CACHE, RUNS, STORE, URL
 from transom.cli.streams import print_notice
@@ -16,11 +18,14 @@ from transom.cli.terminal import print_json, terminal
 
 def run(options: Clean) -> int:
     """Ask the user, remove the files, and print how many bytes they had. Exit code 1 if the user does not agree."""
-    files = list(_files())
+    files = list(_files(imports=options.imports))
     freed = sum(file.stat().st_size for file in files)
+    what = "replays and imports" if options.imports else "replays"
+    if not options.imports and IMPORTS.is_file():
+        print_notice(f"{IMPORTS}: imported conversations stay; --imports removes them too")
     if files:
-        question = f"{FOLDER}: {freed:,} bytes of replays. Remove them?"
-        if not is_confirmed(question, yes=options.yes, why=f"removing the replays in {FOLDER} cannot be undone"):
+        question = f"{FOLDER}: {freed:,} bytes of {what}. Remove them?"
+        if not is_confirmed(question, yes=options.yes, why=f"removing the {what} in {FOLDER} cannot be undone"):
             print_notice("nothing was removed")
             return 1
     for file in files:
@@ -32,12 +37,15 @@ def run(options: Clean) -> int:
     if options.json:
         print_json({"folder": str(FOLDER), "files": [file.name for file in files], "freed": freed})
     else:
-        terminal().print(f"{FOLDER}: replays removed, {freed:,} bytes" if files else "no replays in this folder")
+        terminal().print(f"{FOLDER}: {what} removed, {freed:,} bytes" if files else f"no {what} in this folder")
     return 0
 
 
-def _files() -> Iterator[Path]:
-    """Yield the files of replays and of maps. A store that the user created in the same folder is not among them."""
+def _files(*, imports: bool) -> Iterator[Path]:
+    """Yield the files of replays and of maps, and those of imports if they are wanted.
+
+    A store that the user created in the same folder is not among them.
+    """
     if not FOLDER.is_dir():
         return
     yield from sorted(file for file in FOLDER.glob(f"{STORE.name}*") if file.is_file())
@@ -45,5 +53,7 @@ def _files() -> Iterator[Path]:
     yield from sorted(file for file in old if file.name.split(".")[0].removeprefix("replay-").isdecimal())
     yield from (file for file in (RUNS,) if file.is_file())
     yield from sorted(file for file in FOLDER.glob(f"{MAP_CACHE}*") if file.is_file())
-    if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() == URL:
+    if imports:
+        yield from sorted(file for file in FOLDER.glob(f"{IMPORTS.name}*") if file.is_file())
+    if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in (URL, *[IMPORTS_URL] * imports):
         yield LAST_STORE

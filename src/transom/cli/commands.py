@@ -228,6 +228,8 @@ class Memory(Struct, frozen=True, kw_only=True):
     set: o.SetText = None
     history: o.History = False
     restore: o.Restore = None
+    archive: o.UseArchive = False
+    find: o.FindText = None
     forget: o.ForgetBlock = False
     yes: o.CleanYes = False
     store: o.AnyStore = None
@@ -280,6 +282,7 @@ class Map(Struct, frozen=True, kw_only=True):
 class Clean(Struct, frozen=True, kw_only=True):
     """Remove the replays that were stored in .transom of this folder, and what `map` has kept there. Asks first."""
 
+    imports: o.CleanImports = False
     yes: o.CleanYes = False
     json: o.Json = False
 

@@ -21,7 +21,8 @@ from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Imported, import_file
 from transom.stores import Store, open_store
 
-URL = f"sqlite:///{(FOLDER / 'imports.db').as_posix()}"
+STORE = FOLDER / "imports.db"
+URL = f"sqlite:///{STORE.as_posix()}"
 
 
 def run(options: Import) -> int:

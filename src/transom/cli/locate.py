@@ -112,6 +112,10 @@ def _check_exists(url: str) -> None:
     """Raise InvalidSetting if there is no file or folder: opening the store would create an empty one."""
     location = parse_location(url)
     if location.kind == "postgresql":
+        from transom.stores.postgres_schema import is_there  # noqa: PLC0415 - an extra
+
+        if not is_there(url):
+            raise InvalidSetting(f"store {without_password(url)!r}: there is nothing there, in this schema")
         return
     if not location.path or not Path(location.path).exists():
         raise InvalidSetting(f"store {url!r}: there is nothing there")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from transom.cli.archive import forget_archive, show_archive
 from transom.cli.commands import Memory as Options
 from transom.cli.confirm import is_confirmed
 from transom.cli.locate import existing_store, store_url
@@ -22,7 +23,11 @@ def run(options: Options) -> int:
     asked = [name for name in (*WRITES, "history") if getattr(options, name) not in (None, False)]
     if len(asked) > 1:
         raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")
-    if asked and options.label is None:
+    if options.find is not None and not options.archive:
+        raise InvalidSetting("memory: --find needs --archive: blocks are not searched")
+    if options.archive and (options.label is not None or set(asked) - {"forget"}):
+        raise InvalidSetting("memory: --archive goes with --find or --forget, and with no block")
+    if asked and options.label is None and not options.archive:
         raise InvalidSetting(f"memory: --{asked[0]} needs the label of a block")
     writing = bool(asked) and asked[0] in WRITES
     if writing and options.store is None:
@@ -32,6 +37,8 @@ def run(options: Options) -> int:
     url = store_url(options.store)
     with existing_store(url, writing=writing) as store:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
+        if options.archive:
+            return forget_archive(memory, options) if options.forget else show_archive(memory, options)
         if options.label is not None and options.set is None:
             _check_there(memory, options.label, store, options)
         if options.label is None:

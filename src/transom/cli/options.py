@@ -213,6 +213,7 @@ Edit = Annotated[
 ]
 Why = Annotated[str, Option(metavar="TEXT", help="The reason, which the log stores.")]
 CleanYes = Annotated[bool, Option("--yes", help="Do not ask.")]
+CleanImports = Annotated[bool, Option("--imports", help="Also the conversations that `import` stored in .transom.")]
 ForkAt = Annotated[
     str | None, Option("--at", metavar="ENTRY", help="The last entry to have: 412, or entry 412. Default: the newest.")
 ]
@@ -272,4 +273,8 @@ SetText = Annotated[
 ]
 History = Annotated[bool, Option("--history", help="Print every version of the block.")]
 Restore = Annotated[int | None, Option(metavar="VERSION", help="Make this version the newest one.")]
-ForgetBlock = Annotated[bool, Option("--forget", help="Remove the block for good, with all its versions.")]
+UseArchive = Annotated[bool, Option("--archive", help="List the texts of the archive instead of the blocks.")]
+FindText = Annotated[str | None, Option("--find", metavar="QUERY", help="With --archive: only texts that fit this.")]
+ForgetBlock = Annotated[
+    bool, Option("--forget", help="Remove the block for good, with all its versions; or the archive.")
+]

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import Any, LiteralString
 
-from psycopg import Connection
+from psycopg import Connection, Error
 from psycopg.errors import DuplicateTable, UndefinedTable
 from psycopg.sql import SQL, Identifier
 
 from transom.stores.checks import store_damaged
+from transom.stores.postgres_url import parse_postgres_url
 
 MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
     (
@@ -101,6 +102,17 @@ VERSION = len(MIGRATIONS)
 
 _LOCK = 0x7472616E736F6D
 """The number of the advisory lock that migrations take: "transom" in ASCII."""
+
+
+def is_there(url: str) -> bool:
+    """False if the schema that a URL names has no tables of ours. What is wrong with the server, opening it says."""
+    found = parse_postgres_url(url)
+    try:
+        with Connection.connect(found.conninfo, autocommit=True) as db:
+            row = db.execute("SELECT to_regclass(%s)", (f'"{found.schema}".migrations',)).fetchone()
+    except Error:
+        return True
+    return row is not None and row[0] is not None
 
 
 def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:

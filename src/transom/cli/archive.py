@@ -1,0 +1,51 @@
+"""The option `--archive` of `transom memory`: lists, searches and removes the archive of a memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from transom.cli.commands import Memory as Options
+from transom.cli.confirm import is_confirmed
+from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.memory import Memory
+
+MOST_FOUND = 20
+"""Texts that one search shows."""
+
+
+def show_archive(memory: Memory, options: Options) -> int:
+    """Print the texts, the newest first, or those that fit a query, the best first. Exit code 1 if none does."""
+    archive = memory.archive
+    if options.find is None:
+        found = [archive.read(number) for number in reversed(range(len(archive)))]
+    else:
+        found = archive.search(options.find, MOST_FOUND)
+    if options.json:
+        print_json({"user": options.user, "texts": found})
+    else:
+        console = terminal()
+        for one in found:
+            tags = f" ({one_line(', '.join(one.tags))})" if one.tags else ""
+            when = f"{datetime.fromtimestamp(one.at).astimezone():%Y-%m-%d %H:%M}"
+            print_line(console, (f"text {one.number}{tags}", "bold"), f", {when}")
+            for line in one.text.splitlines():
+                print_wrapped(console, f"  {one_line(line)}")
+        if not found:
+            print_notice("the archive is empty" if options.find is None else "nothing found in the archive")
+    return 1 if options.find is not None and not found else 0
+
+
+def forget_archive(memory: Memory, options: Options) -> int:
+    """Ask the user, and remove the whole archive. Exit code 1 if the user does not agree."""
+    many = len(memory.archive)
+    what = f"archive: {counted(many, 'text')}"
+    if not is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why="forgetting the archive cannot be undone"):
+        print_notice(f"{what}, nothing was removed")
+        return 1
+    memory.archive.forget()
+    if options.json:
+        print_json({"user": options.user, "texts": many})
+    else:
+        print_wrapped(terminal(), f"{what}, forgotten")
+    return 0
