@@ -9,6 +9,7 @@ import psycopg
 from conversation_files import chat, write_jsonl
 
 from postgres_server import TestServer, schema_for
+from transom.stores.postgres_url import parse_postgres_url
 
 
 def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
@@ -35,5 +36,5 @@ def test_a_schema_that_is_not_there_is_not_created(run, postgres: TestServer, tm
     url = postgres.url(schema)
     for args in (("conversations", url), ("search", "x", "--store", url), ("forget", "x", "--yes", "--store", url)):
         assert run(*args) == (2, "", f"transom: store {url!r}: there is nothing there, in this schema\n")
-    with psycopg.connect(postgres.url("other").partition("?")[0]) as db:
+    with psycopg.connect(parse_postgres_url(url).conninfo) as db:
         assert db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None
