@@ -9,11 +9,15 @@ TRANSOM_DATA names the folder of real conversations (default: ../shared/data bes
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from summary_requests import FOUND, checked
+from transom.summaries import LlmSummarizer
 
 if TYPE_CHECKING:
     from postgres_server import TestServer
@@ -25,6 +29,17 @@ settings.register_profile(
 )
 settings.register_profile("campaign", max_examples=5_000, deadline=None, suppress_health_check=_SLOW, phases=_PHASES)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+LlmSummarizer.steps = checked(LlmSummarizer.steps)
+
+
+@pytest.fixture(autouse=True)
+def _look_at_summary_requests() -> Iterator[None]:
+    """Every request for a summary, in any test, holds what it must."""
+    FOUND.clear()
+    yield
+    assert FOUND == []
 
 
 @pytest.fixture(scope="session")

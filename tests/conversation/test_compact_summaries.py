@@ -77,12 +77,23 @@ def test_an_unknown_summarizer_is_told_what_it_may_be() -> None:
 
 @pytest.mark.parametrize("given", [{"notes": "Door code 4711."}, {"focus": "the crane"}])
 def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
-    with conversation("extractive") as conv:
-        assert conv.compact().failure == ""
+    with conversation("extractive", turns=1) as conv:
         length = conv.view.length
         done = conv.compact(**given)
         assert (done.edits, done.summary) == ((), None)
-        assert done.failure.startswith("no new summary was made, because ")
+        assert done.failure.startswith("no summary was made, because ")
+        assert conv.view.length == length
+
+
+def test_a_focus_that_changes_nothing_is_told() -> None:
+    with conversation("extractive") as conv:
+        while conv.compact().edits:
+            pass
+        conv.compact(notes="Door code 4711.")
+        length = conv.view.length
+        done = conv.compact(focus="the crane")
+        assert (done.edits, done.summary) == ((), None)
+        assert done.failure.startswith("the new summary would say the same")
         assert conv.view.length == length
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from msgspec.structs import replace
+
 from transom.core.message import Usage
 from transom.core.reducer import build_view
 from transom.core.summary import SourceTurn, Summarise
@@ -30,6 +32,9 @@ def source_turns(view) -> tuple[SourceTurn, ...]:
 
 
 def want_of(turns, prior=None, **more) -> Summarise:
+    """A want for these turns; with a summary before, they come after its own."""
+    if prior is not None and turns and turns[0].key <= prior.last:
+        turns = [replace(turn, key=turn.key + prior.last + 1) for turn in turns]
     return Summarise(last=turns[-1].key if turns else 0, turns=tuple(turns), prior=prior, **more)
 
 

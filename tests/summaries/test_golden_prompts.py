@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from summary_kit import BOUNDARY, delta, drive, earlier_summary, echo_sections, turns_of, user_text, want_of
 
 from transom.providers.scripted import Scripted
@@ -96,7 +97,8 @@ def test_a_policy_without_prompts_has_the_default_ones():
 def test_a_summary_can_be_made_with_the_prompts_of_every_policy(name):
     prompts = prompts_named(name)
     answer = "\n".join(f"## {section.heading}\n- The page was read" for section in prompts.sections)
-    first = drive(LlmSummarizer(prompts=prompts), want_of(TURNS * 5), Scripted(answer))
+    turns = [replace(turn, key=at) for at, turn in enumerate(TURNS * 5)]
+    first = drive(LlmSummarizer(prompts=prompts), want_of(turns), Scripted(answer))
     assert {item.section for item in outline_of(first.state).items} == {section.key for section in prompts.sections}
     answer = delta([(prompts.sections[-1].key, "The second page was read")])
     second = drive(LlmSummarizer(prompts=prompts), want_of(MORE, first), Scripted(answer))

@@ -24,9 +24,11 @@ from transom.errors import InvalidSetting
 R = TypeVar("R")
 
 NOTHING_NEW = (
-    "no new summary was made, because a compaction now would fold nothing that no summary covers; the focus and the "
-    "notes were not kept: give them again when there are more turns"
+    "no summary was made, because a compaction now would fold nothing; the focus and the notes were not kept: give "
+    "them again when there are more turns"
 )
+SAME = "the new summary would say the same as the one before, which stays"
+STAYS = "the summary before stays, without this focus and these notes"
 
 
 class ConversationCompaction(ConversationSettings):
@@ -71,7 +73,9 @@ class ConversationCompaction(ConversationSettings):
                     f"compact: focus and notes need a summary, and policy {self.policy.name} makes none here: "
                     'use policy "summary", or give the conversation a summarizer'
                 )
-            want = self._planner.compaction_want(asked) if may_have else None
+            newest = self.view.summary
+            again = bool(asked.focus or asked.notes) or (newest is not None and newest[1].degraded)
+            want = self._planner.compaction_want(replace(asked, again=again)) if may_have else None
             if want is None:
                 done = self._planner.compact()
                 return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
@@ -79,7 +83,12 @@ class ConversationCompaction(ConversationSettings):
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
-            return replace(self._planner.compact(self._failure_logged(outcome)), failure=_failure_line(outcome))
+            summary, failure = self._failure_logged(outcome), _failure_line(outcome)
+            if summary is not None and not self._is_news(summary, again=again):
+                summary, failure = None, "; ".join(filter(None, (failure, STAYS if failure else SAME)))
+            elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
+                failure = "; ".join(filter(None, (failure, left)))
+            return replace(self._planner.compact(summary), failure=failure)
 
     def _planned_steps(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
@@ -123,17 +132,20 @@ class ConversationCompaction(ConversationSettings):
             append_facts(self._planner.writer, [failure], self.tags)
         return outcome.summary
 
-    def _is_news(self, summary: Summary) -> bool:
-        """Whether it says more than the newest one in the log: another process may have made one meanwhile."""
+    def _is_news(self, summary: Summary, *, again: bool = False) -> bool:
+        """Whether it says more than the newest one in the log: another process may have made one meanwhile. `again`:
+        also if it says something else of the same turns."""
         newest = self.view.summary
         if newest is None or newest[1].last < summary.last:
             return True
-        return newest[1].degraded and not summary.degraded and newest[1].last == summary.last
+        if (summary.degraded and not newest[1].degraded) or summary.text == newest[1].text:
+            return False
+        return again or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
 
     def _with_what_is_known(self, want: Summarise) -> Summarise:
-        """The want with the live request, and with the notes of a degraded summary, which it does not go on from."""
+        """The want with the live request, and with the notes of the newest summary if it does not go on from that."""
         newest = self.view.summary
-        if newest is not None and newest[1].degraded:
+        if newest is not None and newest[0] != want.prior_seq:
             want = replace(want, notes=tuple(dict.fromkeys((*newest[1].notes, *want.notes))))
         return self._with_live_request(want)
 
@@ -143,6 +155,12 @@ class ConversationCompaction(ConversationSettings):
         if not self._summaries.may_fork() or (live := self._planner.last_request()) is None:
             return want
         return replace(want, request=live[0], request_tokens=live[1])
+
+
+def _left_out(notes: Sequence[str], summary: Summary) -> str:
+    """That notes are not in a summary, for want of room; empty if they all are."""
+    lost = sum(note not in summary.text for note in notes)
+    return f"{lost:,} of {len(notes):,} notes are not in the summary: it has no room for them" if lost else ""
 
 
 def _failure_line(outcome: Settled) -> str:

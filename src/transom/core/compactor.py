@@ -28,7 +28,7 @@ from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, T
 from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_fold, redacted_want
 from transom.core.state_notes import due_size
-from transom.core.summary import Summarise, SummaryOptions
+from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -103,6 +103,7 @@ class Compactor:
         self.costs: CompactionCosts | None = None
         """With prices: the sum behind the compaction of this plan."""
         self._why, self._now = "full", False
+        self._again = False
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -124,6 +125,8 @@ class Compactor:
             self._lower_limit_where_it_pays(self.budget.prices)
         self._now = now
         if now:
+            came = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
+            self._again = came or (self.asked is not None and self.asked.again)
             self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self._used().tokens))
         if self._is_surely_quiet():
             return
@@ -374,6 +377,7 @@ class Compactor:
             hard=hard,
             due_notes=notes,
             derived=self.derived,
+            again=self._again and not hard,
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:

@@ -44,6 +44,7 @@ class Target(Struct, frozen=True):
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `derived`: data computed from the log, such as indexes.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
+    - `again`: true if a summary of turns that are folded already may be made again, and take the place of the old one.
     """
 
     goal: Size
@@ -60,6 +61,7 @@ class Target(Struct, frozen=True):
     due_notes: Size = ZERO
     derived: Derived = field(default_factory=Derived)
     waits_for_wants: bool = False
+    again: bool = False
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""

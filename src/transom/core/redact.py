@@ -64,15 +64,17 @@ def redacted_turns(turns: Sequence[SourceTurn], redact: Redact) -> tuple[SourceT
 
 
 def redacted_want(want: Summarise, redact: Redact) -> Summarise:
-    """A copy of the want that shows no secret: turns and notes are redacted, and exact values that contain one are left
-    out."""
+    """A copy of the want that shows no secret: turns, notes and focus are redacted, and exact values that contain one
+    are left out."""
     whole = [text for turn in want.turns for fact in turn.facts for text in texts_of(fact)]
     sources = list(_bounded_texts(reversed(whole)))
     return replace(
         want,
         turns=redacted_turns(want.turns, redact),
         exact=tuple(value for value in want.exact if redact(value, sources) == value),
+        typed=tuple(value for value in want.typed if redact(value, sources) == value),
         notes=tuple(redact(note, sources) for note in want.notes),
+        focus=redact(want.focus, sources),
     )
 
 

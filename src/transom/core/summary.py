@@ -79,11 +79,13 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
     `waits`: true if the request waits for a summary; false if it is made in the background. `costs`: whether a model
-    makes it, at a price. `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
+    makes it, at a price. `again`: true if a summary of turns that the newest one covers is wanted where there are no
+    others. `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
     """
 
     waits: bool = False
     costs: bool = True
+    again: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()
 
@@ -104,7 +106,8 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
 
     - `turns`: the units that `prior` does not cover, in order. `prior`, `prior_seq`: the summary to go on from, and its
       seq.
-    - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors.
+    - `exact`: values that the summary must have unchanged: paths, ids, numbers, quoted errors. `typed`: those of them
+      that the user wrote by hand; they leave last.
     - `notes`: new ones, to be kept verbatim. `focus`: what to keep above all. `max_tokens`: the maximum length of its
       text, in tokens.
     - `waits`: whether the request waits for it.
@@ -117,6 +120,7 @@ class Summarise(Struct, frozen=True, kw_only=True, eq=False):
     prior: Summary | None = None
     prior_seq: int | None = None
     exact: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     focus: str = ""
     max_tokens: int = 2_000

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from transom.core.draft import Draft
-from transom.core.edit import Pin, Undo
+from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Entry, Sent
 from transom.core.view import View
 
@@ -21,7 +21,8 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
     """The entries that take back the last edit; if a plan made it, all edits and summaries of this plan. Nothing is
     appended here.
 
-    Empty if no edit applies. A pin that the plan had taken back is placed again, because an undo cannot be undone.
+    Empty if no edit applies. A pin or fold that the plan had taken back is placed again, because an undo
+    cannot be undone.
     """
     newest = last_edit(view)
     if newest is None:
@@ -33,8 +34,8 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
         draft.propose(Undo(edit=seq, why=why))
     for seq in [] if plan is None else _summaries_of(view, plan):
         draft.propose(Undo(edit=seq, why=why))
-    for pin in [] if plan is None else _pins_taken_back(view, plan):
-        draft.propose(pin)
+    for edit in [] if plan is None else _taken_back(view, plan):
+        draft.propose(edit)
     return tuple(draft.entries)
 
 
@@ -45,9 +46,10 @@ def _summaries_of(view: View, plan: int) -> list[int]:
     return [seq for seq in newest if view.fetch(seq).plan == plan]
 
 
-def _pins_taken_back(view: View, plan: int) -> list[Pin]:
-    """New pins for those that a plan took back. `plan`: the seq of its first entry; its entries end with its `Sent`."""
-    pins: list[Pin] = []
+def _taken_back(view: View, plan: int) -> list[Pin | Fold]:
+    """New pins and folds for those that a plan took back; a fold that another one hides comes before it. `plan`: the
+    seq of its first entry; its entries end with its `Sent`."""
+    pins, folds = list[Pin](), dict[int, Fold]()
     for seq in range(plan, view.length):
         entry = view.fetch(seq)
         if isinstance(entry.body, Sent):
@@ -56,4 +58,6 @@ def _pins_taken_back(view: View, plan: int) -> list[Pin]:
             undone = view.fetch(entry.body.edit).body
             if isinstance(undone, Pin):
                 pins.append(Pin(entry=undone.entry, why=undone.why, implied=undone.implied))
-    return pins
+            elif isinstance(undone, Fold):
+                folds[entry.body.edit] = undone
+    return [*pins, *(folds[seq] for seq in sorted(folds))]

@@ -34,9 +34,12 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
 from transom.strategies.summary_folds import (
     RECORD_ONLY,
+    folded_before,
     short_end,
     shows_summary,
+    summary_in_place,
     tokens_of_summaries,
+    whole_room,
     with_summary,
     without_summary,
 )
@@ -47,6 +50,9 @@ MAX_SHARE = 0.85
 
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
+
+MAX_SUMMARY = 0.25
+"""The most of the room that a summary takes in a window that is compacted before it is full."""
 
 MAX_RECENT = 0.95
 """The most of the room that whole turns grow to, together with what stays free."""
@@ -94,15 +100,23 @@ class Digest(Struct, frozen=True, kw_only=True):
         """A summary of the turns that a compaction would fold now."""
         if self.summary:
             cut = self._cut(view, target)
-            if hides_a_unit(view, target, cut.old):
-                yield from summary_want(view, target, cut.old, free=cut.free, most=self.summary * cut.free)
+            old, free = cut.old, cut.free
+            if hides_a_unit(view, target, old):
+                yield from summary_want(view, target, old, free=free, most=self._most(view, target, free))
+            else:
+                old, free = folded_before(old, target), whole_room(view, target)
+                yield from summary_want(view, target, old, free=free, most=self.summary * free)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         cut = self._cut(view, target)
         old, free = cut.old, cut.free
         if not hides_a_unit(view, target, old):
+            if self.summary:
+                most = self.summary * whole_room(view, target)
+                yield from summary_in_place(view, target, folded_before(old, target), most)
             return
-        shown = shown_summary(view, old[-1].last + 1, self.summary * free, target) if self.summary else None
+        most = self._most(view, target, free)
+        shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
         of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary
@@ -123,6 +137,13 @@ class Digest(Struct, frozen=True, kw_only=True):
             yield from records.folds()
         else:
             yield from records.folds_with(*shown, frozen)
+
+    def _most(self, view: View, target: Target, free: float) -> float:
+        """Tokens of the summary: its share of the whole room, also where the window ends earlier for now; but not so
+        many that the records have none. Where prices decide when to compact, its share of the room until there."""
+        if target.budget.prices is not None:
+            return self.summary * free
+        return min(self.summary * whole_room(view, target), max(self.summary, MAX_SUMMARY) * free)
 
     def _cut(self, view: View, target: Target) -> _Cut:
         """What of the window is old, and how the room is shared."""

@@ -30,6 +30,7 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
+from transom.strategies.summary_folds import folded_before, summary_in_place, whole_room
 from transom.strategies.summary_wants import WHY as WITH_SUMMARY
 from transom.strategies.summary_wants import shown_summary, summary_want
 from transom.strategies.text.references import range_reference
@@ -71,10 +72,16 @@ class Rolling(Struct, frozen=True, kw_only=True):
         if found and is_worth_a_break(view, target, saved, self.least):
             free = free_room(target.limit.tokens, target.fixed_size.tokens + target.due_notes.tokens)
             yield from summary_want(view, target, folded, free=free, most=size / len(found) - SPAN)
+        else:
+            old, free = folded_before(view.slots, target), whole_room(view, target)
+            yield from summary_want(view, target, old, free=free, most=self._most(free) - SPAN)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         found, folded, size, saved = self._choice(view, target)
         if not is_worth_a_break(view, target, saved, self.least):
+            if view.summary is not None and not view.summary[1].degraded:
+                most = self._most(whole_room(view, target))
+                yield from summary_in_place(view, target, folded_before(view.slots, target), most)
             return
         summary = _summary_of(view, target, folded, size / len(found)) if found else None
         for run in found:
@@ -87,12 +94,15 @@ class Rolling(Struct, frozen=True, kw_only=True):
             digest = digest_text(view, target, run, folded, size / len(found), 1.0)
             yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
 
+    def _most(self, free: float) -> float:
+        return min(self.size, self.share * free)
+
     def _choice(self, view: View, target: Target) -> tuple[Sequence[Sequence[Slot]], Sequence[Slot], float, Size]:
         """The runs of slots to fold, all of their slots, the tokens of the digest, and what is saved."""
         Index.of(view, target.budget.usable, target.derived, self.tools)
         limit = target.limit.tokens
         free = free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
-        size = min(self.size, self.share * free)
+        size = self._most(free)
         found = foldable_runs(view, target, self._between_ends(view, target, size, free))
         found = [run for run in found if hides_a_unit(view, target, run)]
         folded = list(chain(*found))

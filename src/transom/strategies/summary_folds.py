@@ -1,19 +1,23 @@
-"""A record that begins with the rolling summary: how one is made, and how the summary leaves it again."""
+"""A record that begins with the rolling summary: how one is made, how the summary leaves it again, and how another
+one takes its place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.edit import Fold
+from transom.core.draft import Draft
+from transom.core.edit import Edit, Fold, Undo
+from transom.core.policy import Target
 from transom.core.summary import Summary
 from transom.core.tokens import TokenCounter
 from transom.core.unit import Folded, Slot
 from transom.core.view import View
+from transom.strategies.candidates import free_room, is_summary
 from transom.strategies.digest.changes import quoted_by
-from transom.strategies.summary_wants import WHY
+from transom.strategies.summary_wants import WHY, shown_summary
 
 RECORD_ONLY = "digest"
 """Why a fold is there whose text is a record alone."""
@@ -39,6 +43,63 @@ def without_summary(view: View, slot: Slot) -> Fold | None:
 def shows_summary(slot: Slot, summary: Summary) -> bool:
     """Whether a fold begins with this summary."""
     return isinstance(slot, Folded) and slot.why == WHY and slot.text.startswith(summary.text + "\n")
+
+
+def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
+    """The slots up to the last fold: the turns whose summary may be made again, if the target says so."""
+    if not target.again:
+        return ()
+    return slots[: 1 + max((at for at, slot in enumerate(slots) if is_summary(slot)), default=-1)]
+
+
+def whole_room(view: View, target: Target) -> float:
+    """F as the budget has it. A compaction that was asked for has the limit where the window ends now, but the next
+    request has the whole room."""
+    limit = target.budget.limits(view.calibration).tokens
+    return free_room(limit, target.fixed_size.tokens + target.due_notes.tokens)
+
+
+def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: float) -> Iterator[Edit]:
+    """The edits after which these folds show the newest summary of their turns: in the place of the one that shows now,
+    or in front of the newest record that has room for it. None if it shows already.
+
+    A fold must be shorter than what it stands for, and a newer summary may be longer than the older one. So the folds
+    of the same turns are taken back, and the new one stands for the turns themselves.
+    """
+    found = shown_summary(view, slots[-1].last + 1, most, target) if slots else None
+    folds = [slot for slot in slots if isinstance(slot, Folded)]
+    if found is None or any(shows_summary(slot, found[0]) for slot in folds):
+        return
+    for slot, text in _texts_with(view, found[0], folds[::-1]):
+        others = [fold for other in folds if other is not slot and (fold := without_summary(view, other)) is not None]
+        fold = Fold(
+            first=slot.first, last=slot.last, text=text, quotes=quoted_by(view, slot), carries=slot.carries, why=WHY
+        )
+        edits = [*others, *(Undo(edit=seq, why=WHY) for seq in _folds_of_same_turns(slot)), fold]
+        draft = Draft(view, 0.0)
+        if all(draft.propose(edit) for edit in edits):
+            yield from edits
+            return
+
+
+def _texts_with(view: View, summary: Summary, folds: Sequence[Folded]) -> Iterator[tuple[Folded, str]]:
+    """The folds that could show a summary, the best first, each with its text if it does."""
+    for _, older in view.newest_summaries():
+        for slot in folds:
+            if shows_summary(slot, older):
+                yield slot, summary.text + slot.text[len(older.text) :]
+    for slot in folds:
+        if texts.is_record(slot.text):
+            yield slot, texts.summary_and_record(summary.text, slot.text)
+
+
+def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
+    """A fold and those right under it that stand for the same turns, by their seqs."""
+    while isinstance(slot, Folded):
+        yield slot.seq
+        slot, *others = slot.children
+        if others:
+            return
 
 
 def tokens_of_summaries(slots: Sequence[Slot], counter: TokenCounter) -> int:

@@ -23,13 +23,17 @@ LEAST_GAIN = 0.25
 EXACT = 0.2
 """The share of a summary for values that it must hold to the letter."""
 
+TYPED = 12
+"""A message of the user with more names is a paste; the names in any other were typed."""
+
 MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
 
 def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
     """The want for a summary of everything up to the end of these slots, which a compaction folds; none if there is
-    too little that no summary covers.
+    too little that no summary covers. If the target says so, the summary of the same turns is made again then, from its
+    sources: the summary that it went on from, and the turns since.
 
     `free`: the tokens of F. `most`: the tokens that the summary may have.
     """
@@ -37,18 +41,21 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
         return
     last = slots[-1].last
     prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
-    after = -1 if prior is None else prior.last
-    units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
-    units = [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
+    units = _units_after(view, prior, last)
+    if not units and prior is not None and target.again:
+        prior_seq, prior = next(_to_go_on_from(view, prior.last - 1), (None, None))
+        units = _units_after(view, prior, last)
     if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
         return
     most = int(min(MOST_TOKENS, most))
+    exact, typed = _exact_values(view, target, units, EXACT * most)
     yield Summarise(
         last=last,
         turns=tuple(_source(view, unit) for unit in units),
         prior=prior,
         prior_seq=prior_seq,
-        exact=_exact_values(view, target, units, EXACT * most),
+        exact=exact,
+        typed=typed,
         max_tokens=most,
     )
 
@@ -68,29 +75,40 @@ def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
     return ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.last <= last)
 
 
+def _units_after(view: View, prior: Summary | None, last: int) -> list[Unit]:
+    """The units that a summary does not cover, up to the one with the key `last`."""
+    after = -1 if prior is None else prior.last
+    units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
+    return [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
+
+
 def _source(view: View, unit: Unit) -> SourceTurn:
     return SourceTurn(key=unit.key, facts=tuple(entry.body for entry in view.entries_of(unit)))  # pyright: ignore[reportArgumentType]
 
 
-def _exact_values(view: View, target: Target, units: Sequence[Unit], tokens: float) -> tuple[str, ...]:
-    """The names of these turns that matter most, in so many tokens: the user's first, then by weight, the newest
-    first. Names of tools and of their arguments are none: every request has them in its tools."""
+def _exact_values(
+    view: View, target: Target, units: Sequence[Unit], tokens: float
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of these turns that matter most, in so many tokens: those that the user typed, then the user's others,
+    then by weight, the newest first; and those of them that were typed. Names of tools and of their arguments are none:
+    every request has them in its tools."""
     index = Index.of(view, target.budget.usable, target.derived)
-    users, others = dict[str, None](), dict[str, None]()
+    typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):
         by_user = isinstance(view.fetch(unit.seqs[0]).body, User)
         for seq in unit.seqs:
-            for passage in index.at(view, seq).passages:
-                (users if by_user else others).update(dict.fromkeys(passage.names))
+            names = [name for passage in index.at(view, seq).passages for name in passage.names]
+            group = others if not by_user else typed if len(set(names)) <= TYPED else users
+            group.update(dict.fromkeys(names))
     of_tools = _names_of_tools(view, units)
-    ranked = [*sorted(users, key=index.weight, reverse=True), *sorted(others, key=index.weight, reverse=True)]
+    ranked = [name for group in (typed, users, others) for name in sorted(group, key=index.weight, reverse=True)]
     chosen: list[str] = []
     for name in (one for one in dict.fromkeys(ranked) if one not in of_tools):
         tokens -= target.counter.count(name) + 2
         if tokens < 0:
             break
         chosen.append(name)
-    return tuple(chosen)
+    return tuple(chosen), tuple(name for name in chosen if name in typed)
 
 
 def _names_of_tools(view: View, units: Sequence[Unit]) -> set[str]:

@@ -49,12 +49,13 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
 
 class Outline(Struct, frozen=True, omit_defaults=True):
-    """The items of a summary, the oldest first, and the values that its text must hold to the letter. `next_id`: no id
-    is given twice."""
+    """The items of a summary, the oldest first, and the values that its text must hold to the letter. `typed`: those of
+    them that the user wrote by hand. `next_id`: no id is given twice."""
 
     items: tuple[Item, ...] = ()
     next_id: int = 1
     exact: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
 
     def of(self, section: str) -> tuple[Item, ...]:
         """The items of a section."""

@@ -25,15 +25,17 @@ SMALLER = 0.75
 
 
 def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
-    """The outline that a new summary goes on from, a round later, with the values that must be in the new text; without
-    those that could pass for our marks.
+    """The outline that a new summary goes on from, a round later, with the values that must be in the new text: those
+    that the user typed first, of any round. Without those that could pass for our marks.
 
     Of a summary without an outline, such as one of somebody else's summarizer, it has the lines.
     """
     outline = age(outline_of(want.prior.state if want.prior is not None else None))
     if want.prior is not None and not outline.items:
         outline = apply_delta(outline, lines_of(want.prior.text, sections), sections)
-    return replace(outline, exact=tuple(filter(texts.is_plain_value, unique((*want.exact, *outline.exact)))))
+    typed = tuple(filter(texts.is_plain_value, unique((*want.typed, *outline.typed))))
+    exact = tuple(filter(texts.is_plain_value, unique((*typed, *want.exact, *outline.exact))))
+    return replace(outline, exact=exact, typed=typed)
 
 
 def notes_of(want: Summarise) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ LITERAL = 0.75
 """The share of the cap that notes and exact values may take. If they need more, the oldest leave."""
 
 CARRIED = 0.35
-"""Exact values of earlier rounds have room until notes and values take this share of the cap."""
+"""The share of the cap that exact values of earlier rounds may take."""
 
 SHORTER = (240, 120, 60)
 """Characters of an item when the text is over its cap though everything that can leave has left."""
@@ -54,9 +54,10 @@ def fit(
     """
     frame = counter.count(texts.summary_title(by_model=by_model)) + counter.count(texts.SUMMARY_END) + 2
     notes, exact = _literal(notes, outline.exact, counter, int(LITERAL * most) - frame, carried, int(CARRIED * most))
+    typed = tuple(value for value in outline.typed if value in exact)
 
     def made(items: Sequence[Item]) -> Fitted:
-        kept = replace(outline, items=tuple(items), exact=tuple(exact))
+        kept = replace(outline, items=tuple(items), exact=tuple(exact), typed=typed)
         text = rendered(kept, sections, notes, by_model=by_model)
         return Fitted(text, counter.count(text), kept, tuple(notes))
 
@@ -117,7 +118,8 @@ def _literal(
 ) -> tuple[list[str], list[str]]:
     """The notes and values that fit in `room` tokens, each in its order: the newest notes, then the first values."""
     cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
-    used, kept_notes, kept_exact = 0, list[str](), list[str]()
+    used, of_carried = 0, 0
+    kept_notes, kept_exact = list[str](), list[str]()
     for note in reversed(notes):
         tokens = counter.count(texts.to_the_letter(note)) + 1
         if used + tokens + cost <= room:
@@ -126,9 +128,11 @@ def _literal(
     for value in exact:
         is_part = any(holds(one, value) for one in kept_exact)  # it is there already
         tokens = 0 if is_part else counter.count(texts.exact_values([value])) + 1
-        if used + tokens + cost <= (min(room, room_of_carried) if value in carried else room):
+        is_old = value in carried
+        if used + tokens + cost <= room and (not is_old or of_carried + tokens <= room_of_carried):
             kept_exact.append(value)
             used += tokens
+            of_carried += tokens if is_old else 0
     return kept_notes[::-1], kept_exact
 
 
