@@ -11,7 +11,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
 from transom.conversation.facts import append_facts
-from transom.conversation.settings import ConversationSettings, locked
+from transom.conversation.properties import ConversationProperties, locked
 from transom.conversation.summary_job import Settled
 from transom.conversation.summary_work import settled
 from transom.conversation.wants import Settle
@@ -31,7 +31,7 @@ SAME = "the new summary would say the same as the one before, which stays"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
-class ConversationCompaction(ConversationSettings):
+class ConversationCompaction(ConversationProperties):
     """The base class of `Conversation` that plans requests and compactions, with summaries.
 
     What may wait for a summary is a generator that yields a `Settle`. The lock is not held while it waits.

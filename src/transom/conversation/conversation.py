@@ -21,12 +21,12 @@ from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
+from transom.conversation.properties import locked
 from transom.conversation.pump import drained, pump
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
-from transom.conversation.settings import locked
 from transom.conversation.summary_job import Settled
 from transom.conversation.summary_work import SummarizedBy, SummaryWork, settled, summary_settings
 from transom.conversation.turn import Steps

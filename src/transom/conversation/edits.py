@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom.conversation import argument_checks as check
 from transom.conversation.compaction import ConversationCompaction
-from transom.conversation.settings import locked
+from transom.conversation.properties import locked
 from transom.core.edit import Edit, Pin, Undo
 from transom.core.entry import Entry
 from transom.core.log import PendingLog

@@ -90,7 +90,7 @@ class Recall(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[Recalled]:
         newest = view.newest_unit
-        if newest != view.newest_user or not _lacks_anything(view) or _talk(view) < self.talk:
+        if newest != view.newest_user or not _lacks_anything(view) or _share_of_talk(view) < self.talk:
             return
         message = view.fetch(newest).body
         assert isinstance(message, User)
@@ -120,7 +120,7 @@ def _lacks_anything(view: View) -> bool:
     return any(isinstance(slot, Folded) or slot.trims for slot in view.slots)
 
 
-def _talk(view: View) -> float:
+def _share_of_talk(view: View) -> float:
     """Return the share of talk (turns without tool calls) among the newest turns, in tokens."""
     talk = work = 0
     for slot in view.slots:

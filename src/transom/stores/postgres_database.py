@@ -176,7 +176,7 @@ class PostgresDatabase:
             raise InvalidSetting(f"{self.place}: the store was opened before a fork; open it again in this process")
 
     def _translated(self, problem: psycopg.Error, in_doubt: Callable[[], bool] | None = None) -> TransomError:
-        why = f"no connection within {PATIENCE:.0f} s" if isinstance(problem, PoolTimeout) else one_line(problem)
+        why = f"no connection within {PATIENCE:.0f} s" if isinstance(problem, PoolTimeout) else error_line(problem)
         if in_doubt is not None and in_doubt():
             doubt = "whether this append was stored is not known: refresh the log before it is tried again"
             return StoreUnavailable(f"{self.place}: {why}; {doubt}")
@@ -190,7 +190,7 @@ def channel(schema: str) -> str:
     return f"transom_{schema}"
 
 
-def one_line(problem: BaseException) -> str:
+def error_line(problem: BaseException) -> str:
     """Return the first line of an error's message, or the error's type if it has none."""
     return (str(problem).strip() or type(problem).__name__).splitlines()[0]
 

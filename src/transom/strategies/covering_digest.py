@@ -151,7 +151,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         free = free_room(target.limit.tokens, fixed)
         start, stop = leading_slots(view, target), slots_before_newest(view, target)
         first = Index.of(view, target.budget.usable, target.derived, self.tools).first(view)
-        talk, lost = _talk((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
+        talk, lost = _talk_over_work((unit for slot in view.slots[start:stop] for unit in units_in(slot, first)), free)
         grown = min(self.keep_recent + self.talk * talk * lost, MAX_RECENT - self.quiet)
         recent = max(self.keep_recent, grown)
         quiet = max(self.least_quiet, self.quiet * (1 - 0.9 * talk * (1 - lost)))
@@ -255,7 +255,7 @@ def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
     return size
 
 
-def _talk(units: Iterable[Unit], free: float) -> tuple[float, float]:
+def _talk_over_work(units: Iterable[Unit], free: float) -> tuple[float, float]:
     """How far talk outweighs work with tools: 0 if there is as much work, 1 if there is only talk. And the share of
     the talk that no digest can hold."""
     talk = work = 0

@@ -29,7 +29,7 @@ from transom.wire.dialect import Dialect
 P = ParamSpec("P")
 R = TypeVar("R")
 K = TypeVar("K")
-C = TypeVar("C", bound="ConversationSettings")
+C = TypeVar("C", bound="ConversationProperties")
 
 
 def locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
@@ -43,7 +43,7 @@ def locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P]
     return call
 
 
-class ConversationSettings:
+class ConversationProperties:
     """The base class of `Conversation` that has its lock and its properties.
 
     The properties do not take the lock: each reads or sets one value.
