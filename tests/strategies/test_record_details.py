@@ -72,6 +72,24 @@ def test_a_record_names_the_side_of_an_edit_and_ends_with_the_tasks():
     assert plan in record
 
 
+@pytest.mark.parametrize(
+    ("items", "plan"),
+    [
+        (
+            2,
+            '«TodoWrite {"todos": [{"content": "step 0", "status": "open"}, {"content": "step 1", "status": "open"}]}»',
+        ),
+        (20, "«[open] step 0\n[open] step 1\n"),
+    ],
+)
+def test_the_call_that_made_the_plan_is_quoted_if_there_is_room(items, plan):
+    todos = [{"content": f"step {at}", "status": "open"} for at in range(items)]
+    messages = [{"role": "user", "content": "Mend the queue."}, *turn(0, "TodoWrite", {"todos": todos}, "ok")]
+    for at in range(1, 30):
+        messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
+    assert f"Plan, from message 1: {plan}" in text_of(transom.fit(messages, budget=3_000))
+
+
 def test_a_task_list_replaces_what_was_known_and_a_deleted_task_leaves_it():
     board = TaskBoard()
     board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x")

@@ -1,7 +1,9 @@
 """The newest plan of an agent, as a record ends with it: what is done and what is still to be done.
 
-Some tools get the whole plan at every call (`PLAN_TOOLS`). With others an agent adds, changes and lists single tasks
-(`TASK_TOOLS`); then the plan is what all of these calls left behind (`TaskBoard`).
+Some tools get the whole plan at every call (`PLAN_TOOLS`). Such a call is quoted as it was made, if there is room: the
+next one repeats most of it, and a small model writes that better with the call before its eyes than with the items
+alone (1.39 to 0.48 nats a token, on the one such call of the sample). With others an agent adds, changes and lists
+single tasks (`TASK_TOOLS`); then the plan is what all of these calls left behind (`TaskBoard`).
 """
 
 from __future__ import annotations
@@ -42,8 +44,10 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
             if not newer.isdisjoint((*PLAN_TOOLS, LIST)):
                 break
             call = next((call for call in head.calls if call.name in PLAN_TOOLS), None)
-            text = plan_text(call, most) if call else items_text(_tasks(view, index, unit), most)
-            return unit.seqs[0], text
+            if call is None:
+                return unit.seqs[0], items_text(_tasks(view, index, unit), most)
+            as_made = f"{call.name} {call.args}"
+            return unit.seqs[0], as_made if len(as_made) <= most else plan_text(call, most)
     return -1, ""
 
 
