@@ -1,4 +1,4 @@
-"""The adapters with the real libraries and small local models: `make embedders`. Skipped where they are not installed."""
+"""The adapters with the real libraries and small local models: `make embedders`. Else they are skipped."""
 
 from __future__ import annotations
 
