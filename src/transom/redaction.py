@@ -89,7 +89,7 @@ Redacting = Literal["secrets"] | Find | Redactor
 
 
 def redactor(given: object) -> Redactor | None:
-    """The redactor for a `redact` setting: "secrets", a function, a Redactor, or None for none.
+    """The redactor for a `redact` setting: "secrets", a function of a text (`Find`), a Redactor, or None for none.
 
     Raises InvalidSetting for any other value, and for "secrets" if detect-secrets is not installed.
     """

@@ -226,3 +226,13 @@ def test_without_the_extra_it_says_what_to_install(folder, package):
     done = subprocess.run([sys.executable, "-c", code, folder, package], capture_output=True, text=True, check=True)
     name = package.replace("_", "-")
     assert done.stdout == f"the repo map needs {name}: pip install 'transom[map]'\n"
+
+
+@pytest.mark.parametrize("focus", [3, [3], {"a"}])
+def test_a_wrong_setting_is_one_line_at_once(folder, focus):
+    repo_map = RepoMap(folder)
+    for method in (repo_map.ranked, repo_map.text, repo_map.head_part):
+        with pytest.raises(InvalidSetting, match="focus: must be a text, a list of texts, or a View"):
+            method(focus=focus)
+    with pytest.raises(InvalidSetting, match="budget: must be a whole number of tokens"):
+        repo_map.head_part(0)

@@ -175,3 +175,18 @@ def test_a_request_takes_a_providers_own_tool(dialect, own):
     conv = Conversation.open("memory:", "x", budget=1_000, counter=WordCounter(), dialect=dialect)
     conv.user("go")
     assert conv.plan_request(tools=[own, TOOL]).view.head.tools == (own, TOOL.schema())
+
+
+FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "custom", "custom": {"name": "sql", "description": "Run it.", "format": {"type": "text"}}},
+        {"type": "custom", "name": "sql", "description": "Run it."},
+    ],
+)
+def test_a_tool_that_takes_a_text_has_one_argument_elsewhere(schema):
+    declaration = {"name": "sql", "description": "Run it.", "parametersJsonSchema": FREE_TEXT}
+    assert dialect_named("gemini").render_tools([schema]) == [{"functionDeclarations": [declaration]}]

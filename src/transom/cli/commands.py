@@ -323,7 +323,8 @@ class Window(Struct, frozen=True, kw_only=True):
     """Print the window of the next call under this budget, policy and prices. The log is not changed.
 
     With --as text, print what the model reads: each message below its role, with its tokens; the quotes of a record are
-    indented. With --json, print the messages as a request in the dialect has them.
+    indented. With --json, print one object: `conversation`, `tokens`, `edit_costs`, and the fields of a request in the
+    dialect. --json and --as text exclude each other; --full needs --as text.
     """
 
     id: o.Id

@@ -93,7 +93,8 @@ def _opener(
 
 
 class AsyncConversation:
-    """The twin of `Conversation` for an event loop: the same names, the same arguments, to be awaited.
+    """The twin of `Conversation` for an event loop: the same names and arguments. Methods are awaited;
+    properties are not.
 
     Planning and storing run in worker threads, so that neither blocks the loop. `conversation` is the conversation
     itself.
@@ -171,7 +172,7 @@ class AsyncConversation:
 
     @property
     def log(self) -> StoredLog:
-        """The log of everything that happened."""
+        """The log of everything that happened. It is synchronous: on an event loop, read it in a worker thread."""
         return self.conversation.log
 
     @property

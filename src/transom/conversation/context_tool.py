@@ -1,7 +1,8 @@
 """The tool with which the model itself compacts its window: `tools=[*my_tools, CONTEXT_MANAGER]`.
 
 It runs when all other calls of the reply have their results, so that a compaction never happens between two of them. A
-second call of it in the same reply is refused: there is nothing left to compact.
+second call of it in the same reply is refused: there is nothing left to compact. Below LEAST_USED of the budget it does
+nothing. Notes and a focus are refused where the conversation makes no summaries.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ LEAST_USED = 0.2
 """The share of the window below which there is nothing to summarise."""
 
 
+# The docstring and the descriptions of the fields are sent to the model.
 class ContextArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     """Make room in your context window: older turns become a summary. Use it between two pieces of work. Everything
     stays in the log."""

@@ -1,4 +1,7 @@
-"""The want for one model call. A turn and the making of a summary both yield it, and a pump sends the request."""
+"""`Complete`: the request that a turn, or the making of a summary, hands to a pump, which sends it once.
+
+Retries are in `turn.py` (the loop) and `failures.py` (when, and after how long).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How one summary is made: the summarizer's steps, with a provider that answers them. Written once, without I/O.
 
 `SummaryJob.steps` is a generator: it yields the requests to send (`Complete`), is sent each reply, and returns what
-came out. It never raises: whatever a summarizer or a model does, the end is a `Settled`.
+came out. It never raises: whatever a summarizer or a model does, the end is a `Settled`. Who starts it, in the
+background or before a request, is in `summary_work.py`.
 """
 
 from __future__ import annotations

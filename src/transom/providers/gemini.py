@@ -14,7 +14,11 @@ __all__ = ["Gemini"]
 
 
 class Gemini(SdkProvider):
-    """A provider for Google's Gemini API: "gemini:gemini-2.5-flash". The key is in GEMINI_API_KEY or GOOGLE_API_KEY."""
+    """Google's Gemini API: `Gemini("gemini-2.5-flash")`, or by name "gemini:gemini-2.5-flash" (`provider_named`).
+
+    The key is read from GEMINI_API_KEY, else from GOOGLE_API_KEY. Raises InvalidSetting if there is neither a key nor a
+    `base_url`.
+    """
 
     name = "gemini"
     dialect = "gemini"

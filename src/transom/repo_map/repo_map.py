@@ -101,17 +101,19 @@ class RepoMap:
         instructions. Raises InvalidSetting if `budget` is not a whole number from 1, or if `focus` is neither texts nor
         a View.
         """
-        if type(budget) is not int or budget < 1:
-            raise InvalidSetting(f"budget: must be a whole number of tokens, at least 1, not {quote(budget)}")
+        _check_budget(budget)
         return map_text(self._ranked(focus, budget // LEAST_TOKENS), budget, self._counter)
 
     def head_part(self, budget: int = TOKENS, *, focus: str | Sequence[str] | None = None) -> Callable[[View], str]:
-        """Return a function that makes the map: `Conversation.open(…, head_parts={"repo map":
-        repo_map.head_part(2_000)})`.
+        """Return a function that makes the map within `budget` tokens, for
+        `Conversation.open(…, head_parts={"repo map": repo_map.head_part(2_000)})`.
 
-        The conversation calls it again only when the cached prefix breaks anyway. `focus`: None means the newest turns
-        of the conversation.
+        The conversation calls it before the first request, and again only when the cached prefix breaks anyway.
+        `focus`: as in `text`; None means the newest turns of the conversation. Raises InvalidSetting as `text` does.
         """
+        _check_budget(budget)
+        if focus is not None:
+            _focus(focus)
         return lambda view: self.text(budget, focus=view if focus is None else focus)
 
     # ---- how
@@ -140,11 +142,17 @@ class RepoMap:
         return found
 
 
+def _check_budget(budget: object) -> None:
+    if type(budget) is not int or budget < 1:
+        raise InvalidSetting(f"budget: must be a whole number of tokens, at least 1, not {quote(budget)}")
+
+
 def _focus(given: str | Sequence[str] | View) -> Focus:
     if isinstance(given, View):
         return focus_of_view(given)
     if isinstance(given, str):
         return focus_of((given,))
-    if not all(isinstance(each, str) for each in cast("Sequence[object]", given)):
+    texts: object = given
+    if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
         raise InvalidSetting("focus: must be a text, a list of texts, or a View")
     return focus_of(given)

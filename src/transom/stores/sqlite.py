@@ -270,7 +270,7 @@ class SqliteStore:
 
     def search_index(self) -> SqliteIndex:
         """Return the search index of this store: the file `PATH.search` beside the store's, which the first search
-        creates.
+        creates. It is in memory if that file cannot be written, and is closed with the store.
         """
         if self._index is None:
             self._index = SqliteIndex(self, Path(f"{self.path}.search"))

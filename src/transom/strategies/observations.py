@@ -40,7 +40,8 @@ class Observation(Struct, frozen=True):
 
 
 def observations(view: View, target: Target) -> Iterator[Observation]:
-    """The results in the window, oldest first; not those that surface out of folds."""
+    """The tool results of the units that are slots, oldest first, also those that may not be trimmed (see
+    `Observation.free`). Results of pinned units behind folds are not among them."""
     for unit in view.slots:
         if isinstance(unit, Unit) and isinstance(unit.head, Assistant) and len(unit.seqs) > 1:
             free = may_trim(view, target, unit)

@@ -108,9 +108,12 @@ class _Job:
         return want.request_tokens + instruction + self.answer_tokens <= model.context
 
     def forked(self) -> Generator[Ask, Answer | ProviderError, Summary | None]:
-        """One request at the end of the live one; None if its answer cannot be used, or it was too long.
+        """Make the summary with one request: the live request with an instruction at its end, so that its prefix is
+        read from the cache. Only if `can_fork`. Returns None, and flat text may be tried, if the answer is unusable or the
+        request was too long.
 
-        Raises SummaryFailed if the provider refused it otherwise: flat text would be refused, too.
+        Raises SummaryFailed for any other error of the provider, and if the summary is empty, does not fit in
+        `want.max_tokens`, or is not smaller than what it is made of.
         """
         assert self.want.request is not None
         request = forked_request(self.dialect, self.want.request, self._fork_text(self.start))

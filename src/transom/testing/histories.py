@@ -50,8 +50,11 @@ class Dice:
         return {"path": self.random.choice(WORDS), "text": self.text()}
 
     def answers(self, labels: list[str]) -> tuple[list[str], list[str]]:
-        """Split call ids into those answered now and those answered later. Damage: some are answered twice, some
-        never."""
+        """The call ids that are answered now, and those that are answered late.
+
+        In a valid history all are answered now, in their order. Damage: another order, a call that is answered twice,
+        late or never, or an answer that nobody asked for.
+        """
         now, late = list(labels), list[str]()
         if self.damage(0.3):
             self.random.shuffle(now)

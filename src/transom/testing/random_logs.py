@@ -82,7 +82,7 @@ that neither a user, a model nor a tool wrote."""
 
 
 class Step(NamedTuple):
-    """One entry to write, or a few: its kind, and four numbers whose meaning depends on the kind."""
+    """A step that writes no entry, one or a few: its kind, and four numbers whose meaning depends on the kind."""
 
     kind: Kind
     a: int = 0

@@ -145,7 +145,8 @@ class Dialect(Struct, frozen=True):
         return {"tools": self.render_tools(tools)} if tools else {}
 
     def arguments(self, body: Raw) -> Raw:
-        """A body as keyword arguments of the method of the provider's SDK that sends a request."""
+        """The keyword arguments with which the provider's SDK is called for this body; the model's name is not among
+        them. Most dialects return the body itself."""
         return body
 
     def violations(self, body: Raw) -> list[Violation]:

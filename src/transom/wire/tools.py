@@ -14,6 +14,9 @@ from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
 from transom.wire.violations import as_dict, dicts, text
 
+TEXT_INPUT: Raw = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""The arguments of a tool that takes a free text."""
+
 
 class ToolFormat(NamedTuple):
     """How an API writes tools. `is_own`: whether a schema is in its format. `write`: writes a list of tools."""
@@ -32,23 +35,28 @@ def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
 
 
 def tools_in(schema: Raw) -> list[Tool]:
-    """The tools that a schema in any format declares; none for a provider's own tool."""
+    """The tools that a schema in any format declares: several for a Gemini schema, none for a provider's own tool.
+
+    OpenAI's `custom` tool, which takes a free text, becomes one with a single argument `input`; its grammar is lost.
+    """
     declared = dicts(schema.get("functionDeclarations") or schema.get("function_declarations"))
     if not declared and text(schema, "type") in {"", "function", "custom"}:
-        declared = [as_dict(schema.get("function")) or schema]
+        declared = [as_dict(schema.get("function")) or as_dict(schema.get("custom")) or schema]
+    is_custom = text(schema, "type") == "custom"
     return [
-        Tool(name=name, description=text(each, "description"), parameters=_parameters(each))
+        Tool(name=name, description=text(each, "description"), parameters=_parameters(each, takes_text=is_custom))
         for each in declared
         if (name := text(each, "name"))
     ]
 
 
-def _parameters(declared: Raw) -> Raw:
-    """The JSON schema of a declared tool's arguments, under whichever key it stands."""
+def _parameters(declared: Raw, *, takes_text: bool) -> Raw:
+    """The JSON schema of a declared tool's arguments, under whichever key it stands. Without one: no arguments, or
+    (`takes_text`) one text."""
     for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
         if schema := as_dict(declared.get(key)):
             return schema
-    return no_parameters()
+    return TEXT_INPUT if takes_text else no_parameters()
 
 
 def _described(tool: Tool) -> Raw:
