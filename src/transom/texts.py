@@ -59,6 +59,11 @@ def context_compacted(before: int, after: int) -> str:
     return f"[older turns are compacted: {before:,} tokens are now {after:,}; all of them are kept in the log]"
 
 
+def context_failure(why: str) -> str:
+    """Behind such a result: the summary was not made as the model asked for it. `why`: may hold words of others."""
+    return f"[the summary is not as you asked: {disarmed(' '.join(why.split())[:300])}]"
+
+
 def tool_unavailable(name: str) -> str:
     """The result of a call to a tool that cannot be used now."""
     return f"[not run: the tool {name} is not available now]"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import transom
+from transom.conversation.context_tool import CONTEXT_MANAGER
 from transom.errors import InvalidSetting
-from transom.providers.scripted import Fault, Scripted
+from transom.providers.scripted import Fault, Scripted, call
 from transom.testing import WordCounter
 
 WORDS = "The harbour of Lisbon has a crane with the number {}, which lifts containers from the ship MV-{}. "
@@ -108,3 +109,34 @@ def test_a_note_outlives_a_degraded_summary() -> None:
         conv.compact()
         assert conv.summary != first
         assert conv.summary.notes == ("Door code 4711.",)
+
+
+def test_the_model_is_told_that_its_summary_failed() -> None:
+    with conversation(Scripted(then=Fault(kind="auth", status=401))) as conv:
+        provider = Scripted(call("context_manager", notes="Door code 4711."), "Done.")
+        conv.budget = 4_000
+        conv.run("Go on.", provider=provider, tools=[CONTEXT_MANAGER])
+        asked = str(provider.requests[-1])
+        assert "older turns are compacted" in asked
+        assert "[the summary is not as you asked: scripted:scripted: auth (401)" in asked
+
+
+@pytest.mark.parametrize("given", ["nope", 5, "openai:"])
+def test_the_provider_of_summary_settings_is_checked_when_it_is_given(given: object) -> None:
+    with pytest.raises(InvalidSetting, match=r"^summarizer: provider: must be "):
+        transom.SummarySettings(provider=given)
+
+
+def test_a_long_focus_is_asked_for_whole() -> None:
+    provider, focus = Scripted(then="It rains."), "the crane of pier nine " * 100
+    with conversation(provider) as conv:
+        conv.compact(focus=focus)
+        assert " ".join(focus.split()) in str(provider.requests[0])
+
+
+def test_a_note_stays_where_there_is_little_to_summarise() -> None:
+    with conversation("extractive", turns=3) as conv:
+        note = "Door code 4711; the key is with the harbour master, behind the second crane, until Monday noon."
+        done = conv.compact(notes=note)
+        assert done.failure or conv.summary.notes == (note,)
+        assert done.failure or note in conv.summary.text

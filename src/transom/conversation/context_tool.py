@@ -63,6 +63,9 @@ def context_outcome(
         return ToolOutcome(content=texts.tool_failed(texts.NO_NOTES), failed=True), None
     except TransomError as error:
         return ToolOutcome(content=texts.tool_failed(str(error)), failed=True), None
-    if not done.edits:
-        return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
-    return ToolOutcome(content=texts.context_compacted(done.tokens_before, done.tokens_after)), done
+    content = texts.NOTHING_TO_SUMMARISE
+    if done.edits:
+        content = texts.context_compacted(done.tokens_before, done.tokens_after)
+    if done.failure:
+        content = f"{content}\n{texts.context_failure(done.failure)}"
+    return ToolOutcome(content=content, failed=bool(done.failure)), done if done.edits else None

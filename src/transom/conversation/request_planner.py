@@ -275,6 +275,7 @@ class RequestPlanner:
             at=at,
             ref=self._ref,
             derived=self.derived,
+            meta=tagged(None, self.tags),
             asked=asked,
             summary=summary,
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from typing import TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from transom.conversation.failures import model_name
 from transom.conversation.summary_job import Settled, SummaryJob, drive
@@ -64,6 +65,11 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
             or not 0 < deadline < threading.TIMEOUT_MAX
         ):
             raise InvalidSetting(f"summarizer: deadline must be seconds above 0, not {quote(deadline)}")
+        if self.provider is not None and self.provider != "run":
+            try:
+                force_setattr(self, "provider", provider_named(self.provider))
+            except InvalidSetting as error:
+                raise InvalidSetting(f"summarizer: {error}") from None
         if self.summarizer is not None and not callable(getattr(self.summarizer, "steps", None)):
             raise InvalidSetting(f"summarizer: must have a method steps, not {quote(self.summarizer)}")
 
@@ -100,7 +106,6 @@ class SummaryWork:
         self.settings = settings
         self._counter, self._clock = counter, clock
         self._live: Provider | None = None
-        self._given: Provider | None = None
         self._pending: tuple[Ticket[Settled], SummaryJob, float] | None = None
 
     def fork(self) -> SummaryWork:
@@ -201,9 +206,7 @@ class SummaryWork:
         given = self._settings.provider
         if given == "run":
             return self._live
-        if given is not None and self._given is None:
-            self._given = provider_named(given)
-        return self._given
+        return cast("Provider | None", given)  # named ones were made when the settings were
 
     def _model(self, provider: Provider) -> Model:
         known = self._settings.context or getattr(provider, "context_size", None)

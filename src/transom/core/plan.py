@@ -104,6 +104,7 @@ def compaction(
     at: float,
     ref: Ref = entry_ref,
     derived: Derived | None = None,
+    meta: Meta | None = None,
     asked: SummaryOptions | None = None,
     summary: Summary | None = None,
 ) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
@@ -113,7 +114,7 @@ def compaction(
     together. No request is planned. The arguments are as in `plan`. Raises BudgetImpossible, with the size of each
     part, if the window cannot be made to fit.
     """
-    draft = Draft(view, at)
+    draft = Draft(view, at, meta)
     if summary is not None:
         draft.add(summary)
     compactor = Compactor(draft, frame, budget, policy, ref, derived or Derived(), asked)

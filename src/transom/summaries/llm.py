@@ -33,8 +33,8 @@ from transom.wire.text_request import forked_request, text_request
 WORDS_PER_TOKEN = 0.6
 """So many words a token, a little less than in English: what a model is asked for should fit."""
 
-FOCUS, OPENING = 500, 120
-"""Characters of the caller's focus, and of the words by which the last message to be covered is named."""
+OPENING = 120
+"""Characters of the words by which the last message to be covered is named."""
 
 LEAST = 200
 """Tokens of turns that a request must have room for."""
@@ -94,7 +94,7 @@ class _Job:
         self.usage: Usage | None = None
         most = settings.answer_tokens or 2 * want.max_tokens
         self.answer_tokens = max(1, min(most, model.context // 4))
-        self.focus = one_line(want.focus, FOCUS)
+        self.focus = " ".join(want.focus.split())
 
     # ---- the fork
 

@@ -87,8 +87,10 @@ def finished_summary(
 
 
 def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCounter, most: int) -> int:
-    """The tokens of the summary before and of these turns. Counting stops when there are more than `most`."""
-    total = counter.count(want.prior.text) if want.prior is not None else 0
+    """The tokens of the summary before, of the new notes and of these turns. Counting stops when there are more than
+    `most`."""
+    total = sum(counter.count(texts.to_the_letter(note)) + 1 for note in want.notes)
+    total += counter.count(want.prior.text) if want.prior is not None else 0
     for turn in turns:
         for fact in turn.facts:
             if total > most:
