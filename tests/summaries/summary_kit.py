@@ -7,6 +7,7 @@ import re
 
 from msgspec.structs import replace
 
+from summary_requests import strings
 from transom.core.message import Usage
 from transom.core.reducer import build_view
 from transom.core.summary import SourceTurn, Summarise
@@ -94,3 +95,8 @@ def echo_sections(request) -> str:
     words = next(turns[at + 2] for at in range(1, len(turns), 3) if turns[at + 1].startswith("turn "))
     more = f"## Progress\n- [done] {' '.join(words.split()[:12])}"
     return f"## {known}\n{more}" if known else f"## User intent\n- {' '.join(words.split()[:12])}\n{more}"
+
+
+def strings_of(request) -> list[str]:
+    """Every text of a request, in order."""
+    return list(strings(request))
