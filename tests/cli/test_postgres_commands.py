@@ -21,12 +21,15 @@ def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
     printed.append(run("conversations", url))
     printed.append(run("fork", "chat 1", "--at", 2))
     printed.append(run("window", "chat 1@2", "--budget", 90_000))
+    printed.append(run("search", "x", "--store", url, "--json"))
+    printed.append(run("memory", "--store", url))
+    printed.append(run("memory", "--store", url, "--json"))
     printed.append(run("forget", "chat 1@2", "--yes", "--store", url))
-    assert [code for code, _, _ in printed] == [0] * 6
+    assert [code for code, _, _ in printed] == [0, 0, 0, 0, 0, 1, 0, 0, 0]
     missing = run("log", "nobody", "--store", url)
     assert missing[0] == 2
     assert json.loads(printed[1][1])["store"] == shown
-    assert printed[5][1].endswith(", forgotten\n")
+    assert printed[-1][1].endswith(", forgotten\n")
     assert Path(".transom/last").read_text() == shown + "\n"
     assert "s3cret" not in repr([*printed, missing])
 

@@ -14,6 +14,7 @@ from transom.errors import InvalidSetting, quote
 from transom.memory import Block, Memory
 from transom.memory.memory import is_users_block
 from transom.stores import Store
+from transom.stores.postgres_url import without_password
 
 WRITES = "set", "restore", "forget"
 
@@ -69,6 +70,7 @@ def _edit(memory: Memory, label: str, options: Options) -> Block:
 
 
 def _list(memory: Memory, options: Options, url: str) -> int:
+    url = without_password(url)
     blocks = memory.blocks()
     if options.json:
         print_json({"store": url, "user": options.user, "blocks": blocks})

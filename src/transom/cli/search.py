@@ -14,6 +14,7 @@ from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
 from transom.search.base import require_roles
 from transom.search.source import is_own_log
 from transom.stores import Store
+from transom.stores.postgres_url import without_password
 
 CHUNK = 2_000
 """Entries that are indexed between two updates of the progress bar."""
@@ -43,7 +44,7 @@ def run(options: Search) -> int:
         if not hits:
             print_notice(_why_nothing(store, name, options.user))
     if options.json:
-        print_json({"store": url, "query": options.query, "hits": hits})
+        print_json({"store": without_password(url), "query": options.query, "hits": hits})
     else:
         for hit in hits:
             _print(hit)
