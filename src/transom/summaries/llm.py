@@ -109,8 +109,8 @@ class _Job:
 
     def forked(self) -> Generator[Ask, Answer | ProviderError, Summary | None]:
         """Make the summary with one request: the live request with an instruction at its end, so that its prefix is
-        read from the cache. Only if `can_fork`. Returns None, and flat text may be tried, if the answer is unusable or the
-        request was too long.
+        read from the cache. Only if `can_fork`. Returns None, and flat text may be tried, if the answer is unusable or
+        the request was too long.
 
         Raises SummaryFailed for any other error of the provider, and if the summary is empty, does not fit in
         `want.max_tokens`, or is not smaller than what it is made of.
