@@ -152,7 +152,7 @@ def _focus(given: str | Sequence[str] | View) -> Focus:
         return focus_of_view(given)
     if isinstance(given, str):
         return focus_of((given,))
-    texts: object = given
+    texts = cast("object", given)
     if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in cast("Sequence[object]", texts)):
         raise InvalidSetting("focus: must be a text, a list of texts, or a View")
     return focus_of(given)
