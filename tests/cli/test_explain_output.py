@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from contextlib import closing
 
 from transom.cli.demo import SESSION
+from transom.core.entry import Sent
+from transom.stores import SqliteStore
 
 
 def test_explain_names_the_call_and_groups_folded_entries(run, demo):
@@ -120,14 +123,12 @@ def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, f
         run("replay", SESSION, "--budget", 9_000, "--policy", "summary", "--prices", "anthropic", "--store", "s.db")[0]
         == 0
     )
-    (name,) = [one["id"] for one in json.loads(run("conversations", "--store", "s.db", "--json")[1])["conversations"]]
-    calls = json.loads(run("explain", name, "--store", "s.db", "--json")[1])["calls"]
-    found = [
-        json.loads(run("explain", name, "--store", "s.db", "--at", at, "--json")[1])["costs"]
-        for at in range(1, calls + 1)
-    ]
-    at = next(at for at, costs in enumerate(found, start=1) if costs and len(costs["choices"]) > 1)
-    costs = found[at - 1]
+    with closing(SqliteStore("s.db")) as store:
+        (name,) = store.names()
+        sent = [entry.body for entry in store.open(name).read() if isinstance(entry.body, Sent)]
+    at = next(at for at, one in enumerate(sent, start=1) if one.costs and len(one.costs.choices) > 1)
+    costs = json.loads(run("explain", name, "--store", "s.db", "--at", at, "--json")[1])["costs"]
+    assert costs["taken"] == sent[at - 1].costs.taken
     lines = [" ".join(line.split()) for line in run("explain", name, "--store", "s.db", "--at", at)[1].splitlines()]
     text = " ".join(lines)
     assert f"{costs['tokens']:,} tokens, growing by {costs['growth']:,.0f} a call" in text
@@ -136,4 +137,4 @@ def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, f
     taken = re.search(r"(\w+): [^:]* tokens\), taken", text)
     assert taken is not None
     assert taken[1] == costs["taken"] == costs["choices"][0]["name"]
-    assert found[0] is None
+    assert json.loads(run("explain", name, "--store", "s.db", "--at", 1, "--json")[1])["costs"] is None

@@ -62,6 +62,7 @@ class Target(Struct, frozen=True):
     derived: Derived = field(default_factory=Derived)
     waits_for_wants: bool = False
     again: bool = False
+    summaries_cost: bool = True
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""
