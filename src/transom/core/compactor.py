@@ -275,7 +275,8 @@ class Compactor:
 
     def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
-        for want in wants_of(strategy, self.draft.view, replace(target, waits_for_wants=asked.waits), self.policy):
+        target = replace(target, waits_for_wants=asked.waits, summaries_cost=asked.costs)
+        for want in wants_of(strategy, self.draft.view, target, self.policy):
             whole = replace(want, focus=asked.focus, notes=asked.notes, waits=asked.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 

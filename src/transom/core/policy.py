@@ -44,6 +44,7 @@ class Target(Struct, frozen=True):
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `derived`: data computed from the log, such as indexes.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
+    - `summaries_cost`: false if no model makes the summaries that a strategy wants.
     - `again`: true if a summary of turns that are folded already may be made again, and take the place of the old one.
     """
 

@@ -26,6 +26,13 @@ EXACT = 0.2
 TYPED = 12
 """A message of the user with more names is a paste; the names in any other were typed."""
 
+QUOTED = 0.25
+"""The share of its room that a summary gets which no model makes: its words are quotes, and the record quotes better. A
+summary with notes gets all of the room, and so does one that is waited for."""
+
+LEAST_QUOTED = 128
+"""Tokens that such a summary may have in any case."""
+
 MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
@@ -47,6 +54,8 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
         units = _units_after(view, prior, last)
     if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):
         return
+    if not target.summaries_cost and not target.waits_for_wants and (prior is None or not prior.notes):
+        most = max(QUOTED * most, min(most, LEAST_QUOTED))
     most = int(min(MOST_TOKENS, most))
     exact, typed = _exact_values(view, target, units, EXACT * most)
     yield Summarise(
