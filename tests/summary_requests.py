@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any
 
 from transom.core.summary import Summarise
@@ -23,6 +24,7 @@ def checked(steps: Callable[..., Any]) -> Callable[..., Any]:
     """The method `steps` of a summarizer, with every want and every request looked at. (A failed assertion within it
     would count as a failed summary, so what is found is kept for the end of the test.)"""
 
+    @wraps(steps)
     def looked_at(self: Any, want: Summarise, counter: Any, model: Any) -> Any:
         FOUND.extend(wrong_want(want))
         made, answer, is_first = steps(self, want, counter, model), None, True
