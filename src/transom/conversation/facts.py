@@ -81,9 +81,9 @@ def append_facts(
 
 
 def _at_its_request(facts: Sequence[Fact], in_flight: Entry | None) -> Iterator[Fact]:
-    """The facts; the first reply among them knows which request it answers."""
+    """The facts; the first reply among them that does not name its request answers the one in flight."""
     for fact in facts:
-        if isinstance(fact, Assistant) and in_flight is not None:
+        if isinstance(fact, Assistant) and fact.answers is None and in_flight is not None:
             yield replace(fact, answers=in_flight.seq)
             in_flight = None
         else:

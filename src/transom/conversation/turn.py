@@ -201,7 +201,9 @@ class Turn:
                 if next_try.wait:
                     yield Sleep(next_try.wait)
                 continue
-            return turn, in_flight.seq, self._log_reply(turn, stop)
+            replied = self._log_reply(replace(turn, answers=in_flight.seq), stop)
+            # not always the request's place: another writer may have sent a request since
+            return turn, self._conv.view.unit_of[replied.entry], replied
 
     def _request(self, *, was_refused: bool) -> Generator[Want, Any, tuple[Request, Compacted | None]]:
         """Log the next request, after a summary if its policy waits for one; and what it compacted, if it did."""
