@@ -9,13 +9,23 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 from transom.conversation.events import Event
-from transom.conversation.pump import Cancel, as_outcome, fed, out_of_time, timed
+from transom.conversation.pump import (
+    TICK,
+    Cancel,
+    as_outcome,
+    cancelled,
+    check_after,
+    check_cancel,
+    fed,
+    out_of_time,
+    timed,
+)
 from transom.conversation.summary_job import Settled, drive_async
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
@@ -31,11 +41,14 @@ from transom.conversation.wants import (
     ToolOutcome,
     Want,
 )
-from transom.errors import ProviderError, RunStopped
+from transom.errors import ProviderError
 from transom.texts import tool_failed
 
 Item = Want | Event | None
 """None: the turn is over."""
+
+R = TypeVar("R")
+_END = object()
 
 
 async def pump_async(
@@ -66,6 +79,7 @@ async def pump_async(
                     outcome = await driver.perform(item)
                 elif item is not None:
                     yield item
+                    check_after(item, cancel)
                 else:
                     return
             except GeneratorExit:  # the caller closes the stream; asyncio cannot carry this out of a worker thread
@@ -106,19 +120,38 @@ class AsyncSteps:
         """End a turn that is not over."""
         await in_thread(self._steps.close)
 
-    def _check(self) -> None:
-        if self._cancel is not None and self._cancel.is_set():
-            raise RunStopped("cancelled", "the run was cancelled")
+    async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:
+        """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then."""
+        check_cancel(self._cancel)
+        if self._cancel is None:
+            return await work()
+        done: list[R] = []
+        failed: Exception | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when_set, self._cancel, group.cancel_scope)
+            try:
+                done.append(await work())
+            except Exception as error:  # noqa: BLE001 - raised below, outside of the group, which would wrap it
+                failed = error
+            group.cancel_scope.cancel()
+        if done:
+            return done[0]
+        if failed is None or self._cancel.is_set():
+            raise cancelled() from failed
+        raise failed
 
     # ---- wants
 
     async def perform(self, want: Any) -> object:
         """Do what a want asks for, other than to stream or to run tools."""
-        self._check()
+        return await self._wait(partial(self._perform, want))
+
+    async def _perform(self, want: Any) -> object:
         if isinstance(want, Complete):
             try:
                 return await want.provider.acomplete(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
             except ProviderError as error:
+                check_cancel(self._cancel)
                 return error
         if isinstance(want, Approve):
             assert self._approve is not None
@@ -134,19 +167,21 @@ class AsyncSteps:
         """The events of a streamed reply; `error` is set behind them."""
         assert want.accumulator is not None
         self.error = None
-        self._check()
+        check_cancel(self._cancel)
         try:
             chunks = want.provider.astream(want.request, max_tokens=want.max_tokens, timeout=want.timeout)
             try:
-                async for chunk in chunks:
+                arriving = aiter(chunks)
+                while (chunk := await self._wait(partial(anext, arriving, _END))) is not _END:
                     for event in fed(want.accumulator, chunk):
                         yield event
-                    self._check()
+                    check_cancel(self._cancel)
             finally:
                 if (close := getattr(chunks, "aclose", None)) is not None:
                     with CancelScope(shield=True):
                         await close()
         except ProviderError as error:
+            check_cancel(self._cancel)
             self.error = error
 
     async def run_tools(self, want: RunTools) -> tuple[list[Event], Item]:
@@ -161,7 +196,7 @@ class AsyncSteps:
                     group.start_soon(self._run_job, job, send)
                 try:
                     for _ in want.jobs:
-                        item = await self.send(await receive.receive())
+                        item = await self.send(await self._wait(receive.receive))
                         while item is not None and not isinstance(item, Want):
                             happened.append(item)
                             item = await self.send(None)
@@ -222,6 +257,12 @@ def _advance(step: Any, value: object) -> Item:
         return step(value)
     except StopIteration:
         return None
+
+
+async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
+    while not cancel.is_set():  # noqa: ASYNC110 - nobody wakes this loop when another thread sets the event
+        await anyio.sleep(TICK)
+    scope.cancel()
 
 
 async def settle_async(want: Settle) -> Settled:

@@ -11,13 +11,15 @@ import inspect
 import queue
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from transom.conversation.events import Event, ReasoningDelta, RunResult, TextDelta
+from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
+from transom.conversation.reply_thread import close_items, received
 from transom.conversation.summary_work import settle_now
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from transom.wire.stream import Accumulator
 
 TICK = 0.1
-"""Seconds between two looks at `cancel` while a sync pump waits for tools."""
+"""Seconds between two looks at `cancel` while a pump waits."""
 
 
 class Cancel(Protocol):
@@ -61,10 +63,11 @@ def pump(
             outcome: object = None
             try:
                 if isinstance(item, Want):
-                    _check(cancel)
+                    check_cancel(cancel)
                     outcome = yield from _perform(item, tools, approve, cancel)
                 else:
                     yield item
+                    check_after(item, cancel)
             except BaseException as reason:  # noqa: BLE001 - the turn closes what is open, and raises it again
                 item = steps.throw(reason)
             else:
@@ -84,9 +87,21 @@ def drained(events: Generator[Event, None, RunResult]) -> RunResult:
             return done.value
 
 
-def _check(cancel: Cancel | None) -> None:
+def check_cancel(cancel: Cancel | None) -> None:
+    """Raises RunStopped if `cancel` is set."""
     if cancel is not None and cancel.is_set():
-        raise RunStopped("cancelled", "the run was cancelled")
+        raise cancelled()
+
+
+def cancelled() -> RunStopped:
+    """What a run raises once `cancel` is set."""
+    return RunStopped("cancelled", "the run was cancelled")
+
+
+def check_after(event: Event, cancel: Cancel | None) -> None:
+    """Raises RunStopped if `cancel` was set while somebody looked at a failure: the request is not sent again."""
+    if isinstance(event, RequestFailed):
+        check_cancel(cancel)
 
 
 def _perform(
@@ -104,27 +119,38 @@ def _perform(
     if isinstance(want, NextTool):
         return tools.next()
     if isinstance(want, Settle):
-        return settle_now(want, check=lambda: _check(cancel))
+        return settle_now(want, check=lambda: check_cancel(cancel))
     _sleep(want.seconds, cancel)
     return None
 
 
 def _complete(want: Complete, cancel: Cancel | None) -> Generator[Event, None, object]:
-    limits: dict[str, Any] = {"max_tokens": want.max_tokens, "timeout": want.timeout}
     try:
         if want.accumulator is None:
-            return want.provider.complete(want.request, **limits)
-        chunks = want.provider.stream(want.request, **limits)
+            return _whole_reply(want, cancel)
+        chunks = _chunks(want, cancel)
         try:
             for chunk in chunks:
                 yield from fed(want.accumulator, chunk)
-                _check(cancel)
+                check_cancel(cancel)
         finally:
-            if (close := getattr(chunks, "close", None)) is not None:
-                close()
+            close_items(chunks)
     except ProviderError as error:
+        check_cancel(cancel)
         return error
     return None
+
+
+def _whole_reply(want: Complete, cancel: Cancel | None) -> object:
+    complete = partial(want.provider.complete, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+    if cancel is None:
+        return complete()
+    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK))
+
+
+def _chunks(want: Complete, cancel: Cancel | None) -> Iterable[object]:
+    stream = partial(want.provider.stream, want.request, max_tokens=want.max_tokens, timeout=want.timeout)
+    return stream() if cancel is None else received(stream, lambda: check_cancel(cancel), TICK)
 
 
 def fed(accumulator: Accumulator, chunk: object) -> list[Event]:
@@ -140,7 +166,7 @@ def _sleep(seconds: float, cancel: Cancel | None) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(left if cancel is None else min(TICK, left))
-        _check(cancel)
+        check_cancel(cancel)
 
 
 class _ToolThreads:
@@ -173,7 +199,7 @@ class _ToolThreads:
     def next(self) -> ToolJob:
         """The next job that is done, or out of time."""
         while True:
-            _check(self._cancel)
+            check_cancel(self._cancel)
             deadline, late = min(self._waiting, key=lambda each: each[0])
             left = deadline - time.monotonic()
             wait = left if self._cancel is None else min(left, TICK)

@@ -58,7 +58,7 @@ class RunOptions(TypedDict, total=False):
     retry: Retry
     """How often a failed request is sent again."""
     cancel: Cancel
-    """A threading.Event: once it is set, the run stops at the next chunk, result or wait."""
+    """A threading.Event: once it is set, the run stops within about 0.1 s, also while a model or a tool is silent."""
 
 
 def start(
