@@ -37,16 +37,20 @@ GIVEN_UP = 600.0
 UNKNOWN_CONTEXT = 32_000
 """Tokens of the context window of a model of which nothing is known."""
 
+SMALL_CONTEXT = 8_000
+"""A model with a context window of fewer tokens is asked for plain sentences: it is too small for headings and JSON,
+and the instructions for them would take much of its window."""
+
 
 class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     """Who makes a conversation's summaries, and when not.
 
-    `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, else
-    `Extractive()`. `provider`: the model that answers it, a name or a provider; "run": the model of the run.
-    `deadline`: seconds that a request waits for a summary, where it waits; and the timeout of each request to the
-    summary's model, in the background too. `brakes`: see `Brakes`. `prices`: of the
-    model. `context`: the tokens of its context window, if they are not known otherwise. `pool`: the threads for the
-    background. Raises InvalidSetting.
+    `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
+    "plain" if its context window has fewer than 8,000 tokens; else `Extractive()`. `provider`: the model that answers
+    it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits for a summary, where
+    it waits; and the timeout of each request to the summary's model, in the background too. `brakes`: see `Brakes`.
+    `prices`: of the model. `context`: the tokens of its context window, if they are not known otherwise. `pool`: the
+    threads for the background. Raises InvalidSetting.
     """
 
     summarizer: Summarizer | None = None
@@ -139,22 +143,25 @@ class SummaryWork:
         return self.settings is not None or policy.soft_trigger is not None
 
     def job(self, want: Summarise, policy: Policy) -> SummaryJob:
-        """The want, with who settles it. A model is asked with the prompts of the policy, if it has its own."""
+        """The want, with who settles it. A model is asked with the prompts of the policy, if it has its own; one with a
+        small window with the plain ones."""
         from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there are summaries
 
         settings, provider = self._settings, self._provider()
+        model = None if provider is None else self._model(provider)
         summarizer = settings.summarizer
-        if summarizer is None and provider is not None:
+        if summarizer is None and model is not None:
             from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a model
             from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - only where there is a model
 
-            summarizer = LlmSummarizer(prompts=prompts_named(policy.name))
+            name = "plain" if model.context < SMALL_CONTEXT else policy.name
+            summarizer = LlmSummarizer(prompts=prompts_named(name))
         return SummaryJob(
             want,
             summarizer or Extractive(),
             self._counter,
             provider=provider,
-            model=None if provider is None else self._model(provider),
+            model=model,
             fallback=None if summarizer is None else Extractive(),
             timeout=None if provider is None else settings.deadline,
             prices=settings.prices,

@@ -43,16 +43,13 @@ from transom.strategies.summary_folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary_wants import shown_summary, summary_want
+from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_cap, summary_want
 
 MAX_SHARE = 0.85
 """The largest digest, as a share of what it replaces."""
 
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
-
-MAX_SUMMARY = 0.25
-"""The most of the room that a summary takes in a window that is compacted before it is full."""
 
 MAX_RECENT = 0.95
 """The most of the room that whole turns grow to, together with what stays free."""
@@ -68,7 +65,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     free. `cap`: all layers together. `layer`: a new layer, as a share of what is free under the cap. `merge`: the one
     layer that all of them become when a new one would be smaller than `least`.
 
-    `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. It stands at
+    `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. In a small
+    room it may have 160 tokens all the same, but never more than a quarter of the room. It stands at
     the beginning of the newest record, and leaves it when there is a newer one.
 
     `tools`: the table by which the lines of calls are written; put entries of your own in front.
@@ -105,14 +103,14 @@ class Digest(Struct, frozen=True, kw_only=True):
                 yield from summary_want(view, target, old, free=free, most=self._most(view, target, free))
             else:
                 old, free = folded_before(old, target), whole_room(view, target)
-                yield from summary_want(view, target, old, free=free, most=self.summary * free)
+                yield from summary_want(view, target, old, free=free, most=summary_cap(self.summary, free))
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
         cut = self._cut(view, target)
         old, free = cut.old, cut.free
         if not hides_a_unit(view, target, old):
             if self.summary:
-                most = self.summary * whole_room(view, target)
+                most = summary_cap(self.summary, whole_room(view, target))
                 yield from summary_in_place(view, target, folded_before(old, target), most)
             return
         most = self._most(view, target, free)
@@ -142,8 +140,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         """Tokens of the summary: its share of the whole room, also where the window ends earlier for now; but not so
         many that the records have none. Where prices decide when to compact, its share of the room until there."""
         if target.budget.prices is not None:
-            return self.summary * free
-        return min(self.summary * whole_room(view, target), max(self.summary, MAX_SUMMARY) * free)
+            return summary_cap(self.summary, free)
+        most = summary_cap(self.summary, whole_room(view, target))
+        return min(most, max(self.summary, MOST_SHARE) * free)
 
     def _cut(self, view: View, target: Target) -> _Cut:
         """What of the window is old, and how the room is shared."""

@@ -36,6 +36,16 @@ LEAST_QUOTED = 128
 MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
+LEAST_TOKENS, MOST_SHARE = 160, 0.25
+"""Tokens that a summary may have in any window, since its title, its end and its first item need half as many; but
+never more than this share of the room."""
+
+
+def summary_cap(share: float, room: float) -> float:
+    """Tokens that a summary may have which gets this share of a room: in a small room more, so that it can hold
+    something."""
+    return max(share * room, min(LEAST_TOKENS, MOST_SHARE * room))
+
 
 def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
     """The want for a summary of everything up to the end of these slots, which a compaction folds; none if there is

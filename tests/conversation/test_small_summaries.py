@@ -1,0 +1,95 @@
+"""Summaries where there is little room: a small window lets them hold something, and a small model is asked plainly."""
+
+from __future__ import annotations
+
+import pytest
+
+import transom
+from transom.core.message import Failure
+from transom.core.summary import Summary
+from transom.providers.scripted import Scripted
+from transom.strategies.summary_wants import summary_cap
+from transom.summaries import LlmSummarizer
+from transom.summaries.prompts import PROMPTS
+from transom.testing import WordCounter
+
+ANSWER = "The user asks about the cranes of the harbour, and which of the containers each of them lifts from the ship."
+
+
+class Small(Scripted):
+    """A model that knows how many tokens its context window has."""
+
+    context_size = 1_024
+
+
+def talk(conv: transom.Conversation, times: int) -> None:
+    """So many times as much talk as the window's room."""
+    number, room = 0, times * conv.usage.budget
+    while room > 0:
+        conv.user(f"Question {number}: which containers does the crane at pier {number} lift from the ship? " * 2)
+        conv.request()
+        conv.observe({"role": "assistant", "content": f"The crane at pier {number} lifts boxes from the ship. " * 3})
+        room -= sum(sum(conv.log[seq].tokens) for seq in (conv.view.length - 1, conv.view.length - 2))
+        number += 1
+
+
+def bodies(conv: transom.Conversation, kind: type) -> list:
+    return [entry.body for entry in conv.log.read() if isinstance(entry.body, kind)]
+
+
+def opened(summarizer: object, budget: int = 1_024, policy: str = "summary") -> transom.Conversation:
+    return transom.Conversation.open(
+        "memory:", "c", budget=budget, policy=policy, counter=WordCounter(), system="Brief.", summarizer=summarizer
+    )
+
+
+def prompts_of(request: dict) -> str:
+    return next(name for name, one in PROMPTS.items() if request["messages"][0]["content"] == one.system)
+
+
+@pytest.mark.parametrize("policy", ["summary", "codex"])
+def test_a_model_with_a_small_window_is_asked_for_plain_sentences(policy: str) -> None:
+    provider = Small(then=ANSWER)
+    with opened(provider, policy=policy) as conv:
+        talk(conv, 4)
+        made = bodies(conv, Summary)
+        assert {prompts_of(request) for request in provider.requests} == {"plain"}
+        assert len(made) >= 2
+        assert {summary.made_by for summary in made} == {"scripted:scripted"}
+        assert not bodies(conv, Failure)
+        assert not provider.violations
+
+
+@pytest.mark.parametrize("size", [7_999, 8_000, None])
+def test_only_a_small_window_changes_the_prompts(size: int | None) -> None:
+    provider = Scripted(then="## intent\n- the cranes of the harbour")
+    settings = transom.SummarySettings(provider=provider, context=size)
+    with opened(settings, policy="codex", budget=2_000) as conv:
+        talk(conv, 2)
+        assert {prompts_of(request) for request in provider.requests} == {"plain" if size == 7_999 else "codex"}
+
+
+def test_prompts_of_the_user_are_asked_as_they_are() -> None:
+    provider = Small(then=f"Conversation:\n- {ANSWER}")
+    settings = transom.SummarySettings(provider=provider, summarizer=LlmSummarizer(prompts=PROMPTS["letta"]))
+    with opened(settings, budget=3_000) as conv:
+        talk(conv, 2)
+        assert provider.requests
+        assert PROMPTS["plain"].system not in {request["messages"][0]["content"] for request in provider.requests}
+
+
+@pytest.mark.parametrize("budget", [600, 1_024, 2_048])
+def test_a_small_window_shows_a_summary_that_holds_something(budget: int) -> None:
+    with opened(Small(then=ANSWER), budget=budget) as conv:
+        talk(conv, 4)
+        sizes = [WordCounter().count(one.text) for one in bodies(conv, Summary)]
+        assert sizes
+        assert max(sizes) <= summary_cap(0.06, budget)
+        assert not bodies(conv, Failure)
+        assert ANSWER in str(transom.render(conv.window()))
+        assert conv.window().tokens <= budget
+
+
+@pytest.mark.parametrize(("room", "most"), [(100, 25), (640, 160), (1_000, 160), (2_600, 160), (10_000, 600)])
+def test_the_cap_of_a_summary_by_its_room(room: int, most: int) -> None:
+    assert summary_cap(0.06, room) == most
