@@ -12,7 +12,8 @@ import pytest
 from sessions import assistant, item, jsonl, said, text, user
 
 from transom.errors import InvalidMessage, InvalidSetting
-from transom.importers import FORMATS, LabelledQuestion, Recorded, read
+from transom.importers import FORMATS, LabelledQuestion, Recorded, export, import_file, read
+from transom.stores import MemoryStore
 from transom.wire.dialects import dialect_named
 
 HI, HELLO = {"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}
@@ -179,6 +180,42 @@ def test_a_folder_without_json(tmp_path):
     (tmp_path / "notes.md").write_text("no JSON")
     with pytest.raises(InvalidSetting, match=r"no file in this folder is named \.json, \.jsonl, \.ndjson"):
         list(read(tmp_path))
+
+
+@pytest.mark.parametrize("source", ["", None, 42, b"a.json", ["a.json"]])
+@pytest.mark.parametrize("use", [read, lambda source: import_file(source, MemoryStore())])
+def test_a_source_that_is_no_path_and_no_file_is_refused(folder_with_a_conversation, use, source):
+    with pytest.raises(InvalidSetting) as raised:
+        list(use(source))
+    message = f"source: must be the path of a file or folder, or an open file, not {source!r}"
+    assert str(raised.value) == message
+
+
+@pytest.fixture
+def folder_with_a_conversation(tmp_path, monkeypatch):
+    """The current folder has a conversation, which nobody named."""
+    (tmp_path / "chat.json").write_text(json.dumps(CHAT))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", [], 3, "word"])
+def test_a_format_that_is_no_name_is_refused(folder_with_a_conversation, name):
+    store = MemoryStore()
+    list(import_file("chat.json", store))
+    for use in (
+        lambda: read("chat.json", name),
+        lambda: import_file("chat.json", store, format=name),
+        lambda: export(store.open("chat"), name),
+    ):
+        with pytest.raises(InvalidSetting) as raised:
+            use()
+        assert str(raised.value) == f"unknown format {name!r}: there are {', '.join(FORMATS)}"
+
+
+@pytest.mark.parametrize("log", [None, "chat", io.BytesIO()])
+def test_an_export_of_something_else_than_a_log_is_refused(log):
+    with pytest.raises(InvalidSetting, match=r"^log: must be a log of a store, as store\.open\(name\) gives it"):
+        export(log)
 
 
 def test_a_format_that_is_asked_for(tmp_path):

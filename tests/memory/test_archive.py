@@ -67,6 +67,29 @@ def test_a_file_that_no_text_can_name_is_refused(store):
         search_index(store).search("x", filters=SearchFilters(file="***"))
 
 
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda archive: archive.store(None), "archive: text must be a text, not None"),
+        (lambda archive: archive.store(b"x", ["a"]), "archive: text must be a text, not b'x'"),
+        (lambda archive: archive.store("a", b"x"), "archive: tags must be a list of texts, not b'x'"),
+        (lambda archive: archive.store("a", {"a": 1}), "archive: tags must be a list of texts, not {'a': 1}"),
+        (lambda archive: archive.store("a", None), "archive: tags must be a list of texts, not None"),
+        (lambda archive: archive.store("a", ["x", 1]), "archive: a tag must be a text, not 1"),
+        (lambda archive: archive.search(None), "archive: query must be a text, not None"),
+        (lambda archive: archive.search("kept", None), "archive: limit must be a whole number, not None"),
+        (lambda archive: archive.read("x"), "archive: number must be a whole number, not 'x'"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_one_line_and_not_archived(store, use, message):
+    archive = Memory.open(store).archive
+    archive.store("kept")
+    with pytest.raises(InvalidSetting) as raised:
+        use(archive)
+    assert str(raised.value) == message
+    assert [archive.read(number).text for number in range(len(archive))] == ["kept"]
+
+
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001])
 def test_a_text_that_is_empty_or_too_long_is_refused(store, text):
     archive = Memory.open(store).archive

@@ -68,6 +68,38 @@ def test_an_edit_that_cannot_be_made_says_why_and_changes_nothing(store, edit, w
     assert memory.blocks() == [before]
 
 
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda memory: memory.append("human", None), "memory: text must be a text, not None"),
+        (lambda memory: memory.append("human", b"x"), "memory: text must be a text, not b'x'"),
+        (lambda memory: memory.replace("human", "banana", None), "memory: new must be a text, not None"),
+        (lambda memory: memory.replace("human", 3, "x"), "memory: old must be a text, not 3"),
+        (lambda memory: memory.insert("human", 7), "memory: text must be a text, not 7"),
+        (lambda memory: memory.insert("human", "q", None), "memory: line must be a whole number, not None"),
+        (lambda memory: memory.rethink("human", ["x"]), "memory: text must be a text, not ['x']"),
+        (lambda memory: memory.add_block("new", text=None), "memory block new: text must be a text, not None"),
+        (lambda memory: memory.add_block("new", 3), "memory block new: description must be a text, not 3"),
+        *(
+            (
+                lambda memory, method=method, more=more: getattr(memory, method)(["a"], *more),
+                "memory: a label has 1 to 64 printable characters and no square brackets, not ['a']",
+            )
+            for method, more in (("block", ()), ("history", ()), ("forget", ()), ("append", "x"), ("restore", (1,)))
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_one_line_and_stores_nothing(store, edit, message):
+    memory = Memory.open(store)
+    before = memory.add_block("human", text="banana")
+    logs = sorted(store.names())
+    with pytest.raises(InvalidSetting) as raised:
+        edit(memory)
+    assert str(raised.value) == message
+    assert memory.blocks() == [before]
+    assert sorted(store.names()) == logs
+
+
 def test_two_agents_at_once_lose_no_edit(store):
     one, two = (Memory.open(store, user_id="ana", agent=agent) for agent in ("one", "two"))
     one.add_block("plan", text="begin", limit=5_000)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from time import sleep
 
+from hypothesis import settings
 from msgspec.structs import replace
 
 from transom.policies import policy_named
@@ -35,6 +37,22 @@ class TestClip(StrategyConformance):
 
 class TestClipTurn(StrategyConformance):
     strategy, arrival, examples = ClipTurn(), True, FEW
+
+
+def test_a_slow_machine_is_not_a_mistake_of_a_strategy():
+    """Also without a Hypothesis profile: its own limit for an example is 0.2 seconds."""
+
+    class Slow(StrategyConformance):
+        strategy, examples = staticmethod(lambda *_: sleep(0.25) or []), 1
+
+    ours = settings()
+    settings.register_profile("as-it-comes", settings.get_profile("ci"), deadline=200, database=None)
+    settings.load_profile("as-it-comes")
+    try:
+        Slow().test_what_it_proposes_saves_something_and_spares_what_must_stay(hard=False)
+    finally:
+        settings.register_profile("before", ours)
+        settings.load_profile("before")
 
 
 class TestStub(StrategyConformance):

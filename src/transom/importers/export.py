@@ -46,11 +46,13 @@ class Export(Iterator[bytes]):
     """
 
     def __init__(self, log: StoredLog, format_name: str | None) -> None:
+        if not callable(getattr(log, "load_snapshot", None)):
+            raise InvalidSetting(f"log: must be a log of a store, as store.open(name) gives it, not {quote(log)}")
         origin = origin_of(log)
         if format_name is None and origin is None:
             names = ", ".join(FORMATS)
             raise InvalidSetting(f"conversation {quote(log.name)} was not imported: name a --format ({names})")
-        name = format_named(format_name or (origin or "")).name
+        name = format_named(origin if format_name is None else format_name).name
         self.report = Exported(conversation=log.name, format=name)
         self.progress = 0.0
         self._log = log
@@ -151,8 +153,9 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
     same JSON, other bytes. In another format every message is translated, and `Export.report` lists what that format
     cannot hold. The export has what happened, not what a window shows: edits are left out.
 
-    Raises InvalidSetting for an unknown format, and if `format` is None for a conversation that was not imported. The
-    iteration raises InvalidMessage if an entry has lost a text of the imported file.
+    Raises InvalidSetting if `log` is no log of a store, for an unknown format, and if `format` is None for a
+    conversation that was not imported. The iteration raises InvalidMessage if an entry has lost a text of the imported
+    file.
     """
     return Export(log, format)
 

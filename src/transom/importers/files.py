@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 from msgspec import Struct
 
-from transom.errors import InvalidMessage, InvalidSetting
+from transom.errors import InvalidMessage, InvalidSetting, quote
 
 GZIP = b"\x1f\x8b"
 SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -81,6 +81,18 @@ class OpenFile(Struct, frozen=True, kw_only=True):
     def rest(self) -> bytes:
         """Read everything that was not read yet. Raises InvalidMessage if the file cannot be read or unpacked."""
         return _read(self.content.read, self.label)
+
+
+def checked_source(source: object) -> Path | IO[Any]:
+    """Return a path or an open file of the caller's, a text as a path.
+
+    Raises InvalidSetting for anything else, and for an empty text, which would be the current folder.
+    """
+    if isinstance(source, str) and source:
+        return Path(source)
+    if isinstance(source, Path) or callable(getattr(source, "read", None)):
+        return cast("Path | IO[Any]", source)
+    raise InvalidSetting(f"source: must be the path of a file or folder, or an open file, not {quote(source)}")
 
 
 def files_in(folder: Path) -> list[Path]:

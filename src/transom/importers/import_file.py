@@ -21,7 +21,7 @@ from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers import unified
 from transom.importers.documents import SESSIONS, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import Line, OpenFile, files_in, opened, parsed
+from transom.importers.files import Line, OpenFile, checked_source, files_in, opened, parsed
 from transom.importers.import_session import Counts, SessionImport
 from transom.importers.imported_log import ImportedLog, New, stored_texts
 from transom.importers.reader import Reader, session_in
@@ -82,10 +82,12 @@ def import_file(
     left out; by default such lines are only in `Imported.skipped`. `on_progress`: called with the share of the work
     that is done, from 0 to 1, and the name of the file.
 
-    Raises InvalidSetting for an unknown format, for `id` where there are several conversations, and if the store has a
-    conversation of that name that is not the beginning of the file's. Raises InvalidMessage for a file that cannot be
-    read as conversations (in a folder it is left out instead), OSError. What was imported before stays.
+    Raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for `id` where there
+    are several conversations, and if the store has a conversation of that name that is not the beginning of the file's.
+    Raises InvalidMessage for a file that cannot be read as conversations (in a folder it is left out instead), OSError.
+    What was imported before stays.
     """
+    path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name
     job = _Job(
         store=store,
@@ -96,7 +98,7 @@ def import_file(
         on_skip=on_skip or (lambda _: None),
         on_progress=on_progress or (lambda _share, _label: None),
     )
-    return job.run(Path(source) if isinstance(source, str) else source)
+    return job.run(path_or_file)
 
 
 class _Both(Struct, frozen=True):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from transom.errors import InvalidMessage
 from transom.importers import documents
 from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import Line, OpenFile, files_in, opened, parsed
+from transom.importers.files import Line, OpenFile, checked_source, files_in, opened, parsed
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
@@ -38,7 +38,7 @@ class Reader(Iterator[Recorded]):
     """
 
     def __init__(self, source: str | Path | IO[Any], settings: Settings, *, label: str = "") -> None:
-        self._source = Path(source) if isinstance(source, str) else source
+        self._source = checked_source(source)
         self._settings, self._label = settings, label
         self._file: OpenFile | None = None
         self._files, self._done = 1, 0
@@ -94,8 +94,8 @@ def read(
     `on_skip`: called with one line of text for everything that is left out (a broken line of a session, a branch that
     was taken back, a file of a folder that is no conversation); without it such lines are logged as warnings.
 
-    Raises InvalidSetting for an unknown format. The iteration raises OSError, and InvalidMessage for a file that cannot
-    be read as conversations.
+    Raises InvalidSetting if `source` is neither a path nor an open file, and for an unknown format. The iteration
+    raises OSError, and InvalidMessage for a file that cannot be read as conversations.
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip

@@ -95,9 +95,9 @@ class Recorded(Struct, frozen=True, kw_only=True):
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
 
 
-def format_named(name: str) -> Format:
+def format_named(name: object) -> Format:
     """Return the format with this name. Raises InvalidSetting if there is none."""
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise InvalidSetting(f"unknown format {quote(name)}: there are {', '.join(FORMATS)}")
     return FORMATS[name]
 

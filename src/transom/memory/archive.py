@@ -12,6 +12,7 @@ from transom.clock import Clock
 from transom.core.entry import Entry, Meta
 from transom.core.message import Note
 from transom.errors import Conflict, InvalidSetting, UnknownLog, quote
+from transom.memory import checks
 from transom.search import SearchFilters, search_index
 from transom.stores import Store
 
@@ -48,19 +49,16 @@ class Archive:
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
         """Store a text and return its number, which `read` takes. White space at both ends is removed.
 
-        Raises InvalidSetting if the text is empty or has more than 20,000 characters, or if `tags` is a single text,
-        not a list.
+        Raises InvalidSetting if `text` is not a text of 1 to 20,000 characters, or if `tags` is not a list of texts.
         """
-        if isinstance(tags, str):
-            raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(tags)}")
-        words, marks = text.strip(), tuple(tags)
+        words, marks = checks.text("archive: text", text).strip(), checks.tags(tags)
         if not words or len(words) > LONGEST:
             raise InvalidSetting(f"archive: a text has 1 to {LONGEST:,} characters, not {len(words):,}")
         with self._lock:
             log = self._store.open(self._name)
             while True:
                 log.refresh()
-                note = Note(key="", text=words, extra={FIELD: {"tags": list(marks)}})
+                note = Note(key="", text=words, extra={FIELD: {"tags": marks}})
                 meta = Meta(agent_id=self._agent, user_id=self._user_id if not len(log) else "")
                 entry = Entry(seq=len(log), at=self._clock(), body=note, meta=meta)
                 try:
@@ -70,7 +68,11 @@ class Archive:
                 return entry.seq
 
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
-        """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first."""
+        """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first.
+
+        Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number.
+        """
+        query, limit = checks.text("archive: query", query), checks.number("archive: limit", limit)
         index = search_index(self._store)
         index.update([self._name])
         hits = index.search(query, filters=SearchFilters(conversations=(self._name,)), limit=limit)
@@ -79,6 +81,7 @@ class Archive:
 
     def read(self, number: int) -> Remembered:
         """Return the text with this number. Raises InvalidSetting if there is none."""
+        number = checks.number("archive: number", number)
         log = self._store.open(self._name)
         if not 0 <= number < len(log):
             raise InvalidSetting(f"archive: there is no text {quote(number)}; it has {len(log):,}")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.clock import Clock, system_clock
 from transom.errors import InvalidSetting, MemoryConflict, UnknownLog, quote
-from transom.memory import block_log, blocks
+from transom.memory import block_log, blocks, checks
 from transom.memory.archive import Archive
 from transom.memory.blocks import LIMIT, Block, BlockVersion
 from transom.memory.tools import memory_tools
@@ -90,9 +90,11 @@ class Memory:
 
         `description`: what it is for, which the model reads; `limit`: the most characters of its text. Raises
         InvalidSetting if the label is not 1 to 64 printable characters without square brackets, if `limit` is not a
-        whole number from 1, or if `text` is longer than `limit`.
+        whole number from 1, if `description` or `text` is not a text, or if `text` is longer than `limit`.
         """
         label = blocks.checked_label(label)
+        description = checks.text(f"memory block {label}: description", description)
+        text = checks.text(f"memory block {label}: text", text)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSetting(f"memory block {label}: limit must be a number of characters, not {quote(limit)}")
         with self._lock:
@@ -117,6 +119,7 @@ class Memory:
 
         The memory then counts as having read this version: see `rethink`.
         """
+        label = blocks.checked_label(label)
         with self._lock:
             block = block_log.newest(self._log(label), label)
             if not block.version:
@@ -129,32 +132,39 @@ class Memory:
     def append(self, label: str, text: str) -> Block:
         """Add a line at the end of a block. It is added whatever other agents have changed.
 
-        Raises InvalidSetting if there is no such block, or if it would exceed the block's limit.
+        Raises InvalidSetting if there is no such block, if `text` is not a text, or if the block would exceed its
+        limit.
         """
+        text = checks.text("memory: text", text)
         return self._edit_text(label, "append", lambda now, _: blocks.appended(now, text))
 
     def replace(self, label: str, old: str, new: str) -> Block:
         """Replace `old`, which the block must contain exactly once, by `new`.
 
-        Raises InvalidSetting if there is no such block, if `old` does not occur exactly once, or if the text would
-        exceed the limit; MemoryConflict if `old` is not there and the block has changed since this memory read it.
+        Raises InvalidSetting if there is no such block, if `old` or `new` is not a text, if `old` does not occur
+        exactly once, or if the text would exceed the limit; MemoryConflict if `old` is not there and the block has
+        changed since this memory read it.
         """
+        old, new = checks.text("memory: old", old), checks.text("memory: new", new)
         return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))
 
     def insert(self, label: str, text: str, line: int = -1) -> Block:
         """Insert a line: before the first line (0), behind line number `line`, or at the end (-1).
 
-        Raises InvalidSetting if there is no such block or line, or if the text would exceed the limit; MemoryConflict,
-        unless `line` is -1, if the block has changed since this memory read it.
+        Raises InvalidSetting if there is no such block or line, if `text` is not a text, or if the block would exceed
+        its limit; MemoryConflict, unless `line` is -1, if the block has changed since this memory read it.
         """
+        text, line = checks.text("memory: text", text), checks.number("memory: line", line)
         return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
 
     def rethink(self, label: str, text: str) -> Block:
         """Replace the whole text of a block.
 
-        Raises InvalidSetting if there is no such block, or if `text` exceeds the limit; MemoryConflict if the block has
-        changed since this memory read it. The error has the newer text, which counts as read.
+        Raises InvalidSetting if there is no such block, if `text` is not a text, or if it exceeds the limit;
+        MemoryConflict if the block has changed since this memory read it. The error has the newer text, which counts as
+        read.
         """
+        text = checks.text("memory: text", text)
 
         def whole(now: Block, seen: int | None) -> str:
             blocks.require_newest(now, seen)
@@ -164,6 +174,7 @@ class Memory:
 
     def history(self, label: str) -> list[BlockVersion]:
         """Return every version of a block, the oldest first. Raises InvalidSetting if there is no such block."""
+        label = blocks.checked_label(label)
         with self._lock:
             self.block(label)
             return list(block_log.versions(self._log(label)))
@@ -180,6 +191,7 @@ class Memory:
 
     def forget(self, label: str) -> None:
         """Remove a block for good, with all its versions. Raises InvalidSetting if there is none."""
+        label = blocks.checked_label(label)
         with self._lock:
             self.block(label)
             self._logs.pop(label, None)
@@ -246,6 +258,7 @@ class Memory:
     # ---- how
 
     def _edit_text(self, label: str, operation: str, change: Callable[[Block, int | None], str]) -> Block:
+        label = blocks.checked_label(label)
         with self._lock:
             seen = self._seen.get(label)
             if seen is None:
@@ -276,7 +289,7 @@ class Memory:
 
     def _log(self, label: str) -> StoredLog:
         if label not in self._logs:
-            self._logs[label] = self._store.open(self._log_name(blocks.checked_label(label)))
+            self._logs[label] = self._store.open(self._log_name(label))
         return self._logs[label]
 
     def _log_name(self, label: str) -> str:

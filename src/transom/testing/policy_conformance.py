@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -75,8 +75,12 @@ class PolicyConformance:
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 
     def _settings(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """A decorator that sets the number of examples."""
-        return settings(max_examples=self.examples or settings().max_examples)
+        """A decorator that sets the number of examples, and no time limit: a slow machine is not a mistake."""
+        return settings(
+            max_examples=self.examples or settings().max_examples,
+            deadline=None,
+            suppress_health_check={*settings().suppress_health_check, HealthCheck.too_slow},
+        )
 
 
 class StrategyConformance(PolicyConformance):
