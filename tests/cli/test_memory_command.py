@@ -104,6 +104,11 @@ def test_the_archive_is_listed_searched_and_forgotten(run, memory):
     assert run(*archive, "--find", "zebra") == (1, "", "transom: nothing found in the archive\n")
     assert run("memory", "--archive", "--user", "bob", *STORE)[1] == ""
     assert run(*archive, "--forget")[0] == 2
+    both = "transom: memory: --forget removes the whole archive: leave --find out\n"
+    assert run(*archive, "--find", "key", "--forget", "--yes") == (2, "", both)
+    none = "transom: archive 'memory' of user 'anna': there is none in sqlite:///a.db\n"
+    assert run("memory", "--archive", "--user", "anna", *STORE, "--forget", "--yes") == (2, "", none)
+    assert len(memory.archive) == 2
     assert run(*archive, "--forget", "--yes")[1] == "archive: 2 texts, forgotten\n"
     assert len(memory.archive) == 0
     assert run("memory", "--find", "x", *STORE)[2].startswith("transom: memory: --find needs --archive")

@@ -250,7 +250,20 @@ def test_clean_removes_imports_only_if_asked(run, folder):
     stays = "transom: .transom/imports.db: imported conversations stay; --imports removes them too\n"
     assert run("clean", "--yes") == (0, "no replays in this folder\n", stays)
     assert json.loads(run("conversations", "--json")[1])["conversations"][0]["id"] == "chat 1"
+    assert run("search", "anything", "--store", "sqlite:///.transom/imports.db")[2] != ""
+    assert (folder / ".transom" / "imports.db.search").exists()
+    mine = [folder / ".transom" / f"{name}.db.backup-of-mine.db" for name in ("imports", "replays", "replay-1")]
+    for path in mine:
+        path.write_bytes(b"my own")
     code, out, err = run("clean", "--imports", "--yes")
     assert (code, err) == (0, "")
+    assert sorted(path.name for path in (folder / ".transom").iterdir()) == [
+        ".gitignore",
+        *sorted(path.name for path in mine),
+    ]
+    for path in mine:
+        path.unlink()
+    run("import", "chats.jsonl")
+    assert run("clean", "--imports", "--yes")[0] == 0
     assert out.startswith(".transom: replays and imports removed, ")
     assert not (folder / ".transom").exists()

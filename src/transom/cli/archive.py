@@ -8,7 +8,9 @@ from transom.cli.commands import Memory as Options
 from transom.cli.confirm import is_confirmed
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.errors import UnknownLog, quote
 from transom.memory import Memory
+from transom.stores.postgres_url import without_password
 
 MOST_FOUND = 20
 """Texts that one search shows."""
@@ -36,10 +38,17 @@ def show_archive(memory: Memory, options: Options) -> int:
     return 1 if options.find is not None and not found else 0
 
 
-def forget_archive(memory: Memory, options: Options) -> int:
-    """Ask the user, and remove the whole archive. Exit code 1 if the user does not agree."""
+def forget_archive(memory: Memory, options: Options, url: str) -> int:
+    """Ask the user, and remove the whole archive. Exit code 1 if the user does not agree.
+
+    `url`: of the store. Raises UnknownLog if there is no archive: the user or the name may be mistyped.
+    """
     many = len(memory.archive)
     what = f"archive: {counted(many, 'text')}"
+    if not many:
+        memory.archive.forget()  # an interrupted one may have left bytes
+        whose = "everybody" if options.user is None else f"user {quote(options.user)}"
+        raise UnknownLog(f"archive {quote(options.name)} of {whose}: there is none in {without_password(url)}")
     if not is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why="forgetting the archive cannot be undone"):
         print_notice(f"{what}, nothing was removed")
         return 1

@@ -15,6 +15,9 @@ from transom.cli.runs import FOLDER, MAP_CACHE, RUNS, STORE, URL
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, terminal
 
+_ENDS = tuple(index + end for index in ("", ".search") for end in ("", "-wal", "-shm", "-journal"))
+"""What the names of a SQLite store's files end with, behind its own name. Other files are the user's."""
+
 
 def run(options: Clean) -> int:
     """Ask the user, remove the files, and print how many bytes they had. Exit code 1 if the user does not agree."""
@@ -48,12 +51,19 @@ def _files(*, imports: bool) -> Iterator[Path]:
     """
     if not FOLDER.is_dir():
         return
-    yield from sorted(file for file in FOLDER.glob(f"{STORE.name}*") if file.is_file())
-    old = (file for file in FOLDER.glob("replay-*.db*") if file.is_file())  # early versions had one for each replay
-    yield from sorted(file for file in old if file.name.split(".")[0].removeprefix("replay-").isdecimal())
+    yield from _files_of(STORE)
+    for old in sorted(FOLDER.glob("replay-*.db")):  # early versions had one for each replay
+        if old.stem.removeprefix("replay-").isdecimal():
+            yield from _files_of(old)
     yield from (file for file in (RUNS,) if file.is_file())
     yield from sorted(file for file in FOLDER.glob(f"{MAP_CACHE}*") if file.is_file())
     if imports:
-        yield from sorted(file for file in FOLDER.glob(f"{IMPORTS.name}*") if file.is_file())
+        yield from _files_of(IMPORTS)
     if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in (URL, *[IMPORTS_URL] * imports):
         yield LAST_STORE
+
+
+def _files_of(store: Path) -> Iterator[Path]:
+    """Yield the files that a SQLite store has now: its own, those of its search index, and those of open ones."""
+    files = (store.with_name(store.name + end) for end in _ENDS)
+    yield from (file for file in files if file.is_file())

@@ -26,6 +26,8 @@ def run(options: Options) -> int:
         raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")
     if options.find is not None and not options.archive:
         raise InvalidSetting("memory: --find needs --archive: blocks are not searched")
+    if options.find is not None and options.forget:
+        raise InvalidSetting("memory: --forget removes the whole archive: leave --find out")
     if options.archive and (options.label is not None or set(asked) - {"forget"}):
         raise InvalidSetting("memory: --archive goes with --find or --forget, and with no block")
     if asked and options.label is None and not options.archive:
@@ -39,7 +41,7 @@ def run(options: Options) -> int:
     with existing_store(url, writing=writing) as store:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
         if options.archive:
-            return forget_archive(memory, options) if options.forget else show_archive(memory, options)
+            return forget_archive(memory, options, url) if options.forget else show_archive(memory, options)
         if options.label is not None and options.set is None:
             _check_there(memory, options.label, store, options)
         if options.label is None:
