@@ -54,6 +54,11 @@ def tool_failed(why: str) -> str:
     return f"[failed] {why}"
 
 
+def binary_output(size: int) -> str:
+    """In place of bytes that a tool returned and that are no text. `size`: their number."""
+    return f"[{size:,} byte{'' if size == 1 else 's'} of binary data, not shown]"
+
+
 def context_compacted(before: int, after: int) -> str:
     """The result of a compaction that the model asked for. `before`, `after`: the number of tokens of the window."""
     return f"[older turns are compacted: {before:,} tokens are now {after:,}; all of them are kept in the log]"

@@ -16,8 +16,6 @@ from typing import Any, cast, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from transom import texts
-from transom.conversation import argument_checks as check
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
@@ -116,22 +114,13 @@ def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:
     return {name for each in schemas for name in (tool_names(each) if isinstance(each, dict) else [each.name])}
 
 
-def result_content(value: object) -> object:
-    """What a tool returned, as `tool_result` takes it: JSON as it is, anything else as JSON or as a text."""
-    if value is None:
-        return texts.NO_OUTPUT
-    dump = getattr(value, "model_dump", None)
-    try:
-        return check.tool_content(dump(mode="json") if callable(dump) else msgspec.to_builtins(value)) or (
-            texts.NO_OUTPUT
-        )
-    except (InvalidMessage, TypeError, ValueError, RecursionError):
-        return str(value)
-
-
 def error_text(error: BaseException) -> str:
-    """An exception of a tool, for the model."""
-    return shorten(f"{type(error).__name__}: {error}", RESULT_ERROR_CHARACTERS)
+    """An exception of a tool, for the model. Never raises."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - the code of the exception has run
+        said = "(it has no text: its __str__ failed)"
+    return shorten(f"{type(error).__name__}: {said}", RESULT_ERROR_CHARACTERS)
 
 
 # ---- schemas

@@ -39,7 +39,8 @@ from transom.conversation.events import (
 from transom.conversation.failures import Partial, Retry, read_reply
 from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation
-from transom.conversation.tools import FunctionTool, names_of, result_content
+from transom.conversation.tool_output import readable
+from transom.conversation.tools import FunctionTool, names_of
 from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.core.edit import Fold
 from transom.core.entry import Meta
@@ -350,15 +351,14 @@ class Turn:
         return job
 
     def _log_result(self, job: ToolJob) -> ToolReturned:
-        called, outcome = job.call, job.outcome
-        assert outcome is not None
+        assert job.outcome is not None
+        called, outcome = job.call, readable(job.outcome)
         if job.started:
             self._usage = replace(self._usage, tool_calls=self._usage.tool_calls + 1)
         self._usage = self._usage.plus_agent(outcome.tokens)
         self._cost = None if self._cost is None or outcome.cost is None else self._cost + outcome.cost
-        content = result_content(outcome.content)
         fact = replace(
-            self._fact_of(called, content),
+            self._fact_of(called, outcome.content),
             failed=outcome.failed,
             place=(called.turn, called.index),
             synthetic=outcome.given_up,
@@ -371,7 +371,7 @@ class Turn:
             entry=entry,
             name=called.name,
             id=called.id,
-            content=content,
+            content=outcome.content,
             failed=outcome.failed,
             duration=outcome.duration,
         )
@@ -389,7 +389,8 @@ class Turn:
         the next request. A sub-agent that was told to stop has nothing to say."""
         if outcome.failed and outcome.log:
             return
-        fact = replace(self._fact_of(called, result_content(outcome.content)), failed=outcome.failed)
+        outcome = readable(outcome)
+        fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
         try:
             self._log(fact, tool_name=called.name, duration=outcome.duration)
         except TransomError as error:  # the conversation is closed

@@ -19,7 +19,8 @@ from transom.conversation.bus import ConversationRecorded
 from transom.conversation.events import ToolCalled
 from transom.conversation.failures import as_text
 from transom.conversation.pump import call_tool
-from transom.conversation.tools import FunctionTool, result_content, tools_by_name
+from transom.conversation.tool_output import readable
+from transom.conversation.tools import FunctionTool, tools_by_name
 from transom.conversation.wants import ToolJob, ToolOutcome
 from transom.core.message import Assistant, Call, Raw, Text
 from transom.core.tool import Tool
@@ -122,7 +123,7 @@ class ConversationRunner:
 
     def _record_result(self, evaluation: _Evaluation, call: Call, outcome: ToolOutcome) -> None:
         """Record the result of a call."""
-        content = as_text(result_content(outcome.content))
+        content = as_text(readable(outcome).content)
         result = {"role": "tool", "tool_call_id": call.id, "content": content}
         self._record(evaluation, result, evaluation.entry(result, tool_name=call.name))
 
