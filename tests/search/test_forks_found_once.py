@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from transom.core.entry import Meta
 from transom.search import SearchFilters, search_index
 from transom.stores import fork_log, open_store
 from transom.testing import FakeClock, talk
@@ -24,9 +25,10 @@ def found(store, query, limit=10, embedder=None, **filters):
     return [(hit.conversation, hit.entry) for hit in hits]
 
 
-def append(store, name, *texts, later=0.0):
+def append(store, name, *texts, later=0.0, user=""):
     log, at = store.open(name), len(store.open(name))
-    log.append([replace(entry, at=entry.at + later) for entry in talk(*[""] * at, *texts)[at:]], at)
+    said = talk(*[""] * at, *texts)[at:]
+    log.append([replace(entry, at=entry.at + later, meta=Meta(user_id=user)) for entry in said], at)
 
 
 def fork(store, source, at, name):
@@ -55,6 +57,32 @@ def test_forks_of_what_was_forgotten(store):
     assert set(found(store, "needle")) == {("fork 0", 0), ("fork 1", 2)}
     append(store, "trip", "no pins", "a needle of another conversation", later=60.0)
     assert set(found(store, "needle")) == {("fork 0", 0), ("fork 1", 2), ("trip", 1)}
+
+
+def test_forks_of_two_conversations_with_one_name(store):
+    append(store, "trip", "a needle", "two")
+    fork(store, "trip", 1, "fork of the old")
+    store.forget("trip")
+    append(store, "trip", "a needle of another conversation", "two", later=60.0)
+    for number in range(3):
+        fork(store, "trip", 1, f"fork {number} of the new")
+    assert set(found(store, "needle")) == {("fork of the old", 0), ("trip", 0)}
+    store.forget("trip")
+    assert set(found(store, "needle")) == {("fork of the old", 0), ("fork 0 of the new", 0)}
+
+
+def test_a_source_belongs_to_its_user(store):
+    """Two users may have said something in the same second in conversations of the same name."""
+    for user in ("ana", "bob"):
+        append(store, "trip", f"a needle of {user}", "two", user=user)
+        fork(store, "trip", 1, f"fork of {user}")
+        if user == "ana":
+            store.forget("trip")
+    assert found(store, "needle", user_id="ana") == [("fork of ana", 0)]
+    assert found(store, "needle", user_id="bob") == [("trip", 0)]
+    store.forget("trip")
+    assert found(store, "needle", user_id="ana") == [("fork of ana", 0)]
+    assert found(store, "needle", user_id="bob") == [("fork of bob", 0)]
 
 
 def test_vectors_are_of_one_entry_too(store):

@@ -306,6 +306,16 @@ def test_common_words_are_looked_up_in_few_rows(monkeypatch, tmp_path):
     assert len(found(store, "common")) == 10
 
 
+def test_filters_hold_before_the_newest_rows_are_taken(monkeypatch):
+    monkeypatch.setattr(search_query, "MOST_ROWS", 50)
+    store = open_store("memory:")
+    append(store, "trip", talk(*["common words"] * 100, *[hidden("common words")] * 100))
+    for query in ("common", "common words", "comm"):
+        assert len(found(store, query)) == 10
+        assert sorted(found(store, query, until=talk(*"xxx")[2].at)) == [("trip", n) for n in range(3)]
+        assert max(found(store, query, limit=100, include_hidden=True)) == ("trip", 199)
+
+
 def test_of_common_words_those_that_are_together_come_first(monkeypatch):
     monkeypatch.setattr(search_query, "MOST_ROWS", 50)
     monkeypatch.setattr(search_query, "ENOUGH_ROWS", 5)

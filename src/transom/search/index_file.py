@@ -16,7 +16,7 @@ from weakref import finalize
 
 from transom.errors import StoreUnavailable
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x74727378
 """The application_id that marks the file as ours: "trsx" in ASCII."""
 PATIENCE = 30.0
@@ -26,7 +26,8 @@ _CACHE_KIB = 32_768
 
 _SCHEMA = (
     """CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
-       stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL)""",
+       stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL,
+       began REAL NOT NULL)""",
     """CREATE VIRTUAL TABLE words USING fts5(at UNINDEXED, role UNINDEXED, tool UNINDEXED, hidden UNINDEXED, scope,
        about, text, tokenize = 'porter unicode61 remove_diacritics 2')""",
     """CREATE TABLE forks (log INTEGER NOT NULL, seq INTEGER NOT NULL, source NOT NULL, PRIMARY KEY (log, seq))

@@ -41,7 +41,8 @@ MOST_LIKE = 50
 SEQ_BITS = 32
 HIGHEST = 2**63 - 1
 
-_MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
+_MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
+_NEWEST = " ORDER BY rowid DESC LIMIT ?"
 _SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? AND ? LIMIT ?)"
 _LENGTHS = "SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))"
 _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = parts.rowid
@@ -51,11 +52,13 @@ _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = 
 class Scope(Struct, frozen=True, kw_only=True):
     """The rows that are searched.
 
-    `filters`: a part of the FTS5 query, which begins with AND; `low` and `high`: the first and last row number; `also`:
-    SQL conditions on columns, which begin with AND, and `values` for their parameters.
+    `filters`: a part of the FTS5 query, which begins with AND; `without`: another one, which begins with NOT; `low` and
+    `high`: the first and last row number; `also`: SQL conditions on columns, which begin with AND, and `values` for
+    their parameters: the dates.
     """
 
     filters: str = ""
+    without: str = ""
     low: int = 0
     high: int = HIGHEST
     also: str = ""
@@ -91,6 +94,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
     also = " AND hidden = 0" * (not filters.include_hidden) + "".join(f" AND {text}" for text, _ in given)
     return Scope(
         filters="".join(f" AND {part}" for part in parts),
+        without="" if filters.include_hidden else f" NOT scope : {HIDDEN}",
         low=low,
         high=high,
         also=also,
@@ -105,6 +109,10 @@ def scope_word(kind: str, value: str) -> str:
     """
     digest = blake2b(f"{kind}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return f"k{int.from_bytes(digest)}"
+
+
+HIDDEN = scope_word("hidden", "")
+"""The word of entries that only people may read."""
 
 
 def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[int]]:
@@ -155,9 +163,14 @@ def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], sc
 
 
 def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:
-    """Return the numbers of the rows that match, the highest (newest conversation) first; at most MOST_ROWS + 1."""
-    parameters = (_expression(words, scope), scope.low, scope.high, MOST_ROWS + 1)
-    return [row for (row,) in db.execute(_MATCHING, parameters)]
+    """Return the numbers of the rows that match, the highest (newest conversation) first; at most MOST_ROWS + 1.
+
+    Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found. They cost a
+    look at every row that matches, so they are left out where there are none.
+    """
+    also = scope.also if scope.values else ""
+    parameters = (_expression(words, scope), scope.low, scope.high, *scope.values, MOST_ROWS + 1)
+    return [row for (row,) in db.execute(_MATCHING + also + _NEWEST, parameters)]
 
 
 def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) -> Iterator[int]:
@@ -185,7 +198,7 @@ def _size(db: sqlite3.Connection, scope: Scope) -> int:
     """Count the rows that are searched, up to MOST_ROWS + 1."""
     if scope.filters:
         parameters = (scope.filters.removeprefix(" AND "), scope.low, scope.high, MOST_ROWS + 1)
-        return db.execute(f"SELECT count(*) FROM ({_MATCHING})", parameters).fetchone()[0]  # noqa: S608 - a text of ours
+        return db.execute(f"SELECT count(*) FROM ({_MATCHING} LIMIT ?)", parameters).fetchone()[0]  # noqa: S608 - a text of ours
     return db.execute(_SIZE, (scope.low, scope.high, MOST_ROWS + 1)).fetchone()[0]
 
 
@@ -220,4 +233,4 @@ def _any(terms: Iterable[str]) -> str:
 
 
 def _expression(words: str, scope: Scope) -> str:
-    return f"({{about text}} : ({words})){scope.filters}"
+    return f"(({{about text}} : ({words})){scope.filters}){scope.without}"

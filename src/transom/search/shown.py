@@ -6,14 +6,28 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from transom.search.query import SEQ_BITS, Scope
 
 CHUNK = 200
 """Rows that are looked at together."""
 
-_FORKS = "SELECT log, seq, source, (SELECT id FROM logs WHERE name = source) FROM forks ORDER BY log, seq"
+_FORKS = """SELECT fork.log, fork.seq, fork.source, own.user_id, own.session_id, own.began, source.id
+            FROM forks AS fork JOIN logs AS own ON own.id = fork.log
+            LEFT JOIN logs AS source ON source.name = fork.source AND source.user_id = own.user_id
+                                    AND source.session_id = own.session_id AND source.began = own.began
+            ORDER BY fork.log, fork.seq"""
 _SHOWN = "SELECT rowid, at FROM words WHERE rowid IN (SELECT value FROM json_each(?))"
+
+
+class _Source(NamedTuple):
+    """What tells the source of a fork from every other conversation, also after it was forgotten."""
+
+    name: str | bytes
+    user_id: str | bytes
+    session_id: str | bytes
+    began: float
 
 
 class Copies:
@@ -21,14 +35,18 @@ class Copies:
 
     A fork records at which entry it begins its own way, and the name of its source. The entries before that are copies.
     The earliest of a fork's records names the conversation in which an entry was said first.
+
+    A name can be given again, also by another user, once its conversation was forgotten. So a source is known by its
+    name together with what its forks have copied with the first entry: whose it is, and when it began.
     """
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:
         searched = None if logs is None else set(logs)
-        self._forks: dict[int, list[tuple[int, object]]] = {}
-        self._sources: dict[object, int] = {}
-        self._forks_of: dict[object, list[tuple[int, int]]] = {}
-        for log, seq, source, number in db.execute(_FORKS).fetchall():
+        self._forks: dict[int, list[tuple[int, _Source]]] = {}
+        self._sources: dict[_Source, int] = {}
+        self._forks_of: dict[_Source, list[tuple[int, int]]] = {}
+        for log, seq, *known, number in db.execute(_FORKS).fetchall():
+            source = _Source(*known)
             if searched is None or log in searched:
                 self._forks.setdefault(log, []).append((seq, source))
                 self._forks_of.setdefault(source, []).append((seq, log))

@@ -25,7 +25,7 @@ from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.query import SEQ_BITS, check_search, rankings, scope_of, scope_word
+from transom.search.query import HIDDEN, SEQ_BITS, check_search, rankings, scope_of, scope_word
 from transom.search.shown import Copies, shown
 from transom.search.snippets import snippet
 from transom.search.source import (
@@ -49,6 +49,8 @@ _LONGEST_WORD = 64
 _logger = logging.getLogger(__name__)
 
 _ROW = "INSERT INTO words (rowid, at, role, tool, hidden, scope, about, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_LOG = """INSERT INTO logs (name, identity, stamp, length, user_id, session_id, began)
+          VALUES (?, ?, '', 0, ?, ?, ?)"""
 _HIT = "SELECT at, role, tool, text FROM words WHERE rowid = ?"
 _COUNT_WORD = """INSERT INTO vocabulary (word, entries) VALUES (?, ?)
                  ON CONFLICT DO UPDATE SET entries = entries + excluded.entries"""
@@ -142,10 +144,9 @@ class SqliteIndex:
         found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
         if found is not None:
             return found
-        owner = owner_of(log)
-        row = (stored_name(stamp.name), stamp.identity, stored_name(owner.user_id), stored_name(owner.session_id))
-        insert = "INSERT INTO logs (name, identity, stamp, length, user_id, session_id) VALUES (?, ?, '', 0, ?, ?)"
-        number = db.execute(insert, row).lastrowid
+        owner, began = owner_of(log), log[0].at if len(log) else 0.0
+        ids = stored_name(owner.user_id), stored_name(owner.session_id)
+        number = db.execute(_LOG, (stored_name(stamp.name), stamp.identity, *ids, began)).lastrowid
         assert number is not None
         return number, 0
 
@@ -290,6 +291,8 @@ def _opened(path: Path | None) -> IndexFile:
 def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
     """Make the row of an entry. Adds 1 to `words` for each of its words."""
     scope = [*shared, scope_word("role", found.role), *(scope_word("tool", tool) for tool in found.tools)]
+    if found.hidden:
+        scope.append(HIDDEN)
     if found.run_id:
         scope.append(scope_word("run", found.run_id))
     about, text = indexable(found.about), indexable(found.text)
