@@ -45,6 +45,15 @@ class TestServer:
         """The URL of a store of its own."""
         return f"postgresql://postgres@/postgres?host={quote(str(self.data), safe='/')}&schema={schema}"
 
+    def url_without_pgvector(self, schema: str) -> str:
+        """The URL of a store in a database without pgvector, for a role that may not create that extension."""
+        with self.connect() as db:
+            db.execute("SELECT pg_advisory_lock(1)")  # another worker may do the same
+            if db.execute("SELECT FROM pg_roles WHERE rolname = 'plain'").fetchone() is None:
+                db.execute("CREATE ROLE plain LOGIN")
+                db.execute("CREATE DATABASE plain OWNER plain")
+        return self.url(schema).replace("postgres@/postgres?", "plain@/plain?")
+
     def connect(self) -> psycopg.Connection[Any]:
         """A connection, to look or to break something."""
         return psycopg.connect(self._server.get_uri(), autocommit=True)

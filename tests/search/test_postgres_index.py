@@ -24,9 +24,10 @@ class Letters:
         return [[text.count("e") + 0.1, text.count("o")] for text in texts]
 
 
-@pytest.fixture
-def url(postgres, tmp_path):
-    return postgres.url(schema_for(str(tmp_path)))
+@pytest.fixture(params=["pgvector", "bytes"])
+def url(request, postgres, tmp_path):
+    make = postgres.url if request.param == "pgvector" else postgres.url_without_pgvector
+    return make(schema_for(str(tmp_path)))
 
 
 @pytest.fixture

@@ -28,12 +28,26 @@ class Topics:
         return [[0.01 + sum(word in text for word in words) for words in TOPICS] for text in texts]
 
 
-@pytest.fixture(params=["memory:", "postgresql:"])
+class Given:
+    """Gives these vectors, whatever the texts are."""
+
+    name = "topics"
+
+    def __init__(self, *vectors):
+        self.vectors = vectors
+
+    def embed(self, texts, /):
+        return self.vectors
+
+
+@pytest.fixture(params=["memory:", "postgresql:", "postgresql: without pgvector"])
 def filled(request, tmp_path):
     """Makes a store with a conversation of these texts, and its index."""
     url = "memory:"
-    if request.param == "postgresql:":
-        url = request.getfixturevalue("postgres").url(schema_for(str(tmp_path)))
+    if request.param != "memory:":
+        server = request.getfixturevalue("postgres")
+        url_for = server.url if request.param == "postgresql:" else server.url_without_pgvector
+        url = url_for(schema_for(str(tmp_path)))
     store = open_store(url)
 
     def fill(*texts):
@@ -98,6 +112,41 @@ def test_an_embedder_that_gives_too_few_vectors(filled):
 
     with pytest.raises(InvalidSetting, match="embedder 'topics': 2 texts gave an array of 1 × 3"):
         index.update(embedder=Few())
+
+
+def test_a_vector_that_is_not_finite(filled):
+    _, index = filled("a boat")
+
+    class Endless(Topics):
+        def embed(self, texts, /):
+            return [[1.0, float("nan")] for _ in texts]
+
+    with pytest.raises(InvalidSetting, match="embedder 'topics': a vector has a number that is not finite"):
+        index.update(embedder=Endless())
+
+
+def test_an_entry_counts_by_its_nearest_part_and_equal_ones_come_in_order(filled):
+    _, index = filled("bread", "a boat" + "." * 2_000 + "tree", "tree", "tree", "a tree, a boat")
+    embedder = Topics()
+    index.update(embedder=embedder)
+    query = Given([0.0, 0.0, 1.0])
+    assert entries(index.search("zzz", embedder=query)) == [1, 2, 3, 4, 0]
+
+
+def test_a_vector_of_zeros_is_neither_near_nor_far(filled):
+    _, index = filled("away", "nothing", "near")
+    index.update(embedder=Given([-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]))
+    assert entries(index.search("zzz", embedder=Given([1.0, 0.0]))) == [2, 1, 0]
+
+
+def test_vectors_of_other_dimensions_are_left_out(filled):
+    store, index = filled("a", "b")
+    index.update(embedder=Given([1.0, 0.0], [0.0, 1.0]))
+    log = store.open("trip")
+    log.append(talk("a", "b", "c")[2:], 2)
+    index.update(embedder=Given([1.0, 0.0, 0.0]))
+    assert entries(index.search("zzz", embedder=Given([0.0, 1.0]))) == [1, 0]
+    assert entries(index.search("zzz", embedder=Given([0.0, 1.0, 1.0]))) == [2]
 
 
 @pytest.mark.parametrize("make", [FastEmbedder, lambda: Model2VecEmbedder("x")])

@@ -73,8 +73,9 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
     ).fetchall()
     if not stored or not query.strip():
         return
-    matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
     (wanted,) = embedded(embedder, [query[:PART]])
+    stored = [row for row in stored if len(row[1]) == wanted.nbytes]  # the model had other dimensions before
+    matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(-1, len(wanted))
     scores = matrix @ wanted
     allowed = _allowed(db, scope)
     seen = set[int]()
@@ -103,7 +104,7 @@ def parts_of(text: str) -> Iterator[tuple[int, str]]:
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
     """Embed texts, and scale the vectors to length 1.
 
-    Raises InvalidSetting if the embedder does not return an array of shape (texts, dimensions).
+    Raises InvalidSetting if the embedder does not return an array of shape (texts, dimensions), of finite numbers.
     """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
@@ -111,4 +112,6 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
     if vectors.ndim != 2 or len(vectors) != len(texts):
         shape = " × ".join(map(str, vectors.shape))
         raise InvalidSetting(f"embedder {embedder.name!r}: {len(texts)} texts gave an array of {shape}")
+    if not np.isfinite(vectors).all():
+        raise InvalidSetting(f"embedder {embedder.name!r}: a vector has a number that is not finite (NaN or infinite)")
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -28,8 +28,8 @@ from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import terms_of
 from transom.stores.postgres_database import Db, PostgresDatabase
-from transom.stores.postgres_search_query import nearest, owner_key, plain, plain_words, rankings, scope_of, text_value
-from transom.stores.postgres_search_vectors import update_vectors
+from transom.stores.postgres_search_query import owner_key, plain, plain_words, rankings, scope_of, text_value
+from transom.stores.postgres_search_vectors import nearest, update_vectors
 
 BATCH = 500
 """Entries that one transaction indexes. Another process that indexes or forgets waits for as long as it takes."""

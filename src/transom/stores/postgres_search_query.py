@@ -16,9 +16,8 @@ from typing import Any, LiteralString
 from msgspec import Struct
 
 from transom.core.tokens import replace_surrogates
-from transom.search.base import Embedder, SearchFilters
+from transom.search.base import SearchFilters
 from transom.search.query import MOST_LIKE, MOST_ROWS
-from transom.search.vectors import PART, embedded
 from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
 from transom.stores.postgres_database import PostgresDatabase
 
@@ -50,9 +49,6 @@ _BEST: LiteralString = """WITH terms AS MATERIALIZED (
     SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
 _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'
     ORDER BY length(word), word LIMIT %s"""
-_VECTORS: LiteralString = """SELECT vector.log, vector.seq, vector.vector FROM {s}.search_vectors AS vector
-    JOIN {s}.search_entries AS entry ON (entry.log, entry.seq, entry.part) = (vector.log, vector.seq, 0)
-    WHERE vector.model = %s__SCOPE__ ORDER BY vector.log, vector.seq, vector.part"""
 
 
 class Scope(Struct, frozen=True):
@@ -60,6 +56,11 @@ class Scope(Struct, frozen=True):
 
     conditions: LiteralString = ""
     values: tuple[Any, ...] = ()
+    named: bool = False
+    """True if the conversations are given one by one."""
+    log_conditions: LiteralString = ""
+    """Those of the conditions that are about whole conversations; `log_values` are their values."""
+    log_values: tuple[Any, ...] = ()
 
 
 def text_value(text: str) -> str:
@@ -93,10 +94,12 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
     """Translate filters to conditions on rows. `logs`: the ids of the conversations to search; None: all."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
     file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
-    given: list[tuple[LiteralString, Any]] = [
+    of_logs: list[tuple[LiteralString, Any]] = [
         (" AND entry.log = ANY(%s::bigint[])", None if logs is None else list(logs)),
         (" AND entry.log IN (SELECT log FROM {s}.search_logs WHERE user_key = %b)", owners[0]),
         (" AND entry.log IN (SELECT log FROM {s}.search_logs WHERE session_key = %b)", owners[1]),
+    ]
+    of_entries: list[tuple[LiteralString, Any]] = [
         (" AND entry.role = ANY(%s::text[])", list(map(text_value, filters.roles)) or None),
         (" AND entry.tools && %s::text[]", list(map(text_value, filters.tools)) or None),
         (" AND entry.run_id = %s", text_value(filters.run_id) or None),
@@ -104,11 +107,28 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         (" AND entry.at <= %s", filters.until),
         (" AND entry.words @@ phraseto_tsquery('{s}.words', %s)", file or None),
     ]
-    conditions: LiteralString = "" if filters.include_hidden else " AND NOT entry.hidden"
-    for condition, value in given:
+    log_conditions, log_values = _given(of_logs)
+    conditions, values = _given(of_entries)
+    if not filters.include_hidden:
+        conditions += " AND NOT entry.hidden"
+    return Scope(
+        log_conditions + conditions,
+        log_values + values,
+        named=logs is not None,
+        log_conditions=log_conditions,
+        log_values=log_values,
+    )
+
+
+def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralString, tuple[Any, ...]]:
+    """Join the conditions that have a value."""
+    joined: LiteralString = ""
+    values = list[Any]()
+    for condition, value in conditions:
         if value is not None:
-            conditions += condition
-    return Scope(conditions, tuple(value for _, value in given if value is not None))
+            joined += condition
+            values.append(value)
+    return joined, tuple(values)
 
 
 def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -> list[list[Place]]:
@@ -166,21 +186,3 @@ def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: S
     phrases = [plain(plain_words(each)[:MAX_TERMS]) for each in words]
     statement = _BEST.replace("__SCOPE__", scope.conditions)
     return database.fetch(statement, phrases, weights, *scope.values, MOST_ROWS, limit)
-
-
-def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[Place]:
-    """Find the entries whose vectors are nearest to that of the query by cosine, the nearest first.
-
-    Empty for a blank query.
-    """
-    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
-
-    if not query.strip():
-        return []
-    stored = database.fetch(_VECTORS.replace("__SCOPE__", scope.conditions), embedder.name, *scope.values)
-    if not stored:
-        return []
-    matrix = np.frombuffer(b"".join(vector for _, _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
-    (wanted,) = embedded(embedder, [query[:PART]])
-    order = np.argsort(-(matrix @ wanted), kind="stable").tolist()
-    return list(dict.fromkeys((stored[at][0], stored[at][1]) for at in order))[:limit]
