@@ -165,3 +165,29 @@ def test_a_record_stays_to_the_letter_when_its_summary_leaves() -> None:
                     assert before[slot.first, slot.last].endswith("\n" + slot.text)
             before = {(slot.first, slot.last): slot.text for slot in slots if slot.why == WHY}
         assert left >= 2
+
+
+def test_a_summary_that_comes_late_does_not_replace_a_newer_one_of_more_turns(tmp_path) -> None:
+    """Another process makes the newer one while the first waits for its model."""
+    place, others = str(tmp_path / "log.db"), list[transom.Conversation]()
+
+    def answer(body: dict) -> str:
+        if not others:
+            others.append(opened(Scripted(then=ANSWER + "\n- [done] MV-2 has left the harbour, with all of its load")))
+            turns(others[0], range(16, 30))
+            others[0].compact()
+        return ANSWER
+
+    def opened(provider: Scripted) -> transom.Conversation:
+        return transom.Conversation.open(
+            place, "c", budget=20_000, policy="summary", counter=WordCounter(), system="Brief.", summarizer=provider
+        )
+
+    with opened(Scripted(then=answer)) as conv:
+        turns(conv, range(10))
+        done = conv.compact(notes="Door code 4711.")
+        newest = others[0].summary
+        assert [one.last for one in summaries(conv)] == [newest.last]
+        assert conv.summary == newest
+        assert done.failure == "a newer summary was made meanwhile, which stays"
+        others[0].close()

@@ -44,7 +44,7 @@ class AtOnce:
         raise AssertionError("nothing is waited for")
 
 
-def conversation(policy, *, budget=1_000, prices=ANTHROPIC, summarizer=None) -> Conversation:
+def conversation(policy, *, budget=1_000, prices=ANTHROPIC, summarizer=None, state=None) -> Conversation:
     return Conversation(
         MemoryStore().open("chat"),
         budget=Budget(context=budget, prices=prices),
@@ -52,6 +52,7 @@ def conversation(policy, *, budget=1_000, prices=ANTHROPIC, summarizer=None) -> 
         counter=WordCounter(),
         clock=FakeClock(),
         summarizer=summarizer,
+        state=state,
     )
 
 
@@ -92,14 +93,14 @@ def test_a_choice_costs_what_is_written_again_and_what_each_call_reads():
     view, situation = conv.view, Situation(ANTHROPIC, tokens=1_000, growth=20.0, limit=100_000)
     left = view.total.tokens
     rewritten = sum(slot.size.tokens for slot in view.slots[view.shared_slots :])
-    found = choice_cost("fold", view, situation, summary=100.0)
+    found = choice_cost("fold", view, left, situation, summary=100.0)
     once = 1.15 * rewritten + 100
     calls = sqrt(2 * once / (20 * 0.1))
     assert (found.name, found.tokens, found.saved_tokens, found.summary) == ("fold", left, 1_000 - left, 100.0)
     assert found.once == pytest.approx(once, abs=0.1)
     assert found.calls == pytest.approx(calls, abs=0.1)
     assert found.per_call == pytest.approx(once / calls + 0.1 * (left + 20 * calls / 2), abs=0.1)
-    full = choice_cost("fold", view, situation._replace(limit=left + 100))
+    full = choice_cost("fold", view, left, situation._replace(limit=left + 100))
     assert full.calls == 5.0
 
 
@@ -117,6 +118,16 @@ def test_the_cheapest_choice_is_taken_and_the_request_keeps_the_sum():
     assert {one.name for costs in found for one in costs.choices} == {"omit", "mask"}
     edits = [entry.body for entry in conv.log.read() if isinstance(entry.body, (Fold, Trim))]
     assert {type(one) for one in edits} == {Fold if one.taken == "omit" else Trim for one in found}
+
+
+def test_the_tokens_of_a_choice_are_those_that_are_sent_with_the_state_that_is_due():
+    number = iter(range(10_000))
+    conv = conversation(BOTH, budget=3_000, state={"todo": lambda: f"todo_{next(number)} " * 300})
+    sent = [one for one in work(conv, 60) if one.costs is not None]
+    assert len(sent) > 2
+    for one in sent:
+        taken = next(choice for choice in one.costs.choices if choice.name == one.costs.taken)
+        assert (taken.tokens, taken.saved_tokens) == (one.tokens, one.costs.tokens - one.tokens)
 
 
 def test_without_prices_the_pressure_strategies_run_and_nothing_is_summed_up():

@@ -28,6 +28,7 @@ NOTHING_NEW = (
     "them again when there are more turns"
 )
 SAME = "the new summary would say the same as the one before, which stays"
+NEWER = "a newer summary was made meanwhile, which stays"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
@@ -80,12 +81,15 @@ class ConversationCompaction(ConversationProperties):
                 done = self._planner.compact()
                 return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
             wanted = self._summaries.settle(self._with_what_is_known(want), self.policy)
+            known = None if newest is None else newest[0]
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
+            self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
-            if summary is not None and not self._is_news(summary, again=again):
-                summary, failure = None, "; ".join(filter(None, (failure, STAYS if failure else SAME)))
+            if summary is not None and not self._is_news(summary, again=again, known=known):
+                why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
+                summary, failure = None, "; ".join(filter(None, (failure, why)))
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
             return replace(self._planner.compact(summary), failure=failure)
@@ -132,15 +136,25 @@ class ConversationCompaction(ConversationProperties):
             append_facts(self._planner.writer, [failure], self.tags)
         return outcome.summary
 
-    def _is_news(self, summary: Summary, *, again: bool = False) -> bool:
-        """Whether it says more than the newest one in the log: another process may have made one meanwhile. `again`:
-        also if it says something else of the same turns."""
+    def _is_news(self, summary: Summary, *, again: bool = False, known: int | None = None) -> bool:
+        """Whether it says more than the newest one in the log: another process may have made one meanwhile.
+
+        `again`: also if it says something else of the same turns. `known`: the seq of the newest one when this one was
+        asked for; none but that may be replaced by one of fewer turns, where a note or a focus makes it again.
+        """
         newest = self.view.summary
         if newest is None or newest[1].last < summary.last:
             return True
+        if self._has_newer(summary, known):
+            return False
         if (summary.degraded and not newest[1].degraded) or summary.text == newest[1].text:
             return False
         return again or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
+
+    def _has_newer(self, summary: Summary, known: int | None) -> bool:
+        """Whether the log has a summary of more turns, which was not there when this one was asked for."""
+        newest = self.view.summary
+        return newest is not None and newest[0] != known and newest[1].last > summary.last
 
     def _with_what_is_known(self, want: Summarise) -> Summarise:
         """The want with the live request, and with the notes of the newest summary if it does not go on from that."""

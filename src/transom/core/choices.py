@@ -15,7 +15,7 @@ from transom.core.draft import Draft
 from transom.core.policy import Choice
 from transom.core.prices import ChoiceCost, CompactionCosts, Prices
 from transom.core.summary import Summarise, Summary
-from transom.core.tokens import TokenCounter
+from transom.core.tokens import Size, TokenCounter
 from transom.core.view import View
 from transom.core.window import shared_prefix_tokens
 
@@ -46,6 +46,10 @@ class Attempt(Protocol):
         """The summaries that its strategies want."""
         ...
 
+    def used(self) -> Size:
+        """The size that the request will have, due notes included."""
+        ...
+
 
 class Tried(NamedTuple):
     """A choice, its costs, and the draft that it makes."""
@@ -74,17 +78,18 @@ def try_choices(
             for want in tried.wants_of_choice(choice):
                 summary += 0.0 if free else price_of_want(want, tried.draft.view, situation)
                 tried.draft.add(stand_in(want, tried.draft.view.counter))
-        if tried.run_choice(choice) and tried.draft.view.total.tokens < situation.tokens:
-            found.append(Tried(choice, choice_cost(choice.name, tried.draft.view, situation, summary), tried.draft))
+        if tried.run_choice(choice) and (left := tried.used().tokens) < situation.tokens:
+            cost = choice_cost(choice.name, tried.draft.view, left, situation, summary)
+            found.append(Tried(choice, cost, tried.draft))
     return sorted(found, key=lambda one: one.cost.per_call)
 
 
-def choice_cost(name: str, after: View, situation: Situation, summary: float = 0.0) -> ChoiceCost:
-    """The costs of a compaction that leaves this view.
+def choice_cost(name: str, after: View, left: int, situation: Situation, summary: float = 0.0) -> ChoiceCost:
+    """The costs of a compaction that leaves this view. `left`: the tokens of its request, due notes included.
 
     The next one comes when it pays, after √(2 · once / (growth · read)) calls, or before that when the window is full.
     """
-    prices, growth, left = situation.prices, situation.growth, after.total.tokens
+    prices, growth = situation.prices, situation.growth
     rewritten = left - shared_prefix_tokens(after, after.shared_slots)
     once = (prices.write - prices.read) * rewritten + summary
     until_full = max(0.0, situation.limit - left) / growth

@@ -127,7 +127,7 @@ class Compactor:
         if now:
             came = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
             self._again = came or (self.asked is not None and self.asked.again)
-            self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self._used().tokens))
+            self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self.used().tokens))
         if self._is_surely_quiet():
             return
         self._compact()
@@ -141,11 +141,11 @@ class Compactor:
             self.one_pass()
             if len(self.draft.entries) == before:
                 break
-        if not fits(self._used(), self.limit):
+        if not fits(self.used(), self.limit):
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             kind = ContextStillTooLarge if self.policy.hard or self.policy.pressure else BudgetImpossible
-            raise self._impossible(self._used(), listed, kind)
+            raise self._impossible(self.used(), listed, kind)
 
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window stays below the trigger
@@ -167,7 +167,7 @@ class Compactor:
         """
         if not self._has_room_below_trigger(self._wanted()):
             self._make_room()
-        if not fits(self._used(), self.limit):
+        if not fits(self.used(), self.limit):
             self.run_strategies(self.policy.hard, hard=True)
         if self.draft.view.first_break is not None:
             self._fold_superseded_notes()
@@ -187,7 +187,10 @@ class Compactor:
         else:
             self.run_strategies(self.policy.pressure, hard=False)
         if len(self.draft.entries) > before:
-            all_costs = [one.cost for one in tried] or [choice_cost(self.policy.name, self.draft.view, situation)]
+            all_costs = [one.cost for one in tried]
+            if not tried:
+                left = self.used().tokens
+                all_costs = [choice_cost(self.policy.name, self.draft.view, left, situation)]
             self.costs = costs(situation, self.draft.view, self._why, all_costs, all_costs[0].name)
 
     def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
@@ -223,11 +226,11 @@ class Compactor:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self._used(), self._fixed_size(), self.soft_limit) >= soft * self.policy.trigger
+        return pressure(self.used(), self._fixed_size(), self.soft_limit) >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         view, prices = self.draft.view, self.budget.prices
-        return prices is not None and self._compaction_pays(prices, view, self._used().tokens, soft)
+        return prices is not None and self._compaction_pays(prices, view, self.used().tokens, soft)
 
     def _worth_a_summary(self, prices: Prices, *, is_free: bool) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that they want were made."""
@@ -255,7 +258,7 @@ class Compactor:
 
     def _attempt_as_if_full(self) -> Compactor:
         other = self._attempt()
-        other.soft_limit = replace(self.soft_limit, tokens=self._used().tokens)
+        other.soft_limit = replace(self.soft_limit, tokens=self.used().tokens)
         return other
 
     def run_choice(self, choice: Choice) -> bool:
@@ -269,7 +272,7 @@ class Compactor:
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
     def _situation(self, prices: Prices) -> Situation:
-        used, view, fixed = self._used().tokens, self.draft.view, self._fixed_size()
+        used, view, fixed = self.used().tokens, self.draft.view, self._fixed_size()
         full = _between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return Situation(prices, used, view.since_break.growth(used), full.tokens)
 
@@ -285,7 +288,7 @@ class Compactor:
     def _lower_limit_where_it_pays(self, prices: Prices) -> None:
         """Lower the soft limit to the window's size now if the prices say that a compaction pays. At most once for a
         request: only while there are slots that were not sent (law 8)."""
-        view, used = self.draft.view, self._used().tokens
+        view, used = self.draft.view, self.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
         if has_new_slots and used < self.soft_limit.tokens and self._compaction_pays(prices, view, used):
             self.soft_limit = replace(self.soft_limit, tokens=used)
@@ -303,7 +306,7 @@ class Compactor:
         price = price_of_summary(newest[1], prices, view.counter, window=view.sent_tokens)
         return since.pays(prices, used, price, share)
 
-    def _used(self) -> Size:
+    def used(self) -> Size:
         """The size that the request will have, due notes included."""
         view = self.draft.view
         return view.total.plus(due_size(view, self.state)) if self.state or view.notes else view.total
@@ -313,7 +316,7 @@ class Compactor:
 
         It counts at the trigger only: at the limit, nothing is removed to make room for recalled text.
         """
-        return self._used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
+        return self.used().plus(self.due_recall.size(self.draft.view, self._no_pressure))
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
@@ -390,7 +393,7 @@ class Compactor:
         """
         if self.budget.max_messages is None and self.budget.max_bytes is None:
             return limit
-        used = self._used()
+        used = self.used()
         fullest = pressure(replace(used, tokens=0, images=0), replace(fixed, tokens=0, images=0), self.limit)
         if fullest < max(self.policy.trigger, MIN_FULLNESS):
             return limit
