@@ -66,8 +66,8 @@ class Digest(Struct, frozen=True, kw_only=True):
     layer that all of them become when a new one would be smaller than `least`.
 
     `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. In a small
-    room it may have 160 tokens all the same, but never more than a quarter of the room. It stands at
-    the beginning of the newest record, and leaves it when there is a newer one.
+    room it may have 160 tokens all the same, if these are no more than a quarter of it. It stands at the beginning of
+    the newest record, and leaves it when there is a newer one.
 
     `tools`: the table by which the lines of calls are written; put entries of your own in front.
 

@@ -37,14 +37,14 @@ MOST_TOKENS = 4_096
 """The longest summary, however large the window is."""
 
 LEAST_TOKENS, MOST_SHARE = 160, 0.25
-"""Tokens that a summary may have in any window, since its title, its end and its first item need half as many; but
-never more than this share of the room."""
+"""Tokens that a summary may have, since its title, its end and its first item need half as many; unless they are more
+than this share of the room, where the record holds more in as many."""
 
 
 def summary_cap(share: float, room: float) -> float:
-    """Tokens that a summary may have which gets this share of a room: in a small room more, so that it can hold
-    something."""
-    return max(share * room, min(LEAST_TOKENS, MOST_SHARE * room))
+    """Tokens that a summary may have which gets this share of a room: more in a small room, so that it can hold
+    something, but not in one that is too small for it."""
+    return max(share * room, LEAST_TOKENS if MOST_SHARE * room >= LEAST_TOKENS else 0)
 
 
 def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:

@@ -1,0 +1,65 @@
+"""Fifty compactions with a model that adds items and marks them as done: the summary does not grow."""
+
+from __future__ import annotations
+
+import re
+
+from test_small_summaries import bodies
+
+import transom
+from transom.core.brakes import Brakes
+from transom.core.message import Failure
+from transom.core.summary import Summary
+from transom.providers.scripted import Scripted
+from transom.strategies.summary_wants import summary_cap
+from transom.testing import WordCounter
+
+BUDGET, ROUNDS = 4_000, 50
+FULL = 0.81
+"""How full a window is at most that was compacted: the policy leaves a fifth of the room beside the head free."""
+ROUNDS_DONE = 3
+"""So many rounds an item stays that is done."""
+BRAKES = Brakes(strikes=1_000, spend=9.0)
+
+
+def task(number: int) -> str:
+    return f"task {number}: load the containers of pier {number}"
+
+
+def add_and_finish(request: dict) -> str:
+    """A model that adds what the newest turn is about, and marks every item before as done."""
+    text = request["messages"][-1]["content"]
+    about = re.findall(r"Task (\d+)", text.rpartition(" turns begin ===")[2])[-1]
+    known = re.findall(r"(?m)^- (s\d+) \[(?:active|blocked)\] task", text)
+    item = task(int(about))
+    if not known:
+        return f"## User intent\n- plan the harbour\n## Progress\n- {item}"
+    update = ", ".join(f'{{"id": "{one}", "status": "done"}}' for one in known)
+    return f'{{"add": [{{"section": "progress", "text": "{item}"}}], "update": [{update}]}}'
+
+
+def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
+    settings = transom.SummarySettings(provider=Scripted(then=add_and_finish), context=100_000, brakes=BRAKES)
+    conv = transom.Conversation.open(
+        "memory:", "c", budget=BUDGET, policy="summary", counter=WordCounter(), system="Brief.", summarizer=settings
+    )
+    with conv:
+        for number in range(ROUNDS):
+            for part in range(6):
+                conv.user(f"Task {number}, part {part}: load containers at pier {number}. " + "Mind the crane. " * 30)
+                conv.observe({"role": "assistant", "content": f"Part {part} of {number} is done. " + "Well. " * 60})
+            conv.request()
+            done = conv.compact()
+            assert done.failure == ""
+            assert done.tokens_after == conv.window().tokens <= (FULL if done.edits else 1) * BUDGET
+        made = bodies(conv, Summary)
+        assert len(made) >= ROUNDS - 5  # now and then there is nothing new to fold
+        assert max(WordCounter().count(one.text) for one in made) <= summary_cap(0.06, BUDGET)
+        assert {one.made_by for one in made} == {"scripted:scripted"}
+        for one in made[10:]:
+            items = [item for item in one.state["items"] if item["section"] == "progress"]
+            assert len(items) <= 1 + ROUNDS_DONE
+            assert [item.get("status", "active") for item in items] == ["done"] * (len(items) - 1) + ["active"]
+        assert task(ROUNDS - 2) in str(transom.render(conv.window()))
+        assert task(0) not in conv.summary.text
+        assert not bodies(conv, Failure)
