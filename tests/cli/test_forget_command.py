@@ -13,6 +13,9 @@ import pytest
 from command_process import finish
 from conversation_files import chat, write_jsonl
 
+from transom import Conversation
+from transom.stores import open_store
+
 
 class TypedInput(io.StringIO):
     """A stdin that is a terminal, with an answer."""
@@ -137,6 +140,20 @@ def test_a_damaged_conversation_can_be_forgotten(run, folder, monkeypatch, typed
         assert path.read_bytes() == bad
     else:
         assert out.startswith("chat 1: damaged, forgotten; the store is ")
+
+
+def test_what_cannot_be_read_is_in_the_json_too(run, folder):
+    store = open_store("jsonl:///logs")
+    for name in ("chat 1", "chat 2"):
+        with Conversation.open(store, name, budget=8_000, user_id="ana") as conv:
+            conv.user("hello")
+    (path,) = folder.glob("logs/chat-1*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"crc":"', b'"crc":"!', 1))
+    code, out, err = run("forget", "--user", "ana", "--yes", "--json", "--store", "jsonl:///logs")
+    assert (code, err.count("damaged")) == (0, 1)
+    found = json.loads(out)
+    assert found.pop("freed") > 0
+    assert found == {"user": "ana", "conversations": ["chat 2"], "memory": [], "damaged": ["chat 1"]}
 
 
 @pytest.mark.parametrize("args", [("pin", "chat 1", "3"), ("undo", "chat 1"), ("forget", "chat 1", "--yes")])

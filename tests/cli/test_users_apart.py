@@ -19,6 +19,7 @@ from transom.stores import open_store
 URL = "sqlite:///a.db"
 MARK = "zebrastripe"
 STORE = ("--store", URL)
+EXPORTED = "exported.json"
 
 COMMANDS = {
     "log": ("chat of bob",),
@@ -26,19 +27,25 @@ COMMANDS = {
     "edits": ("chat of bob",),
     "pin": ("chat of bob", "entry 0", "--dry-run"),
     "undo": ("chat of bob", "--dry-run"),
-    "export": ("chat of bob",),
+    "export": ("chat of bob", "--format", "openai", "-o", EXPORTED),
     "compact": ("chat of bob", "--budget", 4_000, "--policy", "default"),
     "conversations": (),
     "fork": ("chat of bob", "--name", "fork of bob"),
-    "window": ("chat of bob", "--budget", 8_000, "--as", "text", "--full"),
+    "window": ("chat of bob", "--budget", 8_000),
     "read": ("chat of bob", "entries 0-3"),
     "grep": ("chat of bob", MARK),
     "search": (f"{MARK} pilot", "--user", "bob"),
     "entries": ("chat of bob",),
     "memory": ("--user", "bob"),
-    "forget": ("chat of bob",),
+    "forget": ("chat of bob", "--yes"),
 }
 """The commands that read a store, each as it works for one user, and not for the whole store."""
+
+FOR_PEOPLE = {"window": ("--as", "text", "--full")}
+"""What a command is given too, if not --json."""
+
+FINDS_NOTHING = {"grep"}
+"""The commands that look in Bob's conversation for what Ana said: exit code 1."""
 
 WITHOUT_A_STORE = {"replay", "compare", "demo", "import", "map", "clean", "chat"}
 """They read files, or one conversation that is named."""
@@ -61,6 +68,7 @@ def fill(store, user, text):
     with Conversation.open(store, f"chat of {user}", budget=8_000, user_id=user, session_id=text) as conv:
         provider = Scripted(call("look", place=text), f"{text} found")
         conv.run(f"{text}, please", provider=provider, tools=[look], state=memory.state())
+        conv.pin(0)
 
 
 def look(place: str) -> str:
@@ -75,9 +83,14 @@ def test_every_command_is_here():
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_no_command_for_bob_shows_what_ana_said(run, store, name, form):
-    _, out, err = run(name, *COMMANDS[name], *STORE, *form)
+def test_no_command_for_bob_shows_what_ana_said(run, folder, store, name, form):
+    code, out, err = run(name, *COMMANDS[name], *STORE, *(form or FOR_PEOPLE.get(name, ())))
+    assert code == (name in FINDS_NOTHING), err
     assert out or err
+    assert (folder / EXPORTED).exists() == (name == "export")
+    if name == "export":
+        out += (folder / EXPORTED).read_text(encoding="utf-8")
+        assert "harbour pilot" in out
     shown = (out + err).replace(MARK, "", 1) if name == "search" and form else out + err  # a search repeats the query
     assert MARK not in shown
 
@@ -94,7 +107,7 @@ def test_forget_of_a_user_names_nobody_else(run, store):
     found = json.loads(out)
     assert found.pop("freed") >= 0
     memory = [".memory/ana/memory/human", ".memory-archive/ana/memory"]
-    assert found == {"user": "ana", "conversations": ["chat of ana"], "memory": memory}
+    assert found == {"user": "ana", "conversations": ["chat of ana"], "memory": memory, "damaged": []}
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,21 @@ def test_a_damaged_conversation_stays_and_is_named(tmp_path):
     store.close()
 
 
+def test_an_id_may_have_lone_surrogates(tmp_path):
+    user = "a\ud800"
+    store = open_store(tmp_path / "a.db")
+    with Conversation.open(store, "chat", budget=8_000, user_id=user) as conv:
+        conv.user("hello")
+    memory = Memory.open(store, user_id=user)
+    memory.add_block("human", text="likes tea")
+    memory.archive.store("the key is under the pot")
+    found = forget_user(store, user)
+    blocks = (".memory/a%ED%A0%80/memory/human", ".memory-archive/a%ED%A0%80/memory")
+    assert found == UserData(conversations=("chat",), memory=blocks)
+    assert store.names() == []
+    store.close()
+
+
 def test_a_store_that_forgets_one_by_one():
     inner = MemoryStore()
     with Conversation.open(inner, "chat", budget=8_000, user_id="ana") as conv:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from transom.cli.commands import Forget
 from transom.cli.confirm import is_confirmed
 from transom.cli.locate import existing_store, find_name, store_path, store_url
@@ -58,7 +60,7 @@ def _forget_user(options: Forget, user: str) -> int:
         removed = forget_user(store, user)
         freed = max(0, size - _size(url))
     if options.json:
-        print_json({"user": user, "conversations": removed.conversations, "memory": removed.memory, "freed": freed})
+        print_json({"user": user, **msgspec.structs.asdict(removed), "freed": freed})
     else:
         print_wrapped(terminal(), f"{what}, forgotten" + (f"; the store is {freed:,} bytes smaller" if freed else ""))
     return 0

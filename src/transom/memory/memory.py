@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote as encoded
+from urllib.parse import quote as percent_encoded
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -208,7 +208,7 @@ class Memory:
         """The archive of this memory: texts that are not in every window, stored once and found by search."""
         return Archive(
             self._store,
-            f"{ROOT}-archive/{encoded(self.user_id, safe='')}/{encoded(self.name, safe='')}",
+            f"{ROOT}-archive/{_encoded(self.user_id)}/{_encoded(self.name)}",
             user_id=self.user_id,
             agent=self.agent,
             clock=self._clock,
@@ -293,12 +293,17 @@ class Memory:
         return self._logs[label]
 
     def _log_name(self, label: str) -> str:
-        return "/".join([ROOT, *(encoded(part, safe="") for part in (self.user_id, self.name, label))])
+        return "/".join([ROOT, *(_encoded(part) for part in (self.user_id, self.name, label))])
+
+
+def _encoded(part: str) -> str:
+    """Percent-encode a part of a log's name, so that it has no slash. An id may have lone surrogates."""
+    return percent_encoded(part, safe="", errors="surrogatepass")
 
 
 def is_memory_of(log: str, user_id: str) -> bool:
     """True if a log is a block or an archive of this user, in a memory of any name. `log`: the name of the log."""
-    user = encoded(user_id, safe="")
+    user = _encoded(user_id)
     return log.startswith((f"{ROOT}/{user}/", f"{ROOT}-archive/{user}/"))
 
 
@@ -307,7 +312,7 @@ def is_users_block(logs: list[str], name: str, label: str) -> bool:
 
     `logs`: the names of a store's logs.
     """
-    end = f"/{encoded(name, safe='')}/{encoded(label, safe='')}"
+    end = f"/{_encoded(name)}/{_encoded(label)}"
     return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
 
 
