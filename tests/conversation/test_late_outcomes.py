@@ -92,3 +92,21 @@ def test_a_result_after_the_end_is_lost_with_a_line_in_the_log(caplog: pytest.Lo
     slow.release.set()
     wait_for(lambda: bool(caplog.messages))
     assert caplog.messages == ["the late result of copy is lost: the conversation is closed"]
+
+
+def test_a_late_picture_is_named() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    with Conversation.open("memory:", "x", budget=10_000) as conv:
+        conv.user("Draw it.")
+        conv.observe(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "draw", "arguments": "{}"}}],
+            }
+        )
+        conv.request()
+        conv.tool_result("c", [{"type": "text", "text": "Here it is:"}, picture])
+        note = conv.request()["messages"][-1]["content"]
+    assert "late result of draw" in note
+    assert note.endswith("Here it is:\n[image left out; whole in entry 4]")

@@ -7,6 +7,7 @@ import pytest
 
 import transom
 from transom.providers.scripted import Scripted
+from transom.stores import MemoryStore
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -47,3 +48,45 @@ def test_a_stream_of_a_closed_conversation_says_so():
     conversation.close()
     with pytest.raises(transom.InvalidSetting, match="the conversation is closed"):
         list(stream)
+
+
+class Full:
+    """A store on a full disk: its log takes nothing more from `is_full` on."""
+
+    def __init__(self) -> None:
+        self.inner, self.is_full, self.is_closed = MemoryStore(), False, False
+
+    def open(self, name):
+        log = self.inner.open(name)
+        append = log.append
+
+        def guarded(*args):
+            if self.is_full:
+                raise transom.StoreUnavailable("the disk is full")
+            return append(*args)
+
+        log.append = guarded
+        return log
+
+    def names(self):
+        return self.inner.names()
+
+    def forget(self, name):
+        self.inner.forget(name)
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_a_conversation_is_closed_even_if_its_store_takes_nothing_more(monkeypatch):
+    store = Full()
+    monkeypatch.setattr("transom.conversation.conversation.open_store", lambda _: store)
+    conversation = transom.Conversation.open("memory:", "c", budget=32_000)
+    stream = conversation.stream("hello", provider=Scripted("one two three four"))
+    next(stream)
+    store.is_full = True
+    with pytest.raises(transom.StoreUnavailable, match="the disk is full"):
+        conversation.close()
+    assert store.is_closed
+    with pytest.raises(transom.InvalidSetting, match="closed"):
+        conversation.user("x")

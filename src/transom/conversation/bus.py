@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
+from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
@@ -138,9 +138,17 @@ class PublishedSteps(Generator[Any, Any, Any]):
     def stop(self) -> None:
         """End the run, because its conversation closes: what is open in the log is closed now, and whoever still drives
         the run gets an error. Not while a step is at work in another thread."""
-        with suppress(ValueError):  # the step at work meets the closed conversation itself
+        try:
             self._steps.close()
-            self._is_stopped = True
+        except ValueError:
+            if self._is_at_work():  # the step at work meets the closed conversation itself
+                return
+            raise
+        finally:
+            self._is_stopped = not self._is_at_work()
+
+    def _is_at_work(self) -> bool:
+        return getgeneratorstate(self._steps) == GEN_RUNNING
 
     def send(self, value: Any) -> Any:
         """Send an outcome in. Raises InvalidSetting if the conversation was closed meanwhile."""

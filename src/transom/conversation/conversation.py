@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Self, Unpack
 
 from msgspec.structs import replace
@@ -520,18 +520,17 @@ class Conversation(ConversationEdits):
         """
         if self._closed:
             return
-        for run in list(self._runs):  # a stream that was left, perhaps
-            run.stop()
-        self._take_finished()
-        self._summaries.abandon()
-        self._closed = True
-        try:
-            self._planner.writer.close()
-            if self._planner.learner is not None:
-                self._planner.learner.save()
-        finally:
+        with ExitStack() as steps:  # the last one first; each is done also if one before it fails
             if self._store is not None:
-                self._store.close()
+                steps.callback(self._store.close)
+            if self._planner.learner is not None:
+                steps.callback(self._planner.learner.save)
+            steps.callback(self._planner.writer.close)
+            steps.callback(setattr, self, "_closed", True)
+            steps.callback(self._summaries.abandon)
+            steps.callback(self._take_finished)
+            for run in list(self._runs):  # a stream that was left, perhaps
+                steps.callback(run.stop)
 
     def __enter__(self) -> Self:
         return self

@@ -392,7 +392,8 @@ class Turn:
         outcome = readable(outcome)
         fact = replace(self._fact_of(called, outcome.content), failed=outcome.failed)
         try:
-            self._log(fact, tool_name=called.name, duration=outcome.duration)
+            extra = {"log": outcome.log} if outcome.log else None
+            self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
         except TransomError as error:  # the conversation is closed
             _logger.warning("the late result of %s is lost: %s", called.name, error)
 

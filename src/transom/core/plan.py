@@ -18,7 +18,7 @@ from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.entry import Entry, Meta, Sent
 from transom.core.frame import Frame
-from transom.core.message import Assistant, Call, Failure, Head, Note, Text, ToolResult
+from transom.core.message import Assistant, Call, Failure, Head, Media, Note, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.policy import Policy
 from transom.core.state_notes import due_notes
@@ -192,7 +192,12 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         assert isinstance(turn, Assistant)
         assert isinstance(closed_by, ToolResult)
         note = texts.given_up_result_note if closed_by.failed else texts.late_result_note
-        text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+        parts = [
+            part.text if isinstance(part, Text) else texts.media_marker(ref(seq), part.media)
+            for part in result.parts
+            if isinstance(part, Text | Media)
+        ]
+        text = "\n".join(parts)
         if len(text) > most:
             text = text[: most // 2] + texts.bare_marker(ref(seq)) + text[-most // 2 :]
         draft.add(Note(key="", text=note(ref(seq), turn.calls[index].name, text), refs=(seq,)))
