@@ -233,7 +233,8 @@ def option_row(parameter: Any) -> str:
     value = "" if getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
     title = f"`{', '.join(parameter.opts)}{value}`" if named else f"`{parameter.metavar}`"
     rule = " Required." if parameter.required else ""
-    if not parameter.required and parameter.default not in {None, False, ""}:
+    says_it = "Default: " in (parameter.help or "")
+    if not parameter.required and not says_it and parameter.default not in {None, False, ""}:
         rule = f" Default: {parameter.default}."
     text = " ".join((parameter.help or "").split()).replace("|", "\\|")
     return f"| {title} | {text if text.endswith('.') else text + '.'}{rule} |"

@@ -60,7 +60,9 @@ class BudgetImpossible(TransomError):
     def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:
         self.bill: dict[str, int] = dict(bill)
         self.unit = unit
-        parts = (f"{k.replace('_', ' ')} {v:,}" for k, v in self.bill.items() if k not in {"need", "limit"} and v)
+        names = {"head": "system prompt" if "tools" in self.bill else "system prompt and tools"}
+        listed = {key: value for key, value in self.bill.items() if key not in {"need", "limit"} and value}
+        parts = (f"{names.get(key, key.replace('_', ' '))} {value:,}" for key, value in listed.items())
         super().__init__(f"need at least {bill['need']:,} {unit}, limit {bill['limit']:,}: {', '.join(parts)}")
 
 

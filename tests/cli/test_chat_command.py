@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -204,6 +205,25 @@ def test_no_control_character_of_a_model_reaches_the_terminal(folder):
     assert "link(http://x/y)" in re.sub(r"\s", "", chat.text()), "links show where they lead"
     for harmful in ("\x1b]", "\x07", "\x1b[2J", "\u202e", "\x9b"):
         assert harmful not in chat.raw, repr(harmful)
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "again"),
+    [
+        ("/quit\n", "--model scripted", "--model scripted"),
+        ("/quit\n", "--model scripted --tools read,grep", "--model scripted --tools read,grep"),
+        (
+            "/model scripted:x\n/model scripted:gemini\n",
+            "--model scripted --tools none",
+            "--model scripted:gemini --tools none",
+        ),
+        ("", "--store my.db --model scripted --budget 9000", "--store my.db --model scripted --budget 9000"),
+    ],
+)
+def test_the_last_line_goes_on_with_the_same_options(run, monkeypatch, lines, given, again):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    out = run("chat", "my trip", *given.split())[1]
+    assert out.splitlines()[-1] == f"to go on: transom chat 'my trip' {again}"
 
 
 @pytest.mark.parametrize(("lines", "code"), [("Hello\n", 0), ("Hello\n/nothing\n", 1), ("/pin 99\nHello\n", 1)])

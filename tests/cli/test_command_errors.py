@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -20,6 +21,8 @@ from conversation_files import chat, read_jsonl, write_jsonl
 
 from transom.cli import lock_notice
 from transom.cli.lock_notice import LockNotice
+from transom.conversation.conversation import Conversation
+from transom.stores import open_store
 
 URL = "sqlite:///a.db?synchronous=normal"
 GOOD = json.dumps({"id": "good", "messages": chat(1)})
@@ -151,7 +154,15 @@ def test_windows_are_never_written_to_an_input_file(run, folder):
     [
         (("replay",), "Missing argument"),
         (("replay", "chats.jsonl"), "Missing option"),
-        (("replay", "chats.jsonl", "--budget", "many"), "'--budget'"),
+        (("replay", "chats.jsonl", "--budget", "many"), "value for '--budget': must be a whole number, not 'many' ("),
+        (("explain", "demo", "--at", "foo"), "value for '--at': must be a whole number, not 'foo' ("),
+        (("window", "x", "--budget", 5, "--as", "pdf"), "value for '--as': 'pdf' is not one of 'table', 'text'"),
+        (
+            ("search", "x", "--since", "yesterday"),
+            "value for '--since': must be a time, as in 2026-11-23 or 2026-11-23T18:00:00, not 'yesterday' (",
+        ),
+        (("search", "x", "--limit", 0), "value for '--limit': must be at least 1, not '0' ("),
+        (("search", "x", "--limit", 4_000), "value for '--limit': must be at most 1000, not '4000' ("),
         (("replay", "chats.jsonl", "--budget", 5, "--wrong"), "No such option"),
         (("expalin", "x"), "No such command"),
         (("log",), "Missing argument"),
@@ -159,6 +170,20 @@ def test_windows_are_never_written_to_an_input_file(run, folder):
 )
 def test_an_invalid_command_line_is_one_line(run, args, word):
     assert word in error_line(run(*args))
+
+
+def test_a_search_of_a_damaged_store_names_the_conversation_in_one_form(run, folder):
+    with closing(open_store("jsonl:///logs")) as store:
+        for name in ("whole", "broken"):
+            with Conversation.open(store, name, budget=4_000) as conv:
+                conv.user("a needle")
+    (broken,) = (folder / "logs").glob("broken*.jsonl")
+    first, *rest = broken.read_bytes().splitlines(keepends=True)
+    broken.write_bytes(first + b"x" * 30 + b"\n" + b"".join(rest))
+    code, out, err = run("search", "needle", "--store", "jsonl:///logs")
+    assert (code, out.splitlines()[0].split(":")[0]) == (0, "whole")
+    assert re.fullmatch(r"transom: not searched: \S+broken\S*\.jsonl: the line at byte \d+ is damaged.*\n", err)
+    assert run("search", "haystack", "--store", "jsonl:///logs")[0] == 1
 
 
 def test_an_unreadable_gzip(run, folder):

@@ -342,10 +342,11 @@ def test_an_overflow_that_comes_inside_a_stream_is_recognised(server, dialect):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_server_that_is_not_there_is_a_connection_error(dialect):
-    provider = provider_named(f"{dialect}:m@http://127.0.0.1:9/v1")
+    provider = provider_named(f"{dialect}:m@http://ana:pass@127.0.0.1:9/v1")
     with pytest.raises(ProviderError) as raised:
         provider.complete(request_in(dialect))
     assert raised.value.kind == "connection"
+    assert str(raised.value) == "connection: http://127.0.0.1:9: [Errno 111] refused"
     no_secret_in(raised.value)
 
 
@@ -356,6 +357,7 @@ def test_a_server_that_says_nothing_is_a_timeout(dialect):
         with pytest.raises(ProviderError) as raised:
             provider.complete(request_in(dialect), timeout=0.2)
         assert raised.value.kind == "timeout"
+        assert str(raised.value).startswith(f"timeout: http://127.0.0.1:{silent.getsockname()[1]}: ")
         with pytest.raises(ProviderError) as raised:
             list(provider.stream(request_in(dialect), timeout=0.2))
         assert raised.value.kind == "timeout"

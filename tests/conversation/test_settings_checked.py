@@ -28,6 +28,29 @@ def test_an_address_without_a_scheme_is_no_part_of_the_model(name: str, right: s
     assert right in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["", "not a url", "http://", "https:///v1", "http://a b"])
+def test_an_address_that_names_no_server_is_refused_when_it_is_given(address: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"^provider: .*the address of a server") as caught:
+        provider_named(f"openai:gpt-5@{address}")
+    assert repr(address) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+class Unknown:
+    """A type that no schema has."""
+
+
+def find(where: Unknown) -> str:
+    """Find."""
+    return str(where)
+
+
+def test_a_parameter_without_a_schema_is_one_line() -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        FunctionTool(find)
+    assert str(caught.value) == f"tool 'find': a parameter has no schema: type {Unknown} is not supported"
+
+
 @pytest.mark.parametrize("name", ["claude-sonnet@20250514", "org/model@1.5", "org/model@v2"])
 def test_a_model_may_have_a_version_behind_an_at(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")

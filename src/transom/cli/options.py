@@ -48,7 +48,12 @@ ImportStore = Annotated[
     str | None, Option(metavar="URL", help="The store: a URL or a path. Default: .transom/imports.db in this folder.")
 ]
 ImportId = Annotated[
-    str | None, Option(metavar="NAME", help="The id of the conversation. Default: its own id, or the name of the file.")
+    str | None,
+    Option(
+        metavar="NAME",
+        help="The id of the conversation. Default: its own id; for a session file, and where "
+        "there is none, the name of the file.",
+    ),
 ]
 ExportFormat = Annotated[
     str | None,
@@ -130,7 +135,8 @@ ReplayStore = Annotated[
     str | None,
     Option(
         metavar="URL",
-        help="Where the logs are stored: a path, or sqlite:///path, jsonl:///folder, memory:. The same store again "
+        help="Where the logs are stored: a path, or sqlite:///path, jsonl:///folder (four slashes for an "
+        "absolute path), memory:. The same store again "
         "continues an interrupted replay. Default: .transom/replays.db in this folder, where a new replay replaces the "
         "last one with the same files and options; `transom clean` removes it.",
     ),
@@ -242,8 +248,11 @@ Roles = Annotated[
 Tools = Annotated[list[str] | None, Option("--tool", metavar="NAME", help="Only calls and results of this tool.")]
 RunId = Annotated[str | None, Option("--run", metavar="ID", help="Only entries of the run with this id.")]
 File = Annotated[str | None, Option(metavar="PATH", help="Only entries that name this file, or part of its path.")]
-Since = Annotated[datetime | None, Option(help="Only entries appended at this time or later.")]
-Until = Annotated[datetime | None, Option(help="Only entries appended at this time or earlier.")]
+Since = Annotated[
+    datetime | None,
+    Option(metavar="TIME", help="Only entries appended at this time or later: 2026-11-23, or 2026-11-23T18:00:00."),
+]
+Until = Annotated[datetime | None, Option(metavar="TIME", help="Only entries appended at this time or earlier.")]
 Hits = Annotated[int, Option("--limit", min=1, max=1_000, metavar="N", help="The most entries to print.")]
 Lines = Annotated[int | None, Option(min=1, metavar="N", help="The most lines to print. Default: all.")]
 Start = Annotated[int, Option(min=1, metavar="LINE", help="The line of the first entry to begin at.")]
@@ -257,7 +266,9 @@ First = Annotated[int, Option(parser=entry_number, metavar="ENTRY", help="The en
 Last = Annotated[
     int | None, Option(parser=entry_number, metavar="ENTRY", help="The entry to end with. Default: the newest.")
 ]
-Folder = Annotated[Path, Argument(metavar="FOLDER", help="The folder of source code. Default: this one.")]
+Folder = Annotated[
+    Path, Argument(metavar="FOLDER", show_default=False, help="The folder of source code. Default: this one.")
+]
 MapTokens = Annotated[int, Option("--tokens", min=1, metavar="N", help="The most tokens that the map may have.")]
 Focus = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import typer
 
 from transom.cli import commands
 from transom.cli.app import ClickException, command_line
+from transom.cli.option_errors import option_error
 from transom.cli.streams import discard_output, print_notice
 from transom.errors import TransomError
 
@@ -22,12 +24,14 @@ COMMANDS = commands
 
 def run_command(args: Sequence[str] | None) -> int:
     """Parse and run a command line, and return the exit code. Raises KeyboardInterrupt, and errors that are bugs."""
+    notices = _Notices(logging.WARNING)
+    logging.getLogger("transom").addHandler(notices)
     try:
         job = command_line(args)
         code = job if isinstance(job, int) else job()
         sys.stdout.flush()
     except ClickException as problem:
-        return _failed(f"{problem.format_message()} (try --help)")
+        return _failed(f"{option_error(problem)} (try --help)")
     except typer.Abort:  # typer turns Ctrl-C into this while it parses the command line
         raise KeyboardInterrupt from None
     except TransomError as problem:
@@ -39,7 +43,16 @@ def run_command(args: Sequence[str] | None) -> int:
         discard_output(sys.stdout)
         path = f"{os.fsdecode(problem.filename)}: " if problem.filename else ""
         return _failed(f"{path}{problem.strerror or problem}")
+    finally:
+        logging.getLogger("transom").removeHandler(notices)
     return code
+
+
+class _Notices(logging.Handler):
+    """Prints what the library logs as notices; otherwise Python would print it without our name before it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_notice(record.getMessage())
 
 
 def _failed(message: str) -> int:

@@ -127,9 +127,9 @@ class Conversation(ConversationEdits):
     ) -> Self:
         """Open or begin the conversation `id` in a store.
 
-        `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder", "postgresql://user@host/database"), a path
-        ("agent.db", "logs/"), or a store object, which many conversations may share; closing a conversation leaves a
-        store object open.
+        `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder", "postgresql://user@host/database"; four slashes
+        for an absolute path), a path ("agent.db", "logs/"), or a store object, which many conversations may share;
+        closing a conversation leaves a store object open.
         `budget`: a Budget, or the tokens of the model's context window; 128,000 with a warning if it is not given.
         `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
         `transom.policies.policy_named`).
@@ -145,7 +145,8 @@ class Conversation(ConversationEdits):
         redacted text, or to its spans (start, end, what it is). It is applied to the text of folds and to what is read
         back (see docs/security.md). It must be pure, and given again when the conversation is opened again.
         `user_id`, `session_id`: whose conversation it is, and the session that it belongs to; its first entry stores
-        them for ever. Raises InvalidSetting if it began with others, or with none.
+        them for ever. Raises InvalidSetting if it began with others, or with none. This is no access control: whoever
+        opens the conversation without a `user_id` may (see docs/security.md).
         `summarizer`: who makes summaries of old turns, for the policies that show them (docs/summaries.md):
         "extractive" (no model), "run" (the model of the run), the name of a model, a provider, a Summarizer, or
         SummarySettings. None: none, but for the policy `summary` "extractive".

@@ -160,7 +160,8 @@ def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
     try:
         (_,), parts = msgspec.json.schema_components((struct,), schema_hook=_hooked, ref_template="#/$defs/{name}")
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise InvalidSetting(f"tool {quote(name)}: a parameter has no schema: {error}") from None
+        lines = str(error).splitlines()  # for a type that it does not know, the last line names the type
+        raise InvalidSetting(f"tool {quote(name)}: a parameter has no schema: {shorten(lines[-1], 300)}") from None
     own = parts.pop(struct.__name__)
     properties = {
         key: {**({"description": described[key]} if key in described else {}), **value}

@@ -77,10 +77,10 @@ def import_file(
     continued.
 
     `format`: a name out of `FORMATS`; None: the content decides. `id`: the name for the conversation; the file must
-    hold only one then. By default it is the conversation's own id, or the name of the file. `counter`: counts the
-    tokens that entries are stored with (default: o200k). `on_skip`: called with one line of text for everything that is
-    left out; by default such lines are only in `Imported.skipped`. `on_progress`: called with the share of the work
-    that is done, from 0 to 1, and the name of the file.
+    hold only one then. By default it is the conversation's own id; for a session file, and where there is no id, the
+    name of the file. `counter`: counts the tokens that entries are stored with (default: o200k). `on_skip`: called with
+    one line of text for everything that is left out; by default such lines are only in `Imported.skipped`.
+    `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     Raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for `id` where there
     are several conversations, and if the store has a conversation of that name that is not the beginning of the file's.

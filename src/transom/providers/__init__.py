@@ -59,13 +59,20 @@ def provider_named(provider: str | Provider) -> Provider:
 def _address(rest: str) -> tuple[str, str | None]:
     """Split "model@url" into the model and the server's address, None if there is none.
 
-    A model's name may contain "@". Raises InvalidSetting if the text behind it looks like an address without "http://":
-    a host with a port or a path, or "localhost".
+    A model's name may contain "@". Raises InvalidSetting if nothing or a text with blanks follows the "@", if the
+    address has no host, or if the text behind the "@" looks like an address without "http://": a host with a port or a
+    path, or "localhost".
     """
     model, found, base_url = rest.partition("@http")
     if found and base_url.startswith(("://", "s://")):
+        if not re.fullmatch(r"s?://[^\s/?#]+\S*", base_url):
+            raise InvalidSetting(f"provider: {quote(f'http{base_url}')} is not the address of a server")
         return model, f"http{base_url}"
     model, found, host = rest.rpartition("@")
+    if found and (not host or re.search(r"\s", host)):
+        raise InvalidSetting(
+            f"provider: the address of a server must follow the @, as in {model}@http://host, not {quote(host)}"
+        )
     if found and re.match(r"localhost\b|\[[0-9A-Fa-f:]+\]|[\w.-]+:\d+(/|$)|\w[\w-]*(\.[\w-]+)+/", host):
         raise InvalidSetting(f"provider: an address begins with http:// or https://: {quote(f'{model}@http://{host}')}")
     return rest, None

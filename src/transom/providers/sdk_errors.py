@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from transom.errors import ProviderError, ProviderErrorKind, shorten
 from transom.providers.base import redacted
@@ -67,9 +68,9 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
     cause = error.__cause__ or error
     message = redacted(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
     if any("Timeout" in name for name in names):
-        return ProviderError("timeout", message)
+        return ProviderError("timeout", f"{_address(error)}{message}")
     if isinstance(error, OSError) or any(part in name for name in names for part in _CONNECTION):
-        return ProviderError("connection", message)
+        return ProviderError("connection", redacted(f"{_address(error)}{_without_connection(cause)}", *secrets))
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):  # only an answer is decoded
         if is_stream:
             return ProviderError("connection", f"the stream broke off: {message}")
@@ -78,6 +79,26 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
         about_the_reply = "Response" in f"{getattr(error, 'title', '')}{names[0]}"  # a title is pydantic's
         return ProviderError("malformed" if about_the_reply else "bad_request", message)
     return ProviderError("unknown", message)
+
+
+def _address(error: BaseException) -> str:
+    """Return "http://host:port: ", where a request went; empty if the exception does not know. It has no credentials
+    and no path.
+    """
+    for each in (error, error.__cause__):
+        with suppress(Exception):  # httpx raises an error for a request that was not set
+            url = urlsplit(str(cast("Any", each).request.url))
+            port = url.port or {"http": 80, "https": 443}[url.scheme]
+            return f"{url.scheme}://{url.hostname}:{port}: "
+    return ""
+
+
+def _without_connection(cause: BaseException) -> str:
+    """Return the text of an exception without the word that the message begins with: "Connection refused" becomes
+    "refused".
+    """
+    text = re.sub(r"(?i)\bconnection (error\W*$)?", "", str(cause)).strip()
+    return shorten(text or type(cause).__name__, 300)
 
 
 def _status(error: Exception) -> int | None:

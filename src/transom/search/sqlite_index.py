@@ -112,7 +112,7 @@ class SqliteIndex:
                 except StoreDamaged as problem:
                     if names is not None:
                         raise
-                    _logger.warning("search: %s", problem)
+                    _logger.warning("not searched: %s", problem)
         return done
 
     def _index(self, stamp: LogStamp, most: int | None) -> int:

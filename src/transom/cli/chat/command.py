@@ -19,6 +19,7 @@ from transom.conversation.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.providers import provider_named
 from transom.stores import open_store
+from transom.stores.postgres_url import without_password
 
 STORE = f"sqlite:///{(FOLDER / 'chats.db').as_posix()}"
 MODEL_VARIABLE = "TRANSOM_MODEL"
@@ -52,10 +53,19 @@ def run(options: Chat) -> int:
                 system=options.system if options.system is not None else default if is_new else None,
             )
         with conv:
-            session = ChatSession(conv, provider, tools, functions)
+            session = ChatSession(conv, provider, tools, functions, _options_to_go_on(options))
             session.run(SlashCommands(session).run)
         remember_store(url)
     return int(session.has_failed and not session.screen.is_interactive)
+
+
+def _options_to_go_on(options: Chat) -> dict[str, str]:
+    """Return the options that were given and that the log does not hold, by name."""
+    usual = Chat()
+    given = {name: getattr(options, name) for name in ("store", "model", "budget", "policy", "tools")}
+    if options.store is not None:
+        given["store"] = without_password(options.store)
+    return {f"--{name}": str(value) for name, value in given.items() if value != getattr(usual, name)}
 
 
 def _model_of_environment() -> str:

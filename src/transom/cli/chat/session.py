@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, cast
 
@@ -24,12 +25,21 @@ RESULT_CHARACTERS = 200
 
 
 class ChatSession:
-    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed."""
+    """A sitting at the terminal with one conversation. `has_failed`: an answer or a slash command has failed.
+
+    `options`: those of the command line that the next sitting needs too, by name.
+    """
 
     def __init__(
-        self, conv: Conversation, provider: Provider, tools: ChatTools, functions: list[Callable[..., Any]]
+        self,
+        conv: Conversation,
+        provider: Provider,
+        tools: ChatTools,
+        functions: list[Callable[..., Any]],
+        options: Mapping[str, str],
     ) -> None:
         self.conv, self.provider = conv, provider
+        self._options = dict(options)
         self.screen = Screen()
         self._tools = tools
         self._functions: list[Any] = [*functions, *TOOLS] if functions else []
@@ -60,7 +70,9 @@ class ChatSession:
                     break
             elif line:
                 self.answer(line)
-        self.screen.print(f"\nto go on: {command()} chat '{one_line(self.conv.log.name)}'", "dim")
+        given = [f"{name} {shlex.quote(value)}" for name, value in self._options.items()]
+        line = " ".join([f"{command()} chat '{one_line(self.conv.log.name)}'", *given])
+        self.screen.print(f"\nto go on: {one_line(line)}", "dim")
 
     def answer(self, text: str | None) -> None:
         """Send the user's text and show the model's answer. `text` None: go on without a new message.
@@ -96,6 +108,7 @@ class ChatSession:
     def use_model(self, name: str) -> None:
         """Go on with another model. Raises InvalidSetting if the name means no provider and model."""
         self.provider = provider_named(name)
+        self._options["--model"] = name
 
     def show_gauge(self, result: events.RunResult | None = None) -> None:
         """Print how full the context is, and what the last answer used, if `result` is given."""
