@@ -109,4 +109,4 @@ def test_a_late_picture_is_named() -> None:
         conv.tool_result("c", [{"type": "text", "text": "Here it is:"}, picture])
         note = conv.request()["messages"][-1]["content"]
     assert "late result of draw" in note
-    assert note.endswith("Here it is:\n[image left out; whole in entry 4]")
+    assert note.endswith("Here it is:\n[image left out]")

@@ -193,7 +193,7 @@ def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
         assert isinstance(closed_by, ToolResult)
         note = texts.given_up_result_note if closed_by.failed else texts.late_result_note
         parts = [
-            part.text if isinstance(part, Text) else texts.media_marker(ref(seq), part.media)
+            part.text if isinstance(part, Text) else texts.left_out_marker(part.media)
             for part in result.parts
             if isinstance(part, Text | Media)
         ]
