@@ -86,7 +86,7 @@ class StoredLog(Protocol):
 class Store(Protocol):
     """A place that holds conversations by name.
 
-    Three methods are optional. A store with `forget_all(names)` forgets several conversations at the cost of one. A log
+    Three methods are optional. A store with `forget_all(names)` forgets several conversations in one go. A log
     with `copy_to` copies itself in one transaction (see `fork_log`). A log with `wait` announces appends (see
     `follow`).
     """

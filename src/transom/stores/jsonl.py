@@ -348,9 +348,9 @@ class JsonlStore:
             raise no_such_log(name)
 
     def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations at the cost of one; unknown names are ignored.
+        """Forget several conversations; unknown names are ignored. False if there was nothing to remove.
 
-        False if there was nothing to remove.
+        The folder is read once for all of them.
         """
         names = list(names)
         with self.search_index().forgetting(names):
@@ -384,15 +384,19 @@ class JsonlStore:
         place = next(iter(paths.values())) if len(paths) == 1 else self.path
         with os_errors_translated(place), self.lock():
             known = set(self.names())
-            removed = [self._unlink(path, known=name in known) for name, path in paths.items()]
+            snapshots: dict[str, list[Path]] = {}
+            for snapshot in self.path.glob("*.view*"):
+                snapshots.setdefault(snapshot.name.partition(".")[0], []).append(snapshot)
+            removed = [
+                self._unlink(path, snapshots.get(path.stem, ()), known=name in known) for name, path in paths.items()
+            ]
             with reporting_leftovers(str(place)):
                 sync_folder(self.path)
                 swept = self._remove_unused_bodies()
             return any(removed) or (swept and not any(path.exists() for path in paths.values()))
 
-    def _unlink(self, path: Path, *, known: bool) -> bool:
+    def _unlink(self, path: Path, snapshots: Sequence[Path], *, known: bool) -> bool:
         """Remove the files of one conversation. False if there was none. `known`: its file has a readable header."""
-        snapshots = list(self.path.glob(f"{path.stem}.view*"))
         lost = bool(snapshots) and not path.exists()
         if lost or known:
             self.take_number()  # from now on the lock file covers every number that was given

@@ -246,9 +246,9 @@ class SqliteStore:
             raise no_such_log(name)
 
     def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations at the cost of one; unknown names are ignored.
+        """Forget several conversations; unknown names are ignored. False if there was nothing to remove.
 
-        False if there was nothing to remove.
+        The file is rewritten once for all of them.
         """
         names = list(names)
         with self.search_index().forgetting(names):
