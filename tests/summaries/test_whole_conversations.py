@@ -90,6 +90,7 @@ def test_an_injected_text_stays_within_the_fences_for_ten_rounds() -> None:
     )
     with conv:
         conv.user("Read the manual.")
+        fenced = 0
         for n in range(10):
             call = {"id": f"c{n}", "type": "function", "function": {"name": "fetch", "arguments": f'{{"page": {n}}}'}}
             conv.request()
@@ -104,6 +105,8 @@ def test_an_injected_text_stays_within_the_fences_for_ten_rounds() -> None:
                 text = strings_of(request)[-1]
                 if hostile in text:
                     assert is_fenced(text, hostile, "turn ", "turns end")
+                    fenced += 1
                 hostile = HOSTILE.replace("0123456789", boundary_in(text))
         assert len(provider.requests) >= 10
+        assert fenced >= 10
         assert conv.summary.text.count("\n[end of the summary]") == 1

@@ -23,7 +23,7 @@ STAND_IN = "stand-in"
 """Who made a summary that is only there to try a choice out."""
 
 
-class Situation(NamedTuple):
+class PricedWindow(NamedTuple):
     """What the price of every choice depends on: the prices, the window now, its growth at each call, the most tokens
     that it can have, and those that no compaction removes."""
 
@@ -51,7 +51,7 @@ class Attempt(Protocol):
         ...
 
 
-class Tried(NamedTuple):
+class PricedChoice(NamedTuple):
     """A choice, its costs, and the draft that it makes."""
 
     choice: Choice
@@ -62,43 +62,43 @@ class Tried(NamedTuple):
 def try_choices(
     choices: Sequence[Choice],
     attempt: Callable[[], Attempt],
-    situation: Situation,
+    window: PricedWindow,
     *,
     with_new_summary: bool = False,
     free: bool = False,
-) -> list[Tried]:
+) -> list[PricedChoice]:
     """The choices that bring the window below the trigger, the cheapest first.
 
     `with_new_summary`: as if the summaries that they want were made, with their price; `free`: without it.
     """
-    found: list[Tried] = []
+    found: list[PricedChoice] = []
     for choice in choices:
         tried, summary = attempt(), 0.0
         if with_new_summary:
             for want in tried.wants_of_choice(choice):
-                summary += 0.0 if free else price_of_want(want, tried.draft.view, situation)
+                summary += 0.0 if free else price_of_want(want, tried.draft.view, window)
                 tried.draft.add(stand_in(want, tried.draft.view.counter))
-        if tried.run_choice(choice) and (left := tried.used().tokens) < situation.tokens:
-            cost = choice_cost(choice.name, tried.draft.view, left, situation, summary)
-            found.append(Tried(choice, cost, tried.draft))
+        if tried.run_choice(choice) and (left := tried.used().tokens) < window.tokens:
+            cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
+            found.append(PricedChoice(choice, cost, tried.draft))
     return sorted(found, key=lambda one: one.cost.per_call)
 
 
-def choice_cost(name: str, after: View, left: int, situation: Situation, summary: float = 0.0) -> ChoiceCost:
+def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary: float = 0.0) -> ChoiceCost:
     """The costs of a compaction that leaves this view. `left`: the tokens of its request, due notes included.
 
     The next one comes when it pays, after √(2 · once / (growth · read)) calls, or before that when the window is full.
     """
-    prices, growth = situation.prices, situation.growth
+    prices, growth = window.prices, window.growth
     rewritten = left - shared_prefix_tokens(after, after.shared_slots)
     once = (prices.write - prices.read) * rewritten + summary
-    until_full = max(0.0, situation.limit - left) / growth
+    until_full = max(0.0, window.limit - left) / growth
     until_it_pays = sqrt(2 * once / (growth * prices.read)) if prices.read else until_full
     calls = max(1.0, min(until_full, until_it_pays))
     return ChoiceCost(
         name=name,
         tokens=left,
-        saved_tokens=situation.tokens - left,
+        saved_tokens=window.tokens - left,
         once=round(once, 1),
         summary=round(summary, 1),
         calls=round(calls, 1),
@@ -106,11 +106,11 @@ def choice_cost(name: str, after: View, left: int, situation: Situation, summary
     )
 
 
-def price_of_want(want: Summarise, view: View, situation: Situation) -> float:
+def price_of_want(want: Summarise, view: View, window: PricedWindow) -> float:
     """What the summary that is wanted will cost, if its answer is as long as it may be."""
     source = sum(view.unit(turn.key).untrimmed_size.tokens for turn in want.turns if view.unit_of[turn.key] >= 0)
     source += 0 if want.prior is None else view.counter.count(want.prior.text)
-    return situation.prices.of_summary(window=situation.tokens, source=source, answer=want.max_tokens)
+    return window.prices.of_summary(window=window.tokens, source=source, answer=want.max_tokens)
 
 
 def price_of_summary(
@@ -138,14 +138,16 @@ def stand_in(want: Summarise, counter: TokenCounter) -> Summary:
     return Summary(last=want.last, text=text, prior=want.prior_seq, made_by=STAND_IN)
 
 
-def costs(situation: Situation, view: View, why: str, tried: Sequence[ChoiceCost], taken: str) -> CompactionCosts:
+def sum_of_costs(
+    window: PricedWindow, view: View, why: str, tried: Sequence[ChoiceCost], taken: str
+) -> CompactionCosts:
     """The sum, as a request keeps it."""
     return CompactionCosts(
         why=why,
-        tokens=situation.tokens,
-        growth=round(situation.growth, 1),
-        excess=round(view.since_break.excess_cost(situation.prices), 1),
-        compaction=round(view.since_break.compaction_cost(situation.prices, situation.tokens), 1),
+        tokens=window.tokens,
+        growth=round(window.growth, 1),
+        excess=round(view.since_break.excess_cost(window.prices), 1),
+        compaction=round(view.since_break.compaction_cost(window.prices, window.tokens), 1),
         choices=tuple(tried),
         taken=taken,
     )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.budget import Budget, fits, pressure
-from transom.core.choices import Situation, choice_cost, costs, price_of_summary, try_choices
+from transom.core.choices import PricedWindow, choice_cost, price_of_summary, sum_of_costs, try_choices
 from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
@@ -101,7 +101,8 @@ class Compactor:
         self.asked = asked
         self.wants: list[Summarise] = []
         self.costs: CompactionCosts | None = None
-        """With prices: the sum behind the compaction of this plan."""
+        """With prices: the sum behind the compaction of this plan, or (`why` is "soon") behind the summary that it
+        asks for."""
         self._why, self._now = "full", False
         self._again = False
         self.limit = budget.limits(draft.view.calibration)
@@ -179,9 +180,9 @@ class Compactor:
         if prices is None or self.costs is not None:
             self.run_strategies(self.policy.pressure, hard=False)
             return
-        situation, before = self._situation(prices), len(self.draft.entries)
+        window, before = self._priced_window(prices), len(self.draft.entries)
         waits = self._now or (self.asked is not None and self.asked.waits)
-        tried = [] if waits else try_choices(self.policy.choices, self._attempt, situation)
+        tried = [] if waits else try_choices(self.policy.choices, self._attempt, window)
         if tried:
             self.draft.become(tried[0].draft)
         else:
@@ -190,8 +191,8 @@ class Compactor:
             all_costs = [one.cost for one in tried]
             if not tried:
                 left = self.used().tokens
-                all_costs = [choice_cost(self.policy.name, self.draft.view, left, situation)]
-            self.costs = costs(situation, self.draft.view, self._why, all_costs, all_costs[0].name)
+                all_costs = [choice_cost(self.policy.name, self.draft.view, left, window)]
+            self.costs = sum_of_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
     def run_strategies(self, strategies: Iterable[Strategy], *, hard: bool) -> None:
         """Run strategies in order until the target is met. Not hard: the keepers are asked first, and each strategy for
@@ -234,18 +235,16 @@ class Compactor:
 
     def _worth_a_summary(self, prices: Prices, *, is_free: bool) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that they want were made."""
-        situation = self._situation(prices)
-        step = max(1, situation.limit // STEPS)
-        if self.draft.view.sent_tokens // step == situation.tokens // step:  # trying all choices takes time
+        window = self._priced_window(prices)
+        step = max(1, window.limit // STEPS)
+        if self.draft.view.sent_tokens // step == window.tokens // step:  # trying all choices takes time
             return ()
         if not any(self.wants_of_choice(choice) for choice in self.policy.choices):
             return ()
-        tried = try_choices(
-            self.policy.choices, self._attempt_as_if_full, situation, with_new_summary=True, free=is_free
-        )
+        tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True, free=is_free)
         if not tried or not self.wants_of_choice(tried[0].choice):
             return ()
-        self.costs = costs(situation, self.draft.view, "soon", [one.cost for one in tried], tried[0].choice.name)
+        self.costs = sum_of_costs(window, self.draft.view, "soon", [one.cost for one in tried], tried[0].choice.name)
         return tried[0].choice.strategies
 
     # ---- choices
@@ -271,10 +270,10 @@ class Compactor:
         target = self._target(hard=False)
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
-    def _situation(self, prices: Prices) -> Situation:
+    def _priced_window(self, prices: Prices) -> PricedWindow:
         used, view, fixed = self.used().tokens, self.draft.view, self._fixed_size()
         full = _between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
-        return Situation(prices, used, view.since_break.growth(used), full.tokens)
+        return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
     def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""

@@ -78,7 +78,7 @@ SUMMARY = replace(
     pressure=(DropMedia(old=True), DropReasoning(), _WITH_SUMMARY),
     soft_trigger=0.8,
     choices=(
-        Choice(name="offload", strategies=(DropMedia(old=True), DropReasoning(), StubStale())),
+        Choice(name="stub old results", strategies=(DropMedia(old=True), DropReasoning(), StubStale())),
         Choice(name="digest", strategies=(DropMedia(old=True), DropReasoning(), OldSummary(_WITH_SUMMARY))),
         Choice(name="summary", strategies=(DropMedia(old=True), DropReasoning(), NewSummary(_DEEP))),
     ),

@@ -22,7 +22,7 @@ LEAST_RECORD = 0.1
 
 def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     """A copy of the policy with these settings, shares of the room as numbers or texts. One that is None stays as it
-    is.
+    is. The copy has no `choices`, whose sizes are fixed: prices decide only when it compacts.
 
     Raises InvalidSetting for an unknown setting, a share that is not from 0 to 1, a `keep_recent` for a policy without
     a `Digest`, a target above the trigger, or too little room for records between `keep_recent` and target.

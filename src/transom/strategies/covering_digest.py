@@ -100,7 +100,7 @@ class Digest(Struct, frozen=True, kw_only=True):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if hides_a_unit(view, target, old):
-                yield from summary_want(view, target, old, free=free, most=self._most(view, target, free))
+                yield from summary_want(view, target, old, free=free, most=self._summary_tokens(view, target, free))
             else:
                 old, free = folded_before(old, target), whole_room(view, target)
                 yield from summary_want(view, target, old, free=free, most=summary_cap(self.summary, free))
@@ -113,7 +113,7 @@ class Digest(Struct, frozen=True, kw_only=True):
                 most = summary_cap(self.summary, whole_room(view, target))
                 yield from summary_in_place(view, target, folded_before(old, target), most)
             return
-        most = self._most(view, target, free)
+        most = self._summary_tokens(view, target, free)
         shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
         of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
@@ -136,7 +136,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         else:
             yield from records.folds_with(*shown, frozen)
 
-    def _most(self, view: View, target: Target, free: float) -> float:
+    def _summary_tokens(self, view: View, target: Target, free: float) -> float:
         """Tokens of the summary: its share of the whole room, also where the window ends earlier for now; but not so
         many that the records have none. Where prices decide when to compact, its share of the room until there."""
         if target.budget.prices is not None:
