@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Protocol, cast
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from transom.core.log import owner_of
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote
+from transom.errors import InvalidSetting, StoreDamaged, quote
 from transom.memory.memory import is_memory_of
 from transom.search.source import is_own_log
 from transom.stores import Store, open_store
+from transom.stores.base import forget_all
 
 Progress = Callable[[float, str], None]
 """Is called with the share of the conversations that were looked at, from 0 to 1, and the name of one."""
@@ -26,10 +25,6 @@ class UserData(Struct, frozen=True, kw_only=True):
     conversations: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
-
-
-class _ForgetsSeveral(Protocol):
-    def forget_all(self, names: Iterable[str]) -> bool: ...
 
 
 def forget_user(store: str | os.PathLike[str] | Store, user_id: str, *, progress: Progress | None = None) -> UserData:
@@ -49,13 +44,7 @@ def forget_user(store: str | os.PathLike[str] | Store, user_id: str, *, progress
     opened = open_store(store)
     try:
         found = data_of_user(opened, user_id, progress)
-        names = (*found.conversations, *found.memory)
-        if hasattr(opened, "forget_all"):
-            cast("_ForgetsSeveral", opened).forget_all(names)
-        else:
-            for name in names:
-                with suppress(UnknownLog):
-                    opened.forget(name)
+        forget_all(opened, (*found.conversations, *found.memory))
         return found
     finally:
         if opened is not store:

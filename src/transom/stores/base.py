@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Protocol, cast
 
 from transom.core.entry import Entry
+from transom.errors import UnknownLog
 
 
 class StoredLog(Protocol):
@@ -118,3 +120,17 @@ class Store(Protocol):
     def close(self) -> None:
         """Release files and connections. Appended entries are durable without it."""
         ...
+
+
+class _ForgetsAll(Protocol):
+    def forget_all(self, names: Iterable[str]) -> bool: ...
+
+
+def forget_all(store: Store, names: Iterable[str]) -> None:
+    """Forget several conversations: with the store's own `forget_all`, else one by one. Unknown names are ignored."""
+    if hasattr(store, "forget_all"):
+        cast("_ForgetsAll", store).forget_all(names)
+        return
+    for name in names:
+        with suppress(UnknownLog):
+            store.forget(name)
