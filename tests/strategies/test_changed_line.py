@@ -18,18 +18,37 @@ def work(turn, *calls):
         yield {"role": "tool", "tool_call_id": call["id"], "content": text}
 
 
-def test_a_failed_call_beside_one_that_succeeded_changed_nothing():
+def changed_line(*calls):
+    """The line of changes in a record of a turn with these calls."""
     text = "def run():\n    return 1\n" * 20
-    messages = [{"role": "user", "content": "Mend the parser."}]
-    messages += work(
-        0,
-        ("Edit", {"file_path": "src/failed_edit.py", "old_string": "a"}, "String to replace not found in file."),
-        ("Read", {"file_path": "src/only_read.py"}, text),
-        ("Edit", {"file_path": "src/good_edit.py", "old_string": "a"}, "The file was updated."),
-    )
+    messages = [{"role": "user", "content": "Mend the parser."}, *work(0, *calls)]
     for turn in range(1, 40):
         messages += work(turn, ("Read", {"file_path": f"src/part_{turn}.py"}, text))
     short = transom.fit(messages, budget=3_000)
     record = next(message["content"] for message in short if "a record of" in (message["content"] or ""))
-    changed = next(line for line in record.splitlines() if line.startswith("Changed: "))
+    return next((line for line in record.splitlines() if line.startswith("Changed: ")), "")
+
+
+def test_an_edit_that_shows_an_exit_code_and_one_that_a_check_follows_changed_their_files():
+    edit = (
+        "Edit",
+        {"file_path": "/app/ci.yml", "old_string": "a"},
+        "Updated. A snippet:\n  3\ton_failure:\n exit: 3\n",
+    )
+    yaml = (
+        "Edit",
+        {"file_path": "/app/d.yml", "old_string": "a"},
+        "Updated. A snippet:\n  on_failure:\n exit_code: 2\n",
+    )
+    echo = ("Bash", {"command": "sed -i s/a/b/ src/e.py; make lint; echo exit=$?"}, "a.py is too long\nexit=1")
+    failed = ("Bash", {"command": "sed -i s/a/b/ src/f.py"}, "Exit code 1\nsed: cannot write")
+    assert changed_line(edit, yaml, echo, failed) == "Changed: /app/ci.yml (1), d.yml (1), src/e.py (1)"
+
+
+def test_a_failed_call_beside_one_that_succeeded_changed_nothing():
+    changed = changed_line(
+        ("Edit", {"file_path": "src/failed_edit.py", "old_string": "a"}, "String to replace not found in file."),
+        ("Read", {"file_path": "src/only_read.py"}, "def run():\n    return 1\n" * 20),
+        ("Edit", {"file_path": "src/good_edit.py", "old_string": "a"}, "The file was updated."),
+    )
     assert changed == "Changed: src/good_edit.py (1)"

@@ -106,6 +106,8 @@ def test_without_lines_that_matter_both_ends_stay():
         ("0 errors, 0 warnings", None, False),
         ("errors are handled here", None, False),
         ("see exit code 3 in the manual", None, False),
+        ("exit_code: 2\nstdout: x", 2, True),
+        ("steps:\n  retries: 3\n  exit_code: 2\n", None, False),
         ("", None, False),
     ],
 )

@@ -81,7 +81,21 @@ MANY = "compiling\n" * 600
         ("go run ./x", "# x\nsem/a.go:358:29: undefined: load\nmore\nmore\nmore", "sem/a.go:358:29: undefined: load"),
         ("tsc", f"src/a.ts(3,1): error TS2304: Cannot find name\n{MANY}", "src/a.ts(3,1): error TS2304"),
         ("timeout 9 ls", "a\nb\nc\nzsh: command not found: timeout\nd", "zsh: command not found: timeout"),
-        ("go vet ./... | tail", f"{MANY}exit=2\n", "exit 2"),
+        ('go vet ./... | tail; echo "exit=${PIPESTATUS[0]}"', f"{MANY}exit=2\n", "exit 2"),
+        ("cat tests.txt | xargs pytest", f"{MANY}3 failed, 9 passed in 1s", "failed: «3 failed, 9 passed in 1s»"),
+        ("echo y | ./run_tests.sh", f"{MANY}FAIL: test_a", "failed: «FAIL: test_a»"),
+        ("find . -name '*.py' -exec python {} +", f"{MANY}KeyError: 'b'\nExit code 1", "exit 1: «KeyError: 'b'»"),
+        ("awk -f x.awk a.log", f"{MANY}error: no such field", "failed: «error: no such field»"),
+        ("grep -l x tests | xargs pytest", f"Exit code 1\n{MANY}1 failed", "exit 1: «1 failed»"),
+        ("git diff -q && go test ./...", f"Exit code 1\n{MANY}FAIL\tx.io/a\t0.2s", "exit 1: «FAIL x.io/a 0.2s»"),
+        (
+            "pytest",
+            "a\nFAIL Required test coverage of 99% not reached.\n12 passed in 1s",
+            "FAIL Required test coverage",
+        ),
+        ("exec(`make`).then((r) => text(`exit=${r.exit_code}`))", f"{MANY}exit=128", "exit 128"),
+        ("make", "12 passed in 1s\nmake: *** [check] Error 1\nmore\nmore\nmore", "make: *** [check] Error 1"),
+        ("make", f"a\nerror: a\n{MANY}2 failed, 3 passed\nother:\n12 passed", "failed: «error: a»"),
         ("python a.py", "a\nTraceback (most recent call last):\n  File x\nKeyError: 'b'\n", "failed: «KeyError: 'b'»"),
         ("pytest | tail", "..F\n1 failed, 2 passed in 1s", "failed: «1 failed, 2 passed in 1s»"),
     ],
@@ -97,12 +111,65 @@ def test_a_long_output_without_an_exit_code_failed_if_a_line_begins_like_an_erro
     [
         ("sed -n '1,9p' a.go && cat b.go", f"{MANY}error: is a word\n1 failed\n", "602 lines"),
         ("git log --oneline", "1a fix\n2b error: clean up 3 failed tests\n3c\n4d\n5e", "5 lines"),
-        ("go test ./...", "ok  \tx.io/a\t0.2s\nok  \tx.io/b\t(cached)\nGO_TEST_EXIT=0\n", "«ok x.io/b (cached)»"),
-        ("go vet ./...", "vet\nerror: ignored\nexit=0", "«error: ignored»"),
+        (
+            "go test ./...; echo GO_TEST_EXIT=$?",
+            "ok  \tx.io/a\t0.2s\nok  \tx.io/b\t(cached)\nGO_TEST_EXIT=0\n",
+            "«ok x.io/b (cached)»",
+        ),
+        ("go vet ./...; echo exit=$?", "vet\nerror: ignored\nexit=0", "«error: ignored»"),
+        ('cat a.yml | grep -E "error|fail" | head', f"{MANY}error: is a word\n", "601 lines"),
+        ("ls | xargs -I{} sh -c 'echo {}; cat {}'", f"{MANY}error: is a word\n", "601 lines"),
+        ("cat deploy.yml", f"{MANY}  exit: 3\nExit code: 2\nmore", "603 lines"),
+        ("python show.py", f"{MANY}on_exit: 3\n  exit: 3\nexit_code: 2\nmore", "604 lines"),
+        ("pytest; echo $?", f"{MANY}preexit: 3\nmore", "602 lines"),
+        (
+            "pytest",
+            f"error: could not parse line 3 (expected by the test)\n{MANY}===== 12 passed in 1.0s =====",
+            "«12 passed in 1.0s»",
+        ),
+        ("./report.sh", "FAIL rate is 0%\nall good", "«FAIL rate is 0% ⏎ all good»"),
+        ("make check", f"{MANY}# PASS:  12\n# FAIL:  0", "602 lines"),
     ],
 )
 def test_what_a_file_says_and_a_passed_run_are_no_failures(command, text, outcome):
     assert ended(command, text) == (outcome, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FAIL",
+        "FAIL\tx.io/a\t0.2s",
+        "FAIL src/a.test.ts",
+        " FAIL  a test",
+        "FAIL: test_a",
+        "[FAIL] a",
+        "FAILED (errors=1)",
+    ],
+)
+def test_a_line_of_a_test_runner_that_begins_with_fail_is_a_failure(text):
+    assert ended("make", f"{MANY}{text}\nmore")[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["steps:\n  exit: 3\n", "steps:\n exit_code: 2\n", "on_exit: 3\nmore", "a\nexit code 3\n"]
+)
+@pytest.mark.parametrize("name", ["Read", "Edit"])
+def test_a_file_that_names_an_exit_code_has_not_failed(name, text):
+    call = call_facts(Call(name=name, args='{"file_path": "a.yml"}', id="c"))
+    assert not is_failure(call, result_facts(ToolResult(call="c", parts=(Text(text),))))
+
+
+def test_the_exit_code_of_a_patch_counts_in_front_of_its_output():
+    call = call_facts(Call(name="apply_patch", args=json.dumps({"input": PATCH}), id="c"))
+    for text in ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno\n", '{"output":"","metadata":{"exit_code":1}}'):
+        assert is_failure(call, result_facts(ToolResult(call="c", parts=(Text(text),))))
+
+
+def test_a_script_that_is_no_json_may_echo_an_exit_code_too():
+    script = Call(name="exec", args="const r = await run(); text(`exit=${r.exit_code}`)", id="c")
+    result = result_facts(ToolResult(call="c", parts=(Text(f"Done\nOutput:\n{MANY}exit=128\n"),)))
+    assert is_failure(call_facts(script), result)
 
 
 def test_a_command_that_still_runs_says_so():

@@ -11,7 +11,7 @@ from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
 from transom.strategies.digest.record import in_same_folder
-from transom.strategies.digest.tool_lines import path_text
+from transom.strategies.digest.tool_lines import own_code, path_text
 from transom.strategies.digest.visible import Visible
 
 MOST, TOKENS_PER_CHANGE = 8, 160
@@ -46,12 +46,13 @@ class Changes:
         return [*([(f"{more} more before", [])] if more else []), *changed]
 
     def made_by(self, unit: Unit) -> frozenset[str]:
-        """What the calls of a turn changed: those that were neither refused nor failed."""
+        """What the calls of a turn changed: those that were neither refused nor failed. An exit code that a command
+        echoes may be that of a check after the change."""
         results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
         changed = set[str]()
         for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
             ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
-            if ended is not None and not ended.failed and not ended.refused:
+            if ended is not None and not (ended.failed or ended.refused or own_code(call, ended)):
                 changed |= call.changes
         return frozenset(changed)
 

@@ -8,16 +8,17 @@ arguments. A tool without an entry is described by its arguments and the first l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from transom import texts
 from transom.core.message import Call, Text, ToolResult
+from transom.strategies.digest.commands import SCANNED, echoes_code, finds, shows_files
 from transom.strategies.digest.passages import arguments
 from transom.strategies.text.identifiers import MOST, names_in, names_of
-from transom.strategies.text.stubs import SUMMARY, ending, key_line, tool_words
+from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code, tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
 """Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
@@ -29,12 +30,10 @@ LONGEST_PATH = 400
 SHORT_OUTPUT, SHORT_LINES = 160, 4
 """Characters and lines up to which the output of a command is its own outcome."""
 
-SCANNED = 4_000
-"""Characters of a result, at its end, in which a summary of tests is looked for."""
-
 ONE_LINER = 60
 """Characters up to which a result of one line is its own outcome."""
 
+CodeAt = Literal["", "before", "inside", "behind"]
 Says = Literal["lines", "matches", "summary", "first line", "nothing"]
 
 
@@ -137,8 +136,14 @@ _REFUSED = re.compile(
 )
 TRACEBACK = "Traceback"
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception)\b", re.MULTILINE)
+_FAIL = r"FAIL(?:ED)?(?=\W{0,9}$|[^\w\s:]|:(?!\s*0\b)|\t|  |\s+[\[(]|\s+[A-Z]|\s+[^\s\d]\S*[/.:(_]\S)"
+"""The word as test runners write it: alone, in front of a colon, or of the name of a test, a package or a file. In
+prose (`FAIL rate is 0%`) it is a word like others."""
+_PROSE = re.compile(rf"(?!{_FAIL})FAIL")
+_FAIL_LINE = re.compile(rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL})", re.MULTILINE)
 _ERROR_LINE = re.compile(
-    r"^[^\w\n]{0,20}(?:--- FAIL|FAIL\b|FAILED\b|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:|make: \*\*\*"
+    rf"^[^\w\n]{{0,20}}(?:--- FAIL|{_FAIL}"
+    r"|panic:|error(?:\[\w+\])?:|fatal:|failed to |[\w.]*Error:|make: \*\*\*"
     rf"|npm (?:ERR!|error) |\[[\w:.-]{{1,40}}\] ERROR\b|{TRACEBACK}\b"
     r"|[\w./-]{1,200}:\d+:\d+: (?:error|fatal|undefined|undeclared|cannot|syntax|expected|unused|missing)\b"
     r"|[^\s:]{1,40}:(?: line)?(?: \d+:)? ?command not found)"
@@ -146,21 +151,19 @@ _ERROR_LINE = re.compile(
     re.MULTILINE,
 )
 """A line that begins like the error of a command, or of a build or a test run."""
+_GREEN = re.compile(r"\b[1-9]\d*\s+(?:\w+\s+)?(?:passed|passing)\b")
+_RED_COUNT = re.compile(r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b")
 _RED = re.compile(
-    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failing|failures?|errors?)\b"
-    r"|^\W*(?:FAIL|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
+    rf"{_RED_COUNT.pattern}"
+    rf"|^\W*(?:{_FAIL}|panic|fatal)|[\w.]*Error:|\[(?:build|setup) failed\]"
 )
 _PASSED = re.compile(r"^(?:ok\s+[\w./-]+\s+(?:\d|\(cached\))|PASS\Z|All checks passed|Success: no issues found)")
-_ECHOED = re.compile(r"(?im)^\W{0,9}\w{0,40}exit(?:[ _]?(?:code|status))?\s?[=:]\s?(\d{1,3})\W{0,9}$")
-"""`echo "exit=$?"`, as agents have it behind a pipe that hides the exit code."""
-_RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
-_FINDS = re.compile(r"\s*(?:git (?:diff|grep)|grep|rg|egrep|diff|find|which|test)\b")
-_SHOWS = re.compile(
-    r"\s*(?:(?:cat|sed -n|head|tail|nl|less|awk|jq|ls|find|grep|egrep|rg"
-    r"|git (?:--no-pager )?(?:diff|show|log|grep|blame)|gh \w+ (?:view|list|diff)|gh api"
-    r"|echo|printf|wc|sort|cd|pwd|true)\b(?!\s*[<>])|\Z)"
+_ECHOED = re.compile(
+    r"(?im)^\W{0,9}(?:(?:\w{1,40}_)?exit(?:[ _]?(?:code|status))?\s?=|exit(?:[ _]?(?:code|status))?\s?:)"
+    r"\s?(\d{1,3})\W{0,9}$"
 )
-_AND_THEN = re.compile(r"&&|\|\||[;\n]")
+"""What `echo "exit=$?"` prints, as agents have it behind a pipe that hides the exit code."""
+_RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
 _NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 _JSON = re.compile(r'\{\s*["}]|\[\s*(?:[\[{"\]-]|\d+\s*[,\]])')
@@ -176,8 +179,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     """What the line of a call needs: the tool's name, what the call was about (`subject`, and at length `full`), and
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
     command that ends with exit code 1 where it finds nothing, or a difference. `shows`: a command that prints files,
-    in which "error" is a word like others. `about`: the files and objects it names. `changes`: those of them that it
-    changes, if it succeeds.
+    in which "error" is a word like others. `echoes`: a command that prints the exit code of another one. `about`: the
+    files and objects it names. `changes`: those of them that it changes, if it succeeds.
     """
 
     tool: str
@@ -187,19 +190,26 @@ class CallFacts(Struct, frozen=True, gc=False):
     complete: bool
     finds: bool
     shows: bool
+    echoes: bool
     about: frozenset[str]
     changes: frozenset[str]
 
 
 class ResultFacts(Struct, frozen=True, gc=False):
-    """What the line of a call needs of its result: whether it failed, its exit code, its most telling line, and how
-    many lines it has. `summary`: that line sums up a test run. `error`: that line is an error. `text`: all of it, if
-    that is short. `refused`: somebody did not let the tool run. `session`: it still ran when this came, under this
-    name."""
+    """What the line of a call needs of its result, read without the call: what it means, the call decides.
+
+    `failed`: the caller says so, or the text begins like an error. `code`, `code_at`: an exit code as tools state it,
+    and where it stands: in front of the output, in it or behind it. `echoed`: one as a command may echo it. `line`: the
+    most telling line, and how many `lines` there are. `failure`: the most telling line if the call failed. `summary`:
+    `line` sums up a test run. `error`: `line` is an error. `text`: all of it, if that is short. `refused`: somebody did
+    not let the tool run. `session`: it still ran when this came, under this name."""
 
     failed: bool
     code: int | None
+    code_at: CodeAt
+    echoed: int | None
     line: str
+    failure: str
     lines: int
     summary: bool
     error: bool = False
@@ -221,15 +231,16 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     paths, changes = subjects(call)
     if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
         changes |= targets(call)
-    is_command = says == "summary"
+    is_command, command = says == "summary", " ".join(subject)
     return CallFacts(
         tool=one_line(call.name, SUBJECT) or texts.UNNAMED,
         subject=_shortened(subject, SUBJECT),
         says=says,
         full=full,
         complete=complete,
-        finds=is_command and any(map(_FINDS.match, subject[:1])),
-        shows=is_command and all(map(_SHOWS.match, _AND_THEN.split(" ".join(subject)[:SCANNED]))),
+        finds=is_command and finds(command),
+        shows=is_command and shows_files(command),
+        echoes=says in {"summary", "first line"} and echoes_code(command),
         about=paths.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
         changes=changes or NO_NAMES,
     )
@@ -269,25 +280,22 @@ def _shortened(values: Sequence[str], most: int) -> str:
 def result_facts(result: ToolResult) -> ResultFacts:
     """How a call ended, read from its result."""
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-    code, failed = ending(result)
     header = HEADER.match(text)
     body = text[header.end() :] if header else text
+    found = stated_code(text)
+    passed = _passed(body)
+    failed = result.failed or (found is None and not passed and begins_as_error(text))
     running = _RUNNING.search(header[0]) if header else None
-    if code is None and (echoed := _ECHOED.findall(body[-SCANNED:])):
-        code = next((int(one) for one in echoed if int(one)), 0)
-        failed = failed or code != 0
+    echoed = _ECHOED.findall(body[-SCANNED:])
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
-    summaries = [
-        found
-        for line in body[-SCANNED:].splitlines()
-        if (found := line.strip(" =-")) and (SUMMARY.search(found) or _PASSED.search(found))
-    ]
-    error = _error_line(body)
-    if _JSON.match(body) and len(body) > OUTCOME and not failed:
+    summaries = [line for line, _ in _summaries(body)]
+    error = _error_line(body[passed:])
+    failure = key_line(body) or (summaries[-1] if summaries else "")
+    failure = failure if _LETTERS.search(failure) else body
+    if failed or result.synthetic:
+        line = failure
+    elif _JSON.match(body) and len(body) > OUTCOME:
         line, error = _status(body), ""
-    elif failed or result.synthetic:
-        line = key_line(body) or (summaries[-1] if summaries else "")
-        line = line if _LETTERS.search(line) else body
     else:
         lines_of = body[:SCANNED].splitlines()
         line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")
@@ -295,15 +303,44 @@ def result_facts(result: ToolResult) -> ResultFacts:
     short = len(body) <= SHORT_OUTPUT and 1 < lines <= SHORT_LINES
     return ResultFacts(
         failed=failed,
-        code=code,
+        code=found[0] if found else None,
+        code_at=_code_at(text, *found[1], len(text) - len(body)) if found else "",
+        echoed=next((int(one) for one in echoed if int(one)), 0) if echoed else None,
         line=one_line(line, OUTCOME),
+        failure=one_line(failure, OUTCOME) if failed or echoed or (found and found[0]) else "",
         lines=lines,
         summary=bool(summaries) or bool(error),
         error=bool(error),
         text=" ⏎ ".join(filter(None, map(str.strip, body.splitlines()))) if short else "",
         refused=bool(_REFUSED.match(body)),
-        session=running[1] if running and code is None else "",
+        session=running[1] if running and found is None else "",
     )
+
+
+def _code_at(text: str, start: int, end: int, header: int) -> CodeAt:
+    """Where an exit code stands: in the header or in the first line, in the last line, or in between."""
+    if start < header or "\n" not in text[:start].lstrip():
+        return "before"
+    return "inside" if "\n" in text[end:].rstrip() else "behind"
+
+
+def _summaries(text: str) -> Iterator[tuple[str, int]]:
+    """The lines near the end of a text that sum up a test run, each with where it ends."""
+    at = max(0, len(text) - SCANNED)
+    for line in text[at:].splitlines(keepends=True):
+        at += len(line)
+        found = line.strip("\r\n").strip(" =-")
+        if (SUMMARY.search(found) and not _PROSE.match(found)) or _PASSED.search(found):
+            yield found, at
+
+
+def _passed(text: str) -> int:
+    """Where the summary of a passed test run ends, if it is the last one and nothing says that a test failed; else 0.
+    What looks like an error before it was a part of the run."""
+    found = list(_summaries(text))
+    if not found or not _GREEN.search(found[-1][0]) or _FAIL_LINE.search(text[-SCANNED:]):
+        return 0
+    return 0 if any(_RED_COUNT.search(line) for line, _ in found) else found[-1][1]
 
 
 def _error_line(text: str) -> str:
@@ -333,11 +370,12 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return "refused by the user"
     if result.session and not result.lines:
         return f"still running, session {result.session}"
-    line = texts.in_a_line(result.line)
+    is_failed, code = is_failure(call, result), exit_code(call, result)
+    line = texts.in_a_line((is_failed and result.failure) or result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
-    if is_failure(call, result):
-        ended = f"exit {result.code}" if result.code else "failed"
+    if is_failed:
+        ended = f"exit {code}" if code else "failed"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return ""
@@ -356,11 +394,27 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
 def is_failure(call: CallFacts, result: ResultFacts) -> bool:
     """Whether a call failed: by its exit code or its first words; of a command, by the summary of a test run, or, where
     no exit code is known, by a line that begins like an error."""
-    if result.failed:
-        return not (call.finds and result.code == 1)
+    code = exit_code(call, result)
+    found_nothing = call.finds and code == 1
+    if (result.failed or code) and not found_nothing:
+        return True
     if call.says != "summary" or call.shows:
         return False
-    return (result.error and result.code is None) or (result.summary and bool(_RED.search(result.line)))
+    return (result.error and (code is None or found_nothing)) or (result.summary and bool(_RED.search(result.line)))
+
+
+def exit_code(call: CallFacts, result: ResultFacts) -> int | None:
+    """The exit code of a call: the one of its tool, else one that its command echoes."""
+    own = own_code(call, result)
+    return result.echoed if own is None and call.echoes else own
+
+
+def own_code(call: CallFacts, result: ResultFacts) -> int | None:
+    """The exit code that a tool states of a call. What shows files may show such a line of theirs: of a command that
+    does, only one in front of the output or behind it counts; of a tool that is no shell, only one in front."""
+    if result.code_at == "before" or (call.says == "summary" and not (call.shows and result.code_at == "inside")):
+        return result.code
+    return result.code if call.says == "first line" else None
 
 
 def targets(call: Call) -> frozenset[str]:

@@ -36,7 +36,11 @@ SUMMARY = re.compile(
     r"|^[\w.]*(?:Error|Exception)\b|^(?:FAIL|Tests?:|Ran |BUILD |fatal)"
 )
 _MINOR = re.compile(r"(?i)warn|passed")
-_EXIT = re.compile(r'(?im)(?:^\W{0,9}(process |command )?|")exit(ed with)?[ _](code|status)[\s":=]{0,4}(-?\d{1,9})')
+_EXIT = re.compile(
+    r'(?im)(?:^\W{0,9}(?:process |command )?exit(?:ed with)? |\A\W{0,9}exit_|"exit[ _])(?:code|status)'
+    r'[\s":=]{0,4}(-?\d{1,9})'
+)
+"""An exit code as tools state it. `exit_code: 2` on a line further down is a line of a file."""
 _FAILS = re.compile(
     r"(?i)\s*(?:<tool_use_error>|traceback \(most|[\w.]*(?:error|exception|fatal)\b\s*[:(\[]|[\w ]{1,40}failed\s*:"
     r"|string to replace not found|file has not been read yet|no such file|permission denied"
@@ -55,10 +59,20 @@ def ending(result: ToolResult) -> tuple[int | None, bool]:
     It failed if the caller says so, if the exit code does, or if the text begins like an error.
     """
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    if (found := stated_code(text)) is not None:
+        return found[0], result.failed or found[0] != 0
+    return None, result.failed or begins_as_error(text)
+
+
+def stated_code(text: str) -> tuple[int, Span] | None:
+    """The exit code that a result names near its start or its end, and where; None if it names none."""
     found = _EXIT.search(text[:ENDS]) or _EXIT.search(text, max(0, len(text) - ENDS))
-    if found is not None:
-        return (code := int(found[4])), result.failed or code != 0
-    return None, result.failed or bool(_FAILS.match(text[:ENDS]))
+    return None if found is None else (int(found[1]), found.span())
+
+
+def begins_as_error(text: str) -> bool:
+    """Whether the first words of a result say that the tool failed."""
+    return bool(_FAILS.match(text[:ENDS]))
 
 
 def key_line(text: str) -> str:
