@@ -99,7 +99,7 @@ def test_passages_together_are_the_whole_text(text, rate):
     assert "".join(text[a:b] for a, b in spans) == text
     assert all(a < b for a, b in spans)
     for start, end in spans:
-        shown = with_margins(text, start, end)
+        shown = with_margins(text, start, end, ())
         assert shown[0] <= max(0, start - 40)
         assert shown[1] >= min(len(text), end + 40)
     assert not text or joined(spans) == [(0, len(text))]

@@ -11,7 +11,7 @@ from transom.core.edit import Span
 from transom.core.message import Call
 from transom.measure.quote_ends import end_of, start_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
-from transom.strategies.digest.plans import TaskBoard, items_text
+from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
 from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
 from transom.strategies.digest.tool_lines import call_facts
 
@@ -100,6 +100,34 @@ def test_a_task_list_replaces_what_was_known_and_a_deleted_task_leaves_it():
     assert board.items == [("pending", "#3 z [blocked by #2]"), ("pending", "#9 w")]
 
 
+def test_a_task_call_that_failed_changes_nothing_and_an_empty_list_clears():
+    messages = [{"role": "user", "content": "Mend the queue."}]
+    messages += turn(0, "TaskCreate", {"subject": "Mend"}, "Task #1 created successfully: Mend")
+    messages += turn(1, "TaskUpdate", {"taskId": "9", "status": "completed"}, "Error: Task #9 not found")
+    messages += turn(2, "TaskUpdate", {"taskId": "8", "status": "completed"}, "Task not found")
+    for at in range(3, 30):
+        messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
+    assert "«[pending] #1 Mend»" in text_of(transom.fit(messages, budget=3_000))
+    board = TaskBoard()
+    board.add(Call(name="TaskCreate", args='{"subject": "x"}', id="a"), "Task #1 created successfully: x not found")
+    board.add(Call(name="TaskUpdate", args='{"taskId": "1", "status": "completed"}', id="b"), "", failed=True)
+    assert board.items == [("pending", "#1 x not found")]
+    board.add(Call(name="TaskList", args="{}", id="c"), "No tasks found")
+    assert board.items == []
+
+
+def test_each_item_of_a_plan_has_its_own_status_whatever_the_order_of_its_keys():
+    plan = [{"status": "done", "step": "a"}, {"step": "b"}, {"id": 3, "status": "open", "step": "c"}, {"step": "d"}]
+    call = Call(name="update_plan", args=json.dumps({"explanation": "x", "title": "y", "plan": plan}), id="c")
+    assert plan_text(call, 400) == "[done] a\n[ ] b\n[open] c\n[ ] d"
+    nested = {"content": "p", "status": "open", "steps": [{"content": "q", "status": "done"}]}
+    assert plan_text(Call(name="TodoWrite", args=json.dumps([nested]), id="c"), 400) == "[open] p\n[done] q"
+
+
+def test_texts_of_a_conversation_do_not_outlive_it():
+    assert not hasattr(json_elements, "cache_info"), "a cache of the process would keep whole texts"
+
+
 def test_what_is_done_leaves_a_long_plan_first():
     items = [("completed", "read all of it"), ("completed", "mend it"), ("pending", "test it" * 3)]
     assert items_text(items, 200) == "[completed] read all of it\n[completed] mend it\n[pending] test ittest ittest it"
@@ -141,7 +169,7 @@ RECORD = json.dumps(
 
 
 def quoted(text: str) -> list[Span]:
-    return [with_margins(text, start, end) for start, end in split(text)]
+    return [with_margins(text, start, end, json_elements(text)) for start, end in split(text)]
 
 
 def test_json_of_one_line_is_quoted_from_element_to_element():

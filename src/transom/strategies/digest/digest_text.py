@@ -232,7 +232,7 @@ class _FoldedTurns:
             passage = passages[at]
             text = readable(self._fact(passage.entry))[passage.text][0]
             spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
-            spans.append(with_margins(text, passage.start, passage.end))
+            spans.append(with_margins(text, passage.start, passage.end, index.json_elements(text)))
         return chosen
 
     # ---- what the record says

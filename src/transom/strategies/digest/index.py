@@ -21,7 +21,7 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
-from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, readable, split
+from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, json_elements, readable, split
 from transom.strategies.digest.tool_lines import (
     NO_NAMES,
     TOOL_LINES,
@@ -94,6 +94,8 @@ class Index:
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
         self._names = lru_cache(CACHED_TEXTS)(_names_in)
+        self.json_elements = lru_cache(CACHED_TEXTS)(json_elements)
+        """The JSON elements of a text that is quoted, cached."""
 
     @staticmethod
     def of(view: View, usable: int, derived: Derived, tools: Sequence[ToolLine] | None = None) -> Index:

@@ -6,7 +6,6 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -35,9 +34,6 @@ DENSE = 0.3
 
 LINE = 300
 """Characters up to which a line is quoted to its end, rather than cut in it."""
-
-CACHED_TEXTS = 64
-"""Texts whose JSON elements are cached."""
 
 _LINES = ("\n", "\\n")
 """Ends of lines: in text within a string of JSON or of code they are escaped."""
@@ -128,18 +124,19 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
     the end of a sentence, at a blank or at a comma. `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
+    ends = json_elements(text) if stop > WHOLE * scale else ()
     if 0 < stop <= WHOLE * scale:
         yield 0, stop
     elif stop <= MOST:
-        yield from _split(text, 0, stop, core)
+        yield from _split(text, 0, stop, core, ends)
     else:
-        yield from _split(text, 0, MOST // 2, core)
-        yield from _split(text, stop - MOST // 2, stop, core)
+        yield from _split(text, 0, MOST // 2, core, ends)
+        yield from _split(text, stop - MOST // 2, stop, core, ends)
 
 
-def _split(text: str, at: int, stop: int, core: int) -> Iterator[Span]:
+def _split(text: str, at: int, stop: int, core: int, ends: Sequence[int]) -> Iterator[Span]:
     while at < stop:
-        end = _element_end(text, at + core // 2, at + 2 * core) or _end(text, at, core)
+        end = _element_end(ends, at + core // 2, at + 2 * core) or _end(text, at, core)
         if stop - end < core // 2:
             end = stop
         yield at, end
@@ -160,7 +157,6 @@ def _end(text: str, at: int, core: int) -> int:
     return at + 2 * core
 
 
-@lru_cache(CACHED_TEXTS)
 def json_elements(text: str) -> tuple[int, ...]:
     """Where the elements of a JSON text begin, the first one of each list aside: behind a comma that is not in a
     string. Empty for other text, and for JSON of several lines: they are what it is split at."""
@@ -169,30 +165,29 @@ def json_elements(text: str) -> tuple[int, ...]:
     return tuple(found.end() for found in _IN_JSON.finditer(text) if found[0][0] == ",")
 
 
-def _element_end(text: str, low: int, high: int) -> int:
+def _element_end(ends: Sequence[int], low: int, high: int) -> int:
     """The end of the first JSON element that ends between two places; 0 if there is none."""
-    ends = json_elements(text)
     at = bisect_left(ends, low)
     return ends[at] if at < len(ends) and ends[at] <= high else 0
 
 
-def _last_element_end(text: str, low: int, high: int) -> int:
+def _last_element_end(ends: Sequence[int], low: int, high: int) -> int:
     """As `_element_end`, of the last one."""
-    ends = json_elements(text)
     at = bisect_right(ends, high) - 1
     return ends[at] if at >= 0 and ends[at] >= low else 0
 
 
-def with_margins(text: str, start: int, end: int) -> Span:
-    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
-    return _margin_before(text, start), _margin_after(text, end)
+def with_margins(text: str, start: int, end: int, ends: Sequence[int]) -> Span:
+    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near. `ends`:
+    the text's `json_elements`."""
+    return _margin_before(text, start, ends), _margin_after(text, end, ends)
 
 
-def _margin_before(text: str, start: int) -> int:
+def _margin_before(text: str, start: int, ends: Sequence[int]) -> int:
     low, high = max(0, start - FAR), start - NEAR
     if high <= 0:
         return 0
-    if found := _last_element_end(text, low, high) or _last_element_end(text, high, start):
+    if found := _last_element_end(ends, low, high) or _last_element_end(ends, high, start):
         return found
     if (found := _last_end(text, low, high, _LINES)) or (found := _last_end(text, low, high, _ENDS[0])):
         return found
@@ -204,11 +199,11 @@ def _margin_before(text: str, start: int) -> int:
     return _between_words(text, high)
 
 
-def _margin_after(text: str, end: int) -> int:
+def _margin_after(text: str, end: int, ends: Sequence[int]) -> int:
     low, high, last = end + NEAR, end + FAR, len(text)
     if low >= last:
         return last
-    if found := _element_end(text, low, high) or _element_end(text, end, low):
+    if found := _element_end(ends, low, high) or _element_end(ends, end, low):
         return found
     if (found := _first_end(text, low, high, _LINES)) or (found := _first_end(text, low, high, _ENDS[0])):
         return found

@@ -2,14 +2,16 @@
 
 Some tools get the whole plan at every call (`PLAN_TOOLS`). Such a call is quoted as it was made, if there is room: the
 next one repeats most of it, and a small model writes that better with the call before its eyes than with the items
-alone (1.39 to 0.48 nats a token, on the one such call of the sample). With others an agent adds, changes and lists
-single tasks (`TASK_TOOLS`); then the plan is what all of these calls left behind (`TaskBoard`).
+alone. With others an agent adds, changes and lists single tasks (`TASK_TOOLS`); then the plan is what all of these
+calls left behind (`TaskBoard`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from transom.core.message import Assistant, Call, Text, ToolResult
 from transom.core.unit import Unit
@@ -22,9 +24,14 @@ CREATE, UPDATE, LIST = "TaskCreate", "TaskUpdate", "TaskList"
 TASK_TOOLS = (CREATE, UPDATE, LIST)
 """Tools with which agents keep a list of tasks."""
 
+WORDS = ("content", "step", "title", "task")
+"""The keys under which an item of a plan has its words, the best first."""
+
 DONE = frozenset(("completed", "complete", "done", "cancelled", "canceled"))
 DELETED = "deleted"
 
+_NO_TASKS = re.compile(r"(?i)\s*no tasks\b")
+_NOT_FOUND = re.compile(r"(?i)[^\n]{0,80}\bnot found\b")
 _COUNTED = "… {} completed"
 _CREATED = re.compile(r"\s*Task #(\S{1,40}) created successfully: (\S[^\n]*)")
 _LISTED = re.compile(r"^#(\S{1,40}) \[(\w{1,40})\] (\S[^\n]*)", re.MULTILINE)
@@ -53,16 +60,29 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
 
 def plan_text(call: Call, most: int) -> str:
     """The items of a plan that is given as a whole, each with its status, a line each."""
+    return items_text(_items(call) or [("", value) for _, value in arguments(call)], most)
+
+
+def _items(call: Call) -> Items:
+    """The objects of a call's arguments that have words and a status, or words and no objects in them."""
     items: Items = []
-    item: dict[str, str] = {}
-    for key, value in (*arguments(call), ("", "")):
-        if not key or key in item:
-            words = item.get("content") or item.get("step") or item.get("title") or item.get("task") or ""
-            if words:
-                items.append((item.get("status", " "), words))
-            item = {}
-        item[key] = value
-    return items_text(items or [("", value) for _, value in arguments(call)], most)
+    try:
+        stack: list[object] = [json.loads(call.args)]
+    except (ValueError, RecursionError):
+        return items
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(reversed(cast("list[object]", value)))
+        elif isinstance(value, dict):
+            item = cast("dict[str, object]", value)
+            inner: list[object] = [one for one in item.values() if isinstance(one, (dict, list))]
+            words = next((one for key in WORDS if isinstance(one := item.get(key), str) and one), "")
+            status = item.get("status")
+            if words and (isinstance(status, str) or not inner):
+                items.append((status if isinstance(status, str) else " ", words))
+            stack.extend(reversed(inner))
+    return items
 
 
 def items_text(items: Items, most: int) -> str:
@@ -90,12 +110,16 @@ class TaskBoard:
     def __init__(self) -> None:
         self.tasks: dict[str, tuple[str, str]] = {}
 
-    def add(self, call: Call, result: str) -> None:
-        """A call and its result."""
+    def add(self, call: Call, result: str, *, failed: bool = False) -> None:
+        """A call and its result. A call that failed changed nothing."""
+        if failed or (call.name == UPDATE and _NOT_FOUND.match(result)):
+            return
         if call.name == CREATE and (made := _CREATED.match(result)):
             self.tasks[made[1]] = ("pending", made[2])
         elif call.name == LIST and (listed := _LISTED.findall(result)):
             self.tasks = {number: (status, words) for number, status, words in listed}
+        elif call.name == LIST and _NO_TASKS.match(result):
+            self.tasks = {}
         elif call.name == UPDATE:
             given = dict(arguments(call))
             number = given.get("taskId", "")
@@ -120,7 +144,9 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
             results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
             for at, call in enumerate(_calls(view.fetch(seq).body)):
                 if call.name in TASK_TOOLS and at in results:
-                    board.add(call, _text(view.fetch(results[at]).body))
+                    ended = index.at(view, results[at]).result
+                    failed = ended is not None and (ended.failed or ended.refused)
+                    board.add(call, _text(view.fetch(results[at]).body), failed=failed)
     return board.items
 
 
