@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -90,7 +91,7 @@ def test_of_two_replays_into_one_store_one_is_refused(run, folder, store):
     for process in [start_command(*command) for _ in range(2)]:
         code, _, err = finish(process)
         codes.append(code)
-        errors.append(err)
+        errors.append(re.sub(r".* is locked: waiting for another process\n", "", err))  # on a busy machine
     assert sorted(codes) in ([0, 2], [0, 0]), errors  # both are right if one only read what the other had stored
     for code, err in zip(codes, errors, strict=True):
         assert (code, err.count("\n"), "another process is writing conversation" in err) in (

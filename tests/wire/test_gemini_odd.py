@@ -160,14 +160,14 @@ def test_any_log_with_any_edits_makes_a_valid_window(log):
 def test_what_is_joined_for_a_prefix_is_a_prefix(facts):
     conversation = talk(*facts, counter=COUNTER)
     messages = [message for slot in conversation.view.slots for message in GEMINI.render_slot(slot)]
-    before = json.dumps(messages)
+    before = json.dumps([list(each) for each in messages])
     last: list = []
     for end in range(len(messages) + 1):
         now = GEMINI.join(messages[:end])
         flat = [(content.get("role"), part) for content in now for part in content["parts"]]
         assert flat[: len(last)] == last
         last = flat
-    assert json.dumps(messages) == before
+    assert json.dumps([list(each) for each in messages]) == before
 
 
 @given(st.lists(ODD, max_size=4))

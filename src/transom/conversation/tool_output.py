@@ -60,7 +60,7 @@ def _json_value(value: object) -> object:
         return named
     if isinstance(value, (list, tuple)):
         return [_json_value(item) for item in cast("list[object]", value)]
-    return _text(bytes(value)) if isinstance(value, _BINARY) else value
+    return _text(bytes(cast("bytes", value))) if isinstance(value, _BINARY) else value
 
 
 def _key(key: object) -> str:
