@@ -91,7 +91,8 @@ def test_a_result_after_the_end_is_lost_with_a_line_in_the_log(caplog: pytest.Lo
         conv.run("Copy the files.", provider=Scripted(call("copy"), "So?"), tools=[slow.tool])
     slow.release.set()
     wait_for(lambda: bool(caplog.messages))
-    assert caplog.messages == ["the late result of copy is lost: the conversation is closed"]
+    lost = "the late result of copy (call 2.0 'call00001') is lost: the conversation is closed"
+    assert caplog.messages == [f"conversation 'x': {lost}"]
 
 
 def test_a_late_picture_is_named() -> None:

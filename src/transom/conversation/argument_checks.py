@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from transom.clock import Clock
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
@@ -73,6 +74,13 @@ def token_counter(given: object) -> TokenCounter:
     for text in ("", "text"):
         counter.count(text)
     return counter
+
+
+def clock(value: object) -> Clock:
+    """A function that gives the time. Raises InvalidSetting."""
+    if not callable(value):
+        raise InvalidSetting(f"clock: must be a function that gives seconds since 1970, not {quote(value)}")
+    return cast("Clock", value)
 
 
 def number(name: str, entry: object) -> int:

@@ -94,7 +94,7 @@ class Conversation(ConversationEdits):
                 system=system,
                 dialect=dialect_named(dialect),
                 state=check.state(state),
-                clock=clock,
+                clock=check.clock(clock),
                 ref=ref,
                 owner=owner,
                 head_parts=head_parts,

@@ -36,7 +36,8 @@ class RunOptions(TypedDict, total=False):
     unavailable: Collection[str] | Callable[[], Collection[str]]
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
     approve: Approval
-    """Asked before each call, with its ToolCalled: True to run it; False, or a text for the model, to refuse it."""
+    """Called before each tool call, with its ToolCalled: True runs it; a text refuses it and is what the model reads as
+    its result; anything else refuses it. What it raises ends the run, and no call of that reply is started."""
     state: Mapping[str, State]
     """As in `request`."""
     settings: Mapping[str, Any]
@@ -125,6 +126,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
     retry = options.get("retry", Retry())
     if not isinstance(cast("object", retry), Retry):
         raise InvalidSetting(f"retry: must be a Retry, not {quote(retry)}")
+    _must_be_cancel(options.get("cancel"))
     limits = {name: _positive(name, options.get(name)) for name in _NUMBERS}
     if "max_steps" not in options:
         limits["max_steps"] = MAX_STEPS
@@ -133,7 +135,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         schemas=schemas,
         functions=functions,
         unavailable=_names(options.get("unavailable", ())),
-        approve=options.get("approve"),
+        approve=_approval(options.get("approve")),
         state=options.get("state"),
         arguments=_arguments(options.get("settings")),
         retry=retry,
@@ -182,6 +184,17 @@ def _names(given: object) -> Callable[[], Collection[str]]:
         raise InvalidSetting(f"unavailable: must be names of tools, not {quote(named)}")
     names = frozenset(cast("Collection[str]", named))
     return lambda: names
+
+
+def _approval(given: object) -> Approval | None:
+    if given is not None and not callable(given):
+        raise InvalidSetting(f"approve: must be a function that takes a call, not {quote(given)}")
+    return given
+
+
+def _must_be_cancel(given: object) -> None:
+    if given is not None and not callable(getattr(given, "is_set", None)):
+        raise InvalidSetting(f"cancel: must be a threading.Event, not {quote(given)}")
 
 
 def _cost_of(prices: object) -> CostOf:

@@ -10,11 +10,13 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
@@ -27,7 +29,8 @@ RESULT_ERROR_CHARACTERS = 2_000
 
 
 class FunctionTool:
-    """A function that the model may call, sync or async.
+    """A function that the model may call, sync or async. A method, a functools.partial or an object with `__call__` is
+    one too.
 
     The name and the description are the function's; the parameters are its type hints, as msgspec understands them
     (pydantic models too, if they are installed). Lines `name: what it is` below "Args:" in its docstring describe the
@@ -46,10 +49,11 @@ class FunctionTool:
         if not callable(cast("object", function)):
             raise InvalidSetting(f"tool: must be a function, not {quote(function)}")
         self.function, self.timeout = function, timeout
-        named = name or getattr(function, "__name__", "") or type(function).__name__
+        source = _source(function)
+        named = name or source.name
         _check_name(named)
-        about, described = _docstring(inspect.getdoc(function) or "")
-        self._fields, self._struct = _argument_types(named, function)
+        about, described = _docstring(source.doc)
+        self._fields, self._struct = _argument_types(named, function, source)
         self.tool = Tool(
             name=named,
             description=about if description is None else description,
@@ -126,16 +130,43 @@ def error_text(error: BaseException) -> str:
 # ---- schemas
 
 
-def _argument_types(name: str, function: Callable[..., Any]) -> tuple[dict[str, str], type[Struct]]:
+class _Source(Struct, frozen=True):
+    """What says of a callable what it is: `hinted` has the type hints, `bound` are parameters that a partial sets."""
+
+    name: str
+    doc: str
+    hinted: Callable[..., Any]
+    bound: frozenset[str] = frozenset()
+
+
+def _source(function: Callable[..., Any]) -> _Source:
+    """A function describes itself. A functools.partial has the name and docstring of its function; an object with
+    `__call__` has those of its class, and the docstring of `__call__` if there is one."""
+    if isinstance(function, partial):
+        given = cast("partial[Any]", function)
+        return replace(_source(given.func), bound=frozenset(given.keywords))
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return _Source(function.__name__, inspect.getdoc(function) or "", function)
+    kind = type(function)
+    call: Any = kind.__call__
+    name: str = getattr(function, "__name__", "") or kind.__name__
+    return _Source(name, inspect.cleandoc(call.__doc__ or "") or inspect.getdoc(kind) or "", call)
+
+
+def _argument_types(name: str, function: Callable[..., Any], source: _Source) -> tuple[dict[str, str], type[Struct]]:
     """The parameters by name, each with its field, and a struct that checks them."""
     try:
         signature = inspect.signature(function)
-        hints = get_type_hints(function, include_extras=True)
+        hints = get_type_hints(source.hinted, include_extras=True)
     except (TypeError, ValueError, NameError) as error:
-        raise InvalidSetting(f"tool {quote(name)}: its parameters cannot be read: {error}") from None
+        raise InvalidSetting(
+            f"tool {quote(name)}: its parameters cannot be read: {error}; wrap it in a function with type hints"
+        ) from None
     fields: list[Any] = []
     names: dict[str, str] = {}
     for parameter in signature.parameters.values():
+        if parameter.name in source.bound:
+            continue  # the caller has set it: the model may neither see nor change it
         if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
             raise InvalidSetting(f"tool {quote(name)}: parameter {parameter} has no name that a model could use")
         field = f"field_{len(names)}"

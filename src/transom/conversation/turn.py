@@ -47,7 +47,7 @@ from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
-from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
 from transom.providers.base import Provider
 from transom.wire.stop_reason import StopReason
 
@@ -395,7 +395,8 @@ class Turn:
             extra = {"log": outcome.log} if outcome.log else None
             self._log(fact, tool_name=called.name, duration=outcome.duration, extra=extra)
         except TransomError as error:  # the conversation is closed
-            _logger.warning("the late result of %s is lost: %s", called.name, error)
+            what = f"the late result of {called.name} (call {called.turn}.{called.index} {quote(called.id)})"
+            _logger.warning("conversation %s: %s is lost: %s", quote(self._conv.log.name), what, error)
 
     def _log(self, fact: Any, *, tool_name: str = "", duration: float | None = None, extra: Raw | None = None) -> int:
         self._sequence += 1

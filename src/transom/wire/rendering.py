@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import to_builtins
 
@@ -11,6 +11,7 @@ from transom.core.derived import Derived
 from transom.core.unit import Slot
 from transom.core.view import View
 from transom.core.window import Window
+from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 
@@ -30,10 +31,12 @@ def render(shown: Window | View, dialect: str | Dialect = "openai", derived: Der
 
     The result is new dicts and lists, which the caller may change. In the dialect of the conversation it is valid and
     within the budget. In another dialect it has another number of tokens, and it may end with the model's message where
-    that API wants the user's. `derived`: a cache for the next call. Raises InvalidSetting for the name of an unknown
-    dialect.
+    that API wants the user's. `derived`: a cache for the next call. Raises InvalidSetting for anything but a window or
+    a view, and for the name of an unknown dialect.
     """
     view = shown.view if isinstance(shown, Window) else shown
+    if not isinstance(cast("object", view), View):
+        raise InvalidSetting(f"render: needs a window or a view, not {quote(shown)}")
     spoken = dialect_named(dialect)
     rendered = _rendered(view, spoken, view.slots, derived or Derived())
     return to_builtins(spoken.body(view.head, spoken.join(rendered), view.head.tools))
