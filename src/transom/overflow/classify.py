@@ -146,14 +146,14 @@ def _snake(value: str | int) -> str:
 
 def _is_too_long(status: int | None, text: str, found: dict[str, int]) -> bool:
     """Whether the text says by its wording or its numbers that the request is too long. `found`: the numbers in it."""
-    if any(rule.pattern.search(text) for rule in rules.LOOK_ALIKES):
+    if any(rule.search(text) for rule in rules.LOOK_ALIKES):
         return False
     if not rules.INPUT_WORDS.search(text):
-        if any(rule.pattern.search(text) for rule in rules.OUTPUT_CAPS):
+        if any(rule.search(text) for rule in rules.OUTPUT_CAPS):
             return False
     elif "token" in text and found.get("input", 0) > found.get("limit", inf):
         return True
-    return status == 413 or any(rule.pattern.search(text) for rule in rules.PHRASES)
+    return status == 413 or any(rule.search(text) for rule in rules.PHRASES)
 
 
 def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overflow:
@@ -165,7 +165,7 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
     if limit is None or used is None:
         answer_is_too_long = bool(rules.INPUT_AND_ANSWER.search(text))
     else:
-        asked = output or any(rule.pattern.search(text) for rule in rules.OUTPUT_CAPS)
+        asked = output or any(rule.search(text) for rule in rules.OUTPUT_CAPS)
         answer_is_too_long = used < limit and bool(asked)
     return Overflow(limit, used, "shrink_max_tokens" if answer_is_too_long else "shrink_input", output)
 

@@ -17,15 +17,22 @@ from msgspec import Struct
 
 
 class Rule(Struct, frozen=True):
-    """A pattern that is searched in the text, and the `source`: where its wording was seen."""
+    """A pattern that is searched in the text, and the `source`: where its wording was seen.
 
-    pattern: re.Pattern[str]
+    It is compiled by the first search: few processes ever see an overflow, and all import this module.
+    """
+
+    pattern: str
     source: str
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first place in the text that matches; None if there is none."""
+        return re.search(self.pattern, text)
 
 
 def _rule(pattern: str, source: str) -> Rule:
     """A rule from the text of its pattern."""
-    return Rule(re.compile(pattern), source)
+    return Rule(pattern, source)
 
 
 CODES = {
