@@ -145,7 +145,7 @@ def test_calls_that_are_refused_for_their_head():
         conversation = Conversation.from_messages([system], budget=4_000)
         for message in messages:
             conversation.extend([message])
-            with pytest.raises(BudgetImpossible, match="head"):
+            with pytest.raises(BudgetImpossible, match="system prompt"):
                 conversation.plan_request()
 
     assert_linear(of_results, run, 100)

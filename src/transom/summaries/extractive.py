@@ -19,7 +19,15 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import SummaryFailed
 from transom.strategies.digest.plans import plan_text
-from transom.strategies.digest.tool_lines import PLAN_TOOLS, call_facts, one_line, outcome_text, path_text, result_facts
+from transom.strategies.digest.tool_lines import (
+    PLAN_TOOLS,
+    call_facts,
+    is_failure,
+    one_line,
+    outcome_text,
+    path_text,
+    result_facts,
+)
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import Statement, statements
 from transom.summaries.base import Model, Steps
@@ -143,7 +151,7 @@ def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Block]:
 def _done(call: Call, result: ToolResult | None) -> CallDone:
     about = call_facts(call)
     facts = result_facts(result) if result is not None else None
-    failed = facts is None or facts.refused or (facts.failed and not (about.finds and facts.code == 1))
+    failed = facts is None or facts.refused or is_failure(about, facts)
     name = f"{about.tool} {texts.in_a_line(about.subject)}".strip()
     ran = about.says == "summary" and bool(facts and facts.summary)
     return CallDone(name, outcome_text(about, facts), failed, ran, () if failed else tuple(sorted(about.changes)))
