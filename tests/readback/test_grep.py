@@ -183,9 +183,12 @@ def test_time_is_linear_in_the_text_for_every_pattern(pattern):
             best = min(best, time.process_time() - begin)
         return best
 
-    small, large = seconds(size), seconds(2 * size)
-    assert large <= 3 * max(small, 0.01)
-    assert large < 3
+    for _ in range(3):  # a busy machine may disturb one of two measurements; what is quadratic takes four times, always
+        small, large = seconds(size), seconds(2 * size)
+        assert large < 3
+        if large <= 3 * max(small, 0.01):
+            return
+    assert large <= 3 * small
 
 
 def test_the_largest_pattern_is_still_linear():
