@@ -54,11 +54,11 @@ def test_help_and_version(run):
 
 
 @pytest.mark.parametrize(
-    ("code", "most"), [("import transom", 0.15), ("from transom.cli import main; main(['--help'])", 0.25)]
+    ("code", "most"), [("import transom", 0.3), ("from transom.cli import main; main(['--help'])", 0.4)]
 )
 def test_the_start_is_fast(folder, code, most):
-    """Measured in CPU time and against Python's own start, so that a busy machine does not fail it; with compiled
-    modules, as an installed package has them."""
+    """Measured in CPU time and beyond Python's own start, so that a busy machine does not fail it; with compiled
+    modules, as an installed package has them. It takes about half as long on the machines where it was written."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(folder)
 
@@ -69,7 +69,14 @@ def test_the_start_is_fast(folder, code, most):
         return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
     bare = min(seconds("pass") for _ in range(5))
-    assert min(seconds(code) for _ in range(5)) < most + 5 * bare
+    assert min(seconds(code) for _ in range(5)) < most + bare
+
+
+def test_the_import_loads_no_strategy_index_or_summarizer():
+    """They are loaded by the first conversation that needs them."""
+    later = ("transom.search.sqlite_index", "transom.summaries.extractive", "transom.strategies.covering_digest")
+    code = f"import sys, transom; print(sorted(set({later!r}) & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
 def test_help_loads_no_tokenizer():

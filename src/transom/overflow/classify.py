@@ -179,16 +179,16 @@ def _plain(text: str) -> str:
 
 def _numbers_in(text: str) -> dict[str, int]:
     """The numbers in the text, by name: "limit", "input", "output"."""
-    matches = (match for pattern in rules.BOTH_SIDES if (match := pattern.search(text)))
+    matches = (match for pattern in rules.BOTH_SIDES if (match := re.search(pattern, text)))
     found = next(map(_named, matches), dict[str, int]())
     if "limit" not in found:
         found |= _first(rules.LIMITS, text, found)
     return found if "input" in found else found | _first(rules.INPUTS, text, found)
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], text: str, known: dict[str, int]) -> dict[str, int]:
+def _first(patterns: tuple[str, ...], text: str, known: dict[str, int]) -> dict[str, int]:
     """The first number that these patterns find and that has no other name yet."""
-    matches = (_named(match) for pattern in patterns for match in pattern.finditer(text))
+    matches = (_named(match) for pattern in patterns for match in re.finditer(pattern, text))
     new = (found for found in matches if not set(found.values()) & set(known.values()))
     return next(new, dict[str, int]())
 

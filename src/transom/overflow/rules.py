@@ -182,10 +182,13 @@ INPUT_FIELDS = ("n_prompt_tokens", "prompt_tokens", "input_tokens", "num_prompt_
 """Fields of an error, beside its text, that have the limit or the input (llama.cpp and its relatives)."""
 
 
-def _numbers(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    """Compile patterns in which `<limit>`, `<input>` and `<output>` stand for a number with that name."""
+def _numbers(*patterns: str) -> tuple[str, ...]:
+    """The expressions of patterns in which `<limit>`, `<input>` and `<output>` stand for a number with that name.
+
+    They are compiled by the first error, as in Rule.
+    """
     number = r"(?P<\1>(?<![\\d.\[-])\\d+(?![\\d]|\\.\\d))"
-    return tuple(re.compile(re.sub("<(limit|input|output)>", number, pattern)) for pattern in patterns)
+    return tuple(re.sub("<(limit|input|output)>", number, pattern) for pattern in patterns)
 
 
 BOTH_SIDES = _numbers(

@@ -6,7 +6,6 @@ from typing import cast
 
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit, SearchIndex
 from transom.search.source import StoreSource
-from transom.search.sqlite_index import SqliteIndex
 
 __all__ = ["ANYTHING", "Embedder", "SearchFilters", "SearchHit", "SearchIndex", "search_index"]
 
@@ -16,5 +15,7 @@ def search_index(store: StoreSource) -> SearchIndex:
 
     Call `update` before the first search.
     """
+    from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
+
     own = getattr(store, "search_index", None)
     return cast("SearchIndex", own()) if callable(own) else SqliteIndex(store)

@@ -18,13 +18,12 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import LogStamp
-from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, join_entry, split_entry
 from transom.stores.checks import (
     check_index,
@@ -59,6 +58,9 @@ from transom.stores.jsonl_format import (
     snapshot_at,
 )
 from transom.stores.locks import locked
+
+if TYPE_CHECKING:
+    from transom.search.sqlite_index import SqliteIndex
 
 _logger = logging.getLogger(__name__)
 
@@ -362,6 +364,8 @@ class JsonlStore:
         It is the file `.search` of the folder, which the first search creates.
         """
         if self._index is None:
+            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
+
             self._index = SqliteIndex(self, self.path / ".search")
         return self._index
 

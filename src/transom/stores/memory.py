@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
 from transom.search.source import LogStamp
-from transom.search.sqlite_index import SqliteIndex
 from transom.stores.checks import check_index, check_seqs, check_snapshot, log_forgotten, no_such_log
+
+if TYPE_CHECKING:
+    from transom.search.sqlite_index import SqliteIndex
 
 
 class _Content:
@@ -100,6 +103,8 @@ class MemoryStore:
     def search_index(self) -> SqliteIndex:
         """Return the search index of this store, which is in memory too."""
         if self._index is None:
+            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
+
             self._index = SqliteIndex(self)
         return self._index
 

@@ -16,12 +16,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import LogStamp
-from transom.search.sqlite_index import SqliteIndex
 from transom.stores.blobs import body_key, join_entry, split_entry
 from transom.stores.checks import (
     check_index,
@@ -34,6 +34,9 @@ from transom.stores.checks import (
     store_damaged,
 )
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
+
+if TYPE_CHECKING:
+    from transom.search.sqlite_index import SqliteIndex
 
 _BATCH = 64
 """Entries fetched at once when reading; large bodies are not among them."""
@@ -273,6 +276,8 @@ class SqliteStore:
         creates. It is in memory if that file cannot be written, and is closed with the store.
         """
         if self._index is None:
+            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
+
             self._index = SqliteIndex(self, Path(f"{self.path}.search"))
         return self._index
 

@@ -34,8 +34,9 @@ The modules are loaded at first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from transom.core.edit import Edit, Fold, Trim
@@ -124,46 +125,42 @@ __all__ = [
     "visible_texts",
 ]
 
-_MODULES = {
-    "core.edit": ("Edit", "Fold", "Trim"),
-    "core.policy": ("Choice", "KeptUnit", "Target"),
-    "core.unit": ("Folded", "Unit"),
-    "core.view": ("View",),
-    "strategies.arrival": ("Clip", "Stub"),
-    "strategies.candidates": (
-        "foldable_runs",
-        "hides_a_unit",
-        "is_worth_a_batch",
-        "is_worth_a_break",
-        "leading_slots",
-        "may_trim",
-        "slots_before_newest",
-        "stays_visible",
-        "unsent_units",
-    ),
-    "strategies.clip_turn": ("ClipTurn",),
-    "strategies.covering_digest": ("Digest",),
-    "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
-    "strategies.digest.visible": ("visible_texts",),
-    "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
-    "strategies.elide": ("DropMedia", "Elide"),
-    "strategies.head_tail": ("HeadTail", "Rounds"),
-    "strategies.keepers": ("KeepTools", "KeepUsers"),
-    "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
-    "strategies.observation_masking": ("Mask",),
-    "strategies.omission": ("Omit",),
-    "strategies.reasoning": ("DropReasoning",),
-    "strategies.rolling_digest": ("Rolling",),
-    "strategies.stale_results": ("StubStale",),
-    "strategies.summary_choices": ("NewSummary", "OldSummary"),
-    "strategies.text.parts": ("TextPart", "result_texts"),
-    "strategies.text.references": ("range_reference",),
-    "texts": ("disarmed",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"transom.{_MODULE_OF[name]}"), name)
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "core.edit": ("Edit", "Fold", "Trim"),
+        "core.policy": ("Choice", "KeptUnit", "Target"),
+        "core.unit": ("Folded", "Unit"),
+        "core.view": ("View",),
+        "strategies.arrival": ("Clip", "Stub"),
+        "strategies.candidates": (
+            "foldable_runs",
+            "hides_a_unit",
+            "is_worth_a_batch",
+            "is_worth_a_break",
+            "leading_slots",
+            "may_trim",
+            "slots_before_newest",
+            "stays_visible",
+            "unsent_units",
+        ),
+        "strategies.clip_turn": ("ClipTurn",),
+        "strategies.covering_digest": ("Digest",),
+        "strategies.dedupe": ("Dedupe", "ErrorPurge", "Superseded"),
+        "strategies.digest.visible": ("visible_texts",),
+        "strategies.digest.tool_lines": ("TOOL_LINES", "ToolLine"),
+        "strategies.elide": ("DropMedia", "Elide"),
+        "strategies.head_tail": ("HeadTail", "Rounds"),
+        "strategies.keepers": ("KeepTools", "KeepUsers"),
+        "strategies.key_messages": ("KEY_STEPS", "KeepKey", "KeyMessages"),
+        "strategies.observation_masking": ("Mask",),
+        "strategies.omission": ("Omit",),
+        "strategies.reasoning": ("DropReasoning",),
+        "strategies.rolling_digest": ("Rolling",),
+        "strategies.stale_results": ("StubStale",),
+        "strategies.summary_choices": ("NewSummary", "OldSummary"),
+        "strategies.text.parts": ("TextPart", "result_texts"),
+        "strategies.text.references": ("range_reference",),
+        "texts": ("disarmed",),
+    },
+)

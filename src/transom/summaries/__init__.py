@@ -2,15 +2,24 @@
 
 `Extractive` needs no model. `LlmSummarizer` asks one. Both are frozen settings with a method `steps`, a generator
 without I/O; docs/summaries.md says how they work, and how to replace what a model is asked.
+
+The modules are loaded at first use.
 """
 
-from transom.core.summary import SourceTurn, Summarise, Summary
-from transom.summaries.base import Answer, Ask, Model, Summarizer
-from transom.summaries.extractive import Extractive, fallback_summary
-from transom.summaries.llm import LlmSummarizer
-from transom.summaries.outline import Section
-from transom.summaries.prompts import Prompts
-from transom.summaries.rehydrate import Rehydrate
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from transom.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from transom.core.summary import SourceTurn, Summarise, Summary
+    from transom.summaries.base import Answer, Ask, Model, Summarizer
+    from transom.summaries.extractive import Extractive, fallback_summary
+    from transom.summaries.llm import LlmSummarizer
+    from transom.summaries.outline import Section
+    from transom.summaries.prompts import Prompts
+    from transom.summaries.rehydrate import Rehydrate
 
 __all__ = [
     "Answer",
@@ -27,3 +36,16 @@ __all__ = [
     "Summary",
     "fallback_summary",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "core.summary": ("SourceTurn", "Summarise", "Summary"),
+        "summaries.base": ("Answer", "Ask", "Model", "Summarizer"),
+        "summaries.extractive": ("Extractive", "fallback_summary"),
+        "summaries.llm": ("LlmSummarizer",),
+        "summaries.outline": ("Section",),
+        "summaries.prompts": ("Prompts",),
+        "summaries.rehydrate": ("Rehydrate",),
+    },
+)

@@ -1,0 +1,22 @@
+"""Packages whose names are imported at first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the `__getattr__` (PEP 562) of a package that imports its names at first use.
+
+    `modules`: for each module, named as below `transom`, the names that it has. A name in none raises AttributeError.
+    """
+    module_of = {name: module for module, names in modules.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"transom.{module_of[name]}"), name)
+
+    return get
