@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from postgres_server import schema_for
 from transom.core.entry import Meta
 from transom.search import SearchFilters, search_index
 from transom.stores import fork_log, open_store
 from transom.testing import FakeClock, talk
 
 
-@pytest.fixture(params=["memory:", "agent.db"])
+@pytest.fixture(params=["memory", "sqlite", "jsonl", "postgresql", "postgresql without pgvector"])
 def store(request, tmp_path):
-    store = open_store(request.param if request.param == "memory:" else f"{tmp_path}/{request.param}")
+    path = tmp_path.as_posix()
+    urls = {"memory": "memory:", "sqlite": f"sqlite:///{path}/agent.db", "jsonl": f"jsonl:///{path}/logs"}
+    if (url := urls.get(request.param)) is None:
+        server = request.getfixturevalue("postgres")
+        url = (server.url if request.param == "postgresql" else server.url_without_pgvector)(schema_for(path))
+    store = open_store(url)
     yield store
     store.close()
 

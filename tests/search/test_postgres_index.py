@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
 from postgres_server import schema_for
 from transom.search import search_index
-from transom.stores import open_store, postgres_schema, postgres_search
+from transom.stores import fork_log, open_store, postgres_schema, postgres_search
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk
 
@@ -110,3 +111,14 @@ def test_tables_of_the_first_version_get_an_index(url, monkeypatch):
     search_index(store).update()
     assert found(store, "needle") == [("trip", 0)]
     store.close()
+
+
+def test_forks_that_an_older_version_indexed_are_found_once(url):
+    with closing(PostgresStore(url)) as store:
+        store.open("trip").append(talk("needle", "two"), 0)
+        fork_log(store, store.open("trip"), name="fork")
+        search_index(store).update()
+        store.database.fetch("ALTER TABLE {s}.search_logs DROP COLUMN family")
+        store.database.fetch("DELETE FROM {s}.migrations WHERE version > 3")
+    with closing(PostgresStore(url)) as store:
+        assert found(store, "needle") == [("trip", 0)]

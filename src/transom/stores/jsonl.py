@@ -370,18 +370,19 @@ class JsonlStore:
         return self._index
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every conversation, or of those with these names.
+        """Return a stamp of every conversation, or of those with these names, in the order in which they were created.
 
         The stamp changes with the size of the file.
         """
         wanted = None if names is None else {self.path / f"{file_stem(name)}.jsonl" for name in names}
-        stamps: list[LogStamp] = []
+        stamps: list[tuple[int, LogStamp]] = []
         for path in self.path.glob("*.jsonl") if wanted is None else wanted:
             with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:
                 if (found := parse_header(file.readline())) is not None:
                     size = os.fstat(file.fileno()).st_size
-                    stamps.append(LogStamp(name=found[0], identity=str(found[1]), stamp=str(size)))
-        return stamps
+                    name, number = found
+                    stamps.append((number, LogStamp(name=name, identity=str(number), stamp=str(size))))
+        return [stamp for _, stamp in sorted(stamps)]
 
     def _forget_all(self, names: Iterable[str]) -> bool:
         paths = {name: self.path / f"{file_stem(name)}.jsonl" for name in names}

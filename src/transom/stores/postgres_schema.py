@@ -129,6 +129,12 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         END $$""",
     ),
     (USE_PGVECTOR,),
+    (  # a fork has the first append of its source, and its number
+        "ALTER TABLE {s}.search_logs ADD COLUMN family bigint",
+        """UPDATE {s}.search_logs AS done SET family = entry.append FROM {s}.entries AS entry
+            WHERE (entry.log, entry.seq) = (done.log, 0)""",
+        "CREATE INDEX search_logs_family ON {s}.search_logs (family, log)",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

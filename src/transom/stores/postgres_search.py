@@ -14,6 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import LiteralString, NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import terms_of
 from transom.stores.postgres_database import Db, PostgresDatabase
+from transom.stores.postgres_search_forks import first_said
 from transom.stores.postgres_search_query import owner_key, plain, plain_words, rankings, scope_of, text_value
 from transom.stores.postgres_search_vectors import nearest, update_vectors
 
@@ -45,8 +47,9 @@ _CHANGED: LiteralString = """SELECT log.name, log.id, coalesce(done.length, 0)
     FROM {s}.logs AS log LEFT JOIN {s}.search_logs AS done ON done.log = log.id
     WHERE log.length > coalesce(done.length, 0)"""
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(0x74727378, hashtext('{s}'))"
-_BEGIN: LiteralString = """INSERT INTO {s}.search_logs (log, length, user_key, session_key)
-    SELECT id, 0, %b, %b FROM {s}.logs WHERE id = %s ON CONFLICT DO NOTHING"""
+_BEGIN: LiteralString = """INSERT INTO {s}.search_logs (log, length, user_key, session_key, family)
+    SELECT id, 0, %b, %b, (SELECT append FROM {s}.entries WHERE log = id AND seq = 0) FROM {s}.logs
+    WHERE id = %s ON CONFLICT DO NOTHING"""
 _EXTEND: LiteralString = "UPDATE {s}.search_logs SET length = %s WHERE log = %s AND length = %s RETURNING log"
 _ADD: LiteralString = """INSERT INTO {s}.search_entries
     (log, seq, part, at, role, tool, tools, run_id, hidden, names, text, words)
@@ -132,10 +135,10 @@ class PostgresIndex:
         if logs == []:
             return []
         scope, terms = scope_of(filters, logs), terms_of(query)
-        found = rankings(self._database, query, scope, 3 * limit)
+        ways = rankings(self._database, query, scope)
         if embedder is not None:
-            found.append(nearest(self._database, embedder, query, scope, 3 * limit))
-        best = fused(found)
+            ways.append(partial(nearest, self._database, embedder, query, scope))
+        best = fused(first_said(self._database, way, scope, limit) for way in ways)
         rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
         hits = {(log, seq): (_name(name), *rest) for log, seq, name, *rest in rows}
         if filters.conversations is None:

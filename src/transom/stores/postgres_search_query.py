@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import sha256
 from math import log
 from typing import Any, LiteralString
@@ -23,6 +24,8 @@ from transom.stores.postgres_database import PostgresDatabase
 
 Place = tuple[int, int]
 """The id of a conversation, and the seq of an entry in it."""
+Ranking = Callable[[int], list[Place]]
+"""Gives the best entries of one ranking, the best first: as many as it is asked for, or all."""
 
 MAX_WORD = 64
 """Characters of a word that are indexed and searched for; the rest is cut off."""
@@ -131,8 +134,8 @@ def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralStri
     return joined, tuple(values)
 
 
-def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -> list[list[Place]]:
-    """Rank the entries for a query in several ways, at most `limit` entries each and the best first.
+def rankings(database: PostgresDatabase, query: str, scope: Scope) -> list[Ranking]:
+    """Return the ways to rank the entries for a query.
 
     One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
     occur; and for each word of three characters or more that occurs nowhere, one is by the words that contain it. A
@@ -141,16 +144,16 @@ def rankings(database: PostgresDatabase, query: str, scope: Scope, limit: int) -
     terms = terms_of(query)
     counts = _counts(database, terms, scope)
     counted = sorted((n, at, term) for at, (term, n) in enumerate(zip(terms, counts, strict=True)))
-    found: list[list[Place]] = []
+    found = list[Ranking]()
     if present := [(term, n) for n, _, term in counted if n]:
         if len(terms) > 1:
-            found.append(_best(database, [(query[:MAX_QUERY], 1)], scope, limit))
-        found.append(_best(database, _chosen(present), scope, limit))
+            found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], scope))
+        found.append(partial(_best, database, _chosen(present), scope))
     for n, _, term in counted:
         word = plain(plain_words(term))
         if not n and len(word) >= 3:
             like = [(each, 1) for (each,) in database.fetch(_LIKE, word, MOST_LIKE)]
-            found += [_best(database, like, scope, limit)] if like else []
+            found += [partial(_best, database, like, scope)] if like else []
     return found
 
 
