@@ -7,13 +7,17 @@ A test compares the files with the code. When it fails, `make reference` writes 
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import sys
+import textwrap
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol
+from types import ModuleType, UnionType
+from typing import Any, ForwardRef, Protocol, cast, is_typeddict
 
 import typer
 
@@ -47,6 +51,9 @@ MODULES = {
     "transom.testing": "Builders, fakes and test suites for code of your own.",
 }
 """The modules whose `__all__` is public, and what each is for."""
+
+INTERNAL = {"cached_digest"}
+"""Fields of public structs that are nobody's business."""
 
 COMMANDS = "command-line"
 SHORT = 90
@@ -92,16 +99,47 @@ def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
     """One public name."""
     yield f"## {name}"
     if inspect.isclass(value):
-        yield code(f"class {name}{signature(value)}")
+        keys = [f"    {key}: {annotation_text(note)}" for key, note in value.__annotations__.items()]
+        yield code(
+            "\n".join([f"class {name}(TypedDict):", *keys])
+            if is_typeddict(value)
+            else f"class {name}{signature(value)}"
+        )
         yield doc(value)
+        if rows := field_texts(value):
+            yield "\n".join(["| field | meaning |", "|---|---|", *(f"| `{key}` | {rows[key]} |" for key in rows)])
         for member, found in members(value):
             yield from member_section(member, found, doc(found) or protocol_doc(module, member))
     elif callable(value):
         yield code(f"{name}{signature(value)}")
         yield doc(value)
+    elif isinstance(value, UnionType):
+        yield code(f"{name} = {annotation_text(value)}")
+        yield comment_behind(module, name)
     else:
         yield f"A value of type `{type(value).__name__}`."
         yield comment_behind(module, name)
+
+
+def fields(kind: type) -> tuple[str, ...]:
+    """The public fields of a struct, a named tuple or a typed dict; none for any other class."""
+    names = getattr(kind, "__struct_fields__", ()) or getattr(kind, "_fields", ())
+    if is_typeddict(kind):
+        names = kind.__annotations__
+    return tuple(name for name in names if name not in INTERNAL)
+
+
+def field_texts(kind: type) -> dict[str, str]:
+    """The strings behind the fields of a class and its base classes, as one line each."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("transom") and fields(base):
+            body = cast("ast.ClassDef", ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]).body
+            for field, text in pairwise(body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    name = ast.unparse(field.target)
+                    found[name] = " ".join(ast.literal_eval(text.value).split()).replace("|", "\\|")
+    return {name: found[name] for name in fields(kind) if name in found}
 
 
 def member_section(name: str, value: Any, text: str) -> Iterator[str]:
@@ -176,6 +214,8 @@ def parameter_text(parameter: inspect.Parameter) -> str:
 
 def annotation_text(annotation: Any) -> str:
     """An annotation without the modules of its names."""
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\b(?:transom|typing|collections)(?:\.\w+)*\.(?=\w)", "", text)
 
@@ -183,8 +223,7 @@ def annotation_text(annotation: Any) -> str:
 def has_constructor(kind: type) -> bool:
     """Whether a class of this project says how it is made."""
     return any(
-        base.__module__.startswith("transom") and ("__init__" in vars(base) or hasattr(base, "__struct_fields__"))
-        for base in kind.__mro__
+        base.__module__.startswith("transom") and ("__init__" in vars(base) or fields(base)) for base in kind.__mro__
     )
 
 
@@ -195,10 +234,14 @@ def doc(value: Any) -> str:
 
 def comment_behind(module: ModuleType, name: str) -> str:
     """The string behind the assignment of a constant, in the module or in the one that it comes from."""
-    for source in (module, *(one for one in vars(module).values() if inspect.ismodule(one))):
-        text = inspect.getsource(source)
-        if found := re.search(rf'^{name}\b[^\n]*=(?:.|\n)*?^"""((?:.|\n)*?)"""', text, re.MULTILINE):
-            return inspect.cleandoc(found[1])
+    elsewhere = (one for key, one in sorted(sys.modules.items()) if key.startswith("transom."))
+    for source in (module, *elsewhere):
+        if vars(source).get(name) is getattr(module, name):
+            for constant, text in pairwise(ast.parse(inspect.getsource(source)).body):
+                if isinstance(constant, (ast.Assign, ast.AnnAssign)) and isinstance(text, ast.Expr):
+                    target = constant.target if isinstance(constant, ast.AnnAssign) else constant.targets[0]
+                    if ast.unparse(target) == name:
+                        return inspect.cleandoc(ast.literal_eval(text.value))
     return ""
 
 

@@ -44,8 +44,11 @@ class Span(NamedTuple):
     """A secret within a text: its start and end in characters, and what it is ("AWS access key")."""
 
     start: int
+    """In characters."""
     end: int
+    """In characters, exclusive."""
     kind: str
+    """What it is, as the redacted text says it."""
 
 
 Find = Callable[[str], str | Iterable[tuple[int, int, str]]]

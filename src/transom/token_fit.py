@@ -90,6 +90,7 @@ class Estimate(NamedTuple):
 
     tokens: float
     margin: float
+    """In tokens."""
 
 
 class TokenFit(Struct, frozen=True):

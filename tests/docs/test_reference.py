@@ -6,7 +6,19 @@ import pkgutil
 from importlib import import_module
 
 import pytest
-from scripts.reference import FOLDER, MODULES, command_group, doc, members, pages, protocol_doc, public_names
+from scripts.reference import (
+    FOLDER,
+    MODULES,
+    command_group,
+    comment_behind,
+    doc,
+    field_texts,
+    fields,
+    members,
+    pages,
+    protocol_doc,
+    public_names,
+)
 
 import transom
 
@@ -17,6 +29,13 @@ MEMBERS = [
     for module, name in NAMES
     if isinstance(getattr(import_module(module), name), type)
     for member, _ in members(getattr(import_module(module), name))
+]
+
+FIELDS = [
+    (module, name, field)
+    for module, name in NAMES
+    if isinstance(getattr(import_module(module), name), type)
+    for field in fields(getattr(import_module(module), name))
 ]
 
 
@@ -34,8 +53,8 @@ def test_every_package_with_public_names_has_a_page() -> None:
 def test_every_public_name_has_a_section(module: str, name: str) -> None:
     assert f"## {name}" in headings(f"{module}.md")
     value = getattr(import_module(module), name)
-    if callable(value):
-        assert doc(value).strip(), f"{module}.{name} has no docstring"
+    text = doc(value) if callable(value) else comment_behind(import_module(module), name)
+    assert text.strip(), f"{module}.{name} is not explained"
 
 
 @pytest.mark.parametrize(("module", "member"), MEMBERS)
@@ -46,6 +65,16 @@ def test_every_method_has_a_section_and_a_docstring(module: str, member: str) ->
     found = dict(members(getattr(package, name)))[method]
     is_test = method.startswith("test_")
     assert doc(found) or protocol_doc(package, method) or is_test, f"{module}.{member} has no docstring"
+
+
+@pytest.mark.parametrize(("module", "name", "field"), FIELDS)
+def test_every_field_is_explained(module: str, name: str, field: str) -> None:
+    """By a text behind it, which is a row of a table, or by its name in the docstring of the class."""
+    kind = getattr(import_module(module), name)
+    assert field in field_texts(kind) or f"`{field}`" in doc(kind), f"{module}.{name}.{field}"
+    section = PAGES[f"{module}.md"].split(f"\n## {name}\n")[1].split("\n## ")[0]
+    assert f"\n| `{field}` | " in section or f"`{field}`" in section
+    assert f"{field}: " in section, "its type"
 
 
 @pytest.mark.parametrize("name", command_group().commands)

@@ -41,7 +41,9 @@ class ConversationRecorded(Struct, Generic[E], frozen=True):
 
     entry: E
     session_id: UUID | None
+    """Of the session of `transom.history`, if there is one."""
     created_at: datetime
+    """The time of the entry."""
 
 
 class HistoryCurated(Struct, frozen=True):
@@ -53,10 +55,14 @@ class HistoryCurated(Struct, frozen=True):
 
     prompt_name: str
     original_count: int
+    """Messages before."""
     curated_count: int
+    """Messages now."""
     strategy: str
     session_id: UUID | None
+    """Of the session of `transom.history`, if there is one."""
     created_at: datetime
+    """When it happened."""
     edits: tuple[int, ...] = ()
 
 
@@ -64,7 +70,9 @@ class UsageChanged(Struct, frozen=True):
     """The status of the window has changed: "normal", "warning", "compacting"."""
 
     before: str
+    """The status before."""
     usage: WindowUsage
+    """The usage now, with the new status."""
 
 
 class EventBus:

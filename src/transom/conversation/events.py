@@ -37,12 +37,14 @@ class TextDelta(Struct, frozen=True, tag=True):
     """A piece of the reply's text. After `Retrying`, the pieces of the failed reply no longer count."""
 
     text: str
+    """The piece."""
 
 
 class ReasoningDelta(Struct, frozen=True, tag=True):
     """A piece of the reply's reasoning."""
 
     text: str
+    """The piece."""
 
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
@@ -55,7 +57,9 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
     edits: tuple[int, ...]
     tokens_before: int
+    """Of the window before, calibrated."""
     tokens_after: int
+    """Of the window now, calibrated."""
     summary: int | None = None
     failure: str = ""
     degraded: bool = False
@@ -85,20 +89,28 @@ class Replied(Struct, frozen=True, kw_only=True, tag=True):
     """A reply of the model is in the log, as this entry. `usage`: what the provider reported."""
 
     entry: int
+    """The seq of the reply."""
     text: str
+    """Its text, without reasoning."""
     calls: int
+    """How many tools it calls."""
     stop: StopReason
+    """Why the model stopped."""
     model: str
+    """The model that answered."""
     usage: Usage | None = None
     cost: float | None = None
+    """In US dollars; None if a price is not known."""
 
 
 class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
     """The model calls a tool: call `index` of the turn with the key `turn`. `arguments` is what it wrote."""
 
     name: str
+    """The tool."""
     arguments: str
     id: str
+    """The id of the call, as its result names it."""
     turn: int
     index: int
 
@@ -107,20 +119,29 @@ class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
     """The result of a call is in the log, as this entry. `content`: as the tool gave it."""
 
     entry: int
+    """The seq of the result."""
     name: str
+    """The tool."""
     id: str
+    """The id of the call."""
     content: object
     failed: bool = False
+    """The tool raised, was refused or took too long."""
     duration: float | None = None
+    """Seconds that the tool took; None if it was not run."""
 
 
 class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
     """A request gave no usable reply; the `Failure` is in the log, as this entry. `text`: what had arrived."""
 
     entry: int
+    """The seq of the `Failure`."""
     kind: str
+    """The kind of the ProviderError."""
     error: str
+    """The error in one line."""
     model: str
+    """The model that was asked."""
     text: str = ""
 
 
@@ -140,8 +161,11 @@ class RunUsage(Struct, frozen=True, kw_only=True):
     """
 
     requests: int = 0
+    """Requests that were answered."""
     tool_calls: int = 0
+    """Tool calls that were run; not those that were refused."""
     tokens: Usage = Usage()
+    """The tokens of those requests."""
     agents: Usage = Usage()
     summaries: Usage = Usage()
 
@@ -179,8 +203,10 @@ class RunResult(Struct, frozen=True, kw_only=True):
     text: str = ""
     stop: StopReason = "unknown"
     usage: RunUsage = RunUsage()
+    """What the run used."""
     cost: float | None = None
     model: str = ""
+    """The model of the last reply, as in "openai:gpt-5"."""
     failures: int = 0
     entries: tuple[int, int] = (0, 0)
     summary: str = ""
@@ -190,8 +216,10 @@ class Finished(Struct, frozen=True, tag=True):
     """The run is over: the last event."""
 
     result: RunResult
+    """What `run` returns."""
 
 
 Event = (
     TextDelta | ReasoningDelta | Compacted | Replied | ToolCalled | ToolReturned | RequestFailed | Retrying | Finished
 )
+"""What `stream` yields."""

@@ -45,8 +45,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     tool_policy: str = texts.TOOL_POLICY
     persona: str = ""
     chat_banner: str = texts.CHAT_BANNER
+    """Read in chat mode."""
     agent_banner: str = texts.AGENT_BANNER
+    """Read in agent mode."""
     run_banner: str = texts.RUN_BANNER
+    """Read in run mode."""
     post_run: str = texts.POST_RUN
 
 
@@ -59,6 +62,7 @@ class Directive(Struct, frozen=True, kw_only=True):
 
     run_id: str
     text: str
+    """The task, as the model reads it."""
     step: str = ""
     step_context: str = ""
     completed: bool = False
@@ -73,7 +77,9 @@ class ModeChange(Struct, frozen=True, kw_only=True):
     """
 
     before: str
+    """The mode until now; empty if none was set."""
     mode: Mode
+    """The new mode."""
     announced: tuple[str, ...]
     tokens: int
     tokens_cached: int

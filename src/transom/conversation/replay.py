@@ -25,11 +25,14 @@ from transom.wire.dialect import Placed
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A labelled question, asked after the first `asked_at` messages; number `index` of its conversation."""
+    """A labelled question about a conversation."""
 
     index: int
+    """Its number in the conversation."""
     text: str
+    """What is asked."""
     asked_at: int
+    """After how many messages it is asked."""
 
 
 class Step(Struct, frozen=True, kw_only=True):

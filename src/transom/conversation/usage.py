@@ -28,8 +28,10 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
 
     used: int
     budget: int
+    """The usable tokens of a window."""
     percent: float
     remaining: int
+    """`budget` less `used`, at least 0."""
     status: Literal["normal", "warning", "compacting"]
     margin: int | None = None
 

@@ -27,6 +27,7 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     carries: tuple[int, ...] = ()
     quotes: tuple[int, ...] = ()
     why: str = ""
+    """The reason, as `explain` shows it."""
 
 
 class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
@@ -43,6 +44,7 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     keep: tuple[Span, ...] = ()
     note: str = ""
     why: str = ""
+    """The reason, as `explain` shows it."""
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):
@@ -53,6 +55,7 @@ class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_f
 
     entry: int
     why: str = ""
+    """The reason, as `explain` shows it."""
     implied: bool = False
 
 
@@ -62,6 +65,8 @@ class Undo(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
     edit: int
     why: str = ""
+    """The reason, as `explain` shows it."""
 
 
 Edit = Fold | Trim | Pin | Undo
+"""What a strategy proposes, and `Conversation.edit` takes."""

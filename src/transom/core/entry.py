@@ -61,16 +61,25 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     include_in_context: bool = True
     evaluation_id: str = ""
+    """One run: of `Conversation.run`, or of the runner of `transom.history`."""
     sequence: int = 0
+    """The position within that run, from 0."""
     mode: str = ""
+    """The mode it happened in: "chat", "agent" or "run"; empty if none was set."""
     run_id: str = ""
+    """The run of a `Directive`."""
     workflow_id: str = ""
+    """The caller's own id; Transom does not read it."""
     agent_id: str = ""
+    """The agent, for example the name of a sub-agent."""
     tool_name: str = ""
+    """Of a tool result: the tool that it is from."""
     duration: float | None = None
+    """Of a tool result: the seconds that the tool took."""
     source: int | None = None
     """Position in the list a fact was imported from."""
     extra: dict[str, Any] | None = None
+    """Whatever else was to be kept beside the fact."""
     user_id: str = ""
     session_id: str = ""
 
@@ -114,4 +123,5 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     tokens: tuple[int, ...] = ()
     counter: str = ""
     meta: Meta | None = None
+    """Where a fact belongs; None if nothing is known of that."""
     plan: int | None = None

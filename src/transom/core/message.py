@@ -208,7 +208,9 @@ class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     """
 
     messages: tuple[Instruction, ...] = ()
+    """The instructions: system and developer messages."""
     tools: tuple[Raw, ...] = ()
+    """The schemas of the tools."""
 
 
 class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):

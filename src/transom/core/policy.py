@@ -102,7 +102,9 @@ class Choice(Struct, frozen=True, kw_only=True):
     """One way to compact a window: its name in the sum, and the strategies that run in this order."""
 
     name: str
+    """How `transom explain` names it."""
     strategies: tuple[Strategy, ...]
+    """In the order in which they run."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):

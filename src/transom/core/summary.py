@@ -97,7 +97,9 @@ class SourceTurn(Struct, frozen=True, kw_only=True):
     """
 
     key: int
+    """Of the unit."""
     facts: tuple[Fact, ...]
+    """In full, untrimmed."""
 
 
 class Summarise(Struct, frozen=True, kw_only=True, eq=False):

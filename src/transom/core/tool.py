@@ -24,7 +24,9 @@ class Tool(Struct, frozen=True):
     """
 
     name: str
+    """How the model calls it."""
     description: str = ""
+    """What the model reads of it."""
     parameters: Raw = field(default_factory=no_parameters)
 
     def __post_init__(self) -> None:

@@ -123,10 +123,15 @@ class View(Struct, frozen=True, eq=False):
     log: Log
     counter: FormatCounter
     layout: Layout
+    """The head, the slots and their sizes."""
     calls: Calls = Calls()
+    """Tool calls that have no real result."""
     prefix: Prefix = Prefix()
+    """What was sent last, and how much of it the window still begins with."""
     landmarks: Landmarks = Landmarks()
+    """The units that plans treat specially."""
     edits: Edits = field(default_factory=Edits)
+    """The edits that apply, and what the user took back."""
     notes: Mapping[str, tuple[int, str]] = _NO_NOTES
     """For each key of state the seq and the text of its newest note."""
     summaries: Summaries = field(default_factory=Summaries)

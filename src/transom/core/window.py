@@ -32,6 +32,7 @@ class Window(Struct, frozen=True, eq=False):
     """
 
     view: View
+    """The view that it shows."""
     digest: str
     tokens: int
     limit: int

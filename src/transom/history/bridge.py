@@ -91,8 +91,11 @@ class EngineManager(Struct, frozen=True):
     """
 
     policy: str | Policy = "default"
+    """A policy or its name."""
     budget: Budget = Budget()
+    """The limits of the result."""
     tools: tuple[Raw | Tool, ...] = ()
+    """The tools of the request; they count."""
 
     def __post_init__(self) -> None:
         policy_named(self.policy)

@@ -56,6 +56,7 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     """
 
     role: MessageRole
+    """Who said it."""
     content: str | list[Raw] | None
     evaluation_id: UUID
     sequence: int
@@ -65,11 +66,17 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True):
     tool_name: str | None = None
     extra: Raw | None = None
     mode: str = ""
+    """The mode it happened in."""
     run_id: str = ""
+    """The run."""
     workflow_id: str = ""
+    """The workflow."""
     agent_id: str = ""
+    """The agent."""
     duration: float | None = None
+    """Seconds that a tool took."""
     include_in_context: bool = True
+    """False: people see it, and the model does not."""
 
 
 _ROLES = {"developer": "system", "function": "tool"}

@@ -75,6 +75,7 @@ class CurationContext(Struct, frozen=True):
     """
 
     session: SessionProtocol
+    """The session that has the messages."""
     preserve_system: bool = True
     preserve_last_n: int | None = None
 
@@ -161,6 +162,7 @@ class ComposedManager(Struct, frozen=True):
     messages."""
 
     managers: tuple[HistoryManager, ...] = ()
+    """In the order in which they run."""
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
         result = list(messages)
@@ -177,10 +179,12 @@ class ObservableManager(Struct, frozen=True):
     """
 
     inner: HistoryManager
+    """The other manager."""
     bus: Publisher
     prompt_name: str = ""
     strategy: str = ""
     clock: Clock = system_clock
+    """The time of the event."""
 
     def curate(self, messages: Messages, *, session: SessionProtocol) -> list[dict[str, Any]]:
         result = self.inner.curate(messages, session=session)

@@ -71,9 +71,12 @@ class Recorded(Struct, frozen=True, kw_only=True):
     format: str
     dialect: str
     messages: list[Raw]
+    """In order."""
     system: Any = None
     tools: tuple[Raw, ...] = ()
+    """The schemas of its requests."""
     questions: tuple[LabelledQuestion, ...] = ()
+    """Labelled questions about it."""
     source: str = ""
     text: str = ""
     reformatted: bool = False

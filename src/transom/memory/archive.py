@@ -35,6 +35,7 @@ class Remembered(Struct, frozen=True, kw_only=True):
     number: int
     at: float
     text: str
+    """The text."""
     tags: tuple[str, ...] = ()
     score: float = 0.0
 

@@ -22,6 +22,7 @@ class Block(Struct, frozen=True, kw_only=True):
     """
 
     label: str
+    """Its name."""
     text: str = ""
     description: str = ""
     limit: int = LIMIT
@@ -40,6 +41,7 @@ class BlockVersion(Struct, frozen=True, kw_only=True):
     by: str
     operation: str
     text: str
+    """The whole text after the edit."""
 
 
 def checked_label(label: object) -> str:

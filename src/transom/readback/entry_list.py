@@ -40,6 +40,7 @@ class EntryList(Struct, frozen=True):
 
     entries: int
     lines: tuple[EntryLine, ...]
+    """An entry each."""
     next: int | None = None
 
     def __str__(self) -> str:

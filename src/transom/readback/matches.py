@@ -55,6 +55,7 @@ class GrepResult(Struct, frozen=True):
 
     reference: str
     matches: tuple[Match, ...]
+    """In the order of the log."""
     next: Start | None = None
 
     def __str__(self) -> str:

@@ -74,7 +74,9 @@ class Page(Struct, frozen=True):
     """
 
     reference: str
+    """What was asked for."""
     extracts: tuple[Extract, ...]
+    """In the order of the log."""
     next: Start | None = None
 
     def __str__(self) -> str:

@@ -35,6 +35,7 @@ class Symbol(Struct, frozen=True):
     """
 
     name: str
+    """Without the class that it is in."""
     kind: str
     line: int
     signature: str

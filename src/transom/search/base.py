@@ -43,6 +43,7 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
 
 
 ANYTHING = SearchFilters()
+"""No filter: all entries that windows may show."""
 
 ROLES = ("user", "assistant", "tool", "note", "failure", "handoff", "system", "developer")
 """All roles that an entry may have."""

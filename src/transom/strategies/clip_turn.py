@@ -37,6 +37,7 @@ class ClipTurn(Struct, frozen=True, kw_only=True):
 
     tokens: int = 5_000
     allowance: float = 1.2
+    """A result is clipped only if it has over `tokens` times this, so that each clip is worth its marker."""
     over: float = 0.2
     to: float = 0.16
 

@@ -113,6 +113,7 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
     turns: int = 4
     tokens: int = 100
     paths: tuple[str, ...] = PATHS
+    """Names of arguments that hold the file; these stay."""
     least: float = 0.02
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:

@@ -35,6 +35,7 @@ class Elide(Struct, frozen=True):
     """
 
     what: What
+    """The kind of part."""
     where: Where
     deep: bool = False
 

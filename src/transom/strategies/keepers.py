@@ -86,6 +86,7 @@ class KeepTools(Struct, frozen=True):
     """
 
     names: tuple[str, ...]
+    """Tools, or "tool:argument"."""
     most: int = UNLIMITED
     tokens: int = UNLIMITED
     fraction: float = 1.0

@@ -21,6 +21,7 @@ class OldSummary(Struct, frozen=True):
     """A digest that wants no new summary. It shows the one that there is."""
 
     digest: Digest
+    """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """As the digest does."""
@@ -35,6 +36,7 @@ class NewSummary(Struct, frozen=True):
     window shows."""
 
     digest: Digest
+    """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
         """As the digest does."""

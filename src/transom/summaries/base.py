@@ -24,6 +24,7 @@ class Ask(Struct, frozen=True, kw_only=True, eq=False):
     """
 
     request: Raw
+    """The keyword arguments."""
     max_tokens: int
 
 
@@ -31,8 +32,10 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The model's answer to an `Ask`. `called_tools`: it was a tool call, or had one in it."""
 
     text: str
+    """The text of the answer."""
     called_tools: bool = False
     usage: Usage | None = None
+    """What the provider reported."""
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -41,8 +44,11 @@ class Model(Struct, frozen=True, kw_only=True):
     of the live request can read its cached prefix."""
 
     name: str
+    """As in a log."""
     dialect: str
+    """Of its requests."""
     context: int
+    """In tokens."""
     same_as_live: bool = False
 
 

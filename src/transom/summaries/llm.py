@@ -53,6 +53,7 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
     """
 
     prompts: Prompts = field(default_factory=Prompts)
+    """What the model is asked, and for which sections."""
     share: float = 0.75
     fork: bool = True
     retries: int = 1

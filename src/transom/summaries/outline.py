@@ -33,8 +33,11 @@ class Section(Struct, frozen=True):
     """A part of a summary: the key that a model names it by, its heading, and what belongs there."""
 
     key: str
+    """Its name in the model's answer."""
     heading: str
+    """The line above its items."""
     about: str
+    """What belongs there, as the model reads it."""
 
 
 class Item(Struct, frozen=True, omit_defaults=True):

@@ -52,6 +52,7 @@ class Rehydrate(Struct, frozen=True, kw_only=True):
     """
 
     reader: Reader
+    """Returns the text of a file by its path; None if it is not there."""
     files: int = 5
     tokens: int = 20_000
     share: float = 0.1

@@ -73,15 +73,19 @@ class Appearance(NamedTuple):
     """
 
     slots: tuple[SlotAppearance, ...]
+    """Every slot, in order."""
     head: int | None
     left_out: tuple[tuple[int, str], ...]
     open: tuple[int, ...]
     first_task: int | None
+    """The key of the first task."""
     newest_user: int | None
+    """The key of the newest user message."""
     restored: tuple[int, ...]
     summaries: tuple[int, ...]
     in_flight: int | None
     sizes: Sizes
+    """What the whole window counts."""
     digest: str
 
 

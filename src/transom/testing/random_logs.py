@@ -85,10 +85,15 @@ class Step(NamedTuple):
     """A step that writes no entry, one or a few: its kind, and four numbers whose meaning depends on the kind."""
 
     kind: Kind
+    """What it does."""
     a: int = 0
+    """See `kind`."""
     b: int = 0
+    """See `kind`."""
     c: int = 0
+    """See `kind`."""
     d: int = 0
+    """See `kind`."""
 
 
 class LogBuilder:

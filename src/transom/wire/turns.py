@@ -65,6 +65,7 @@ class Rendered(Struct, frozen=True, gc=False, array_like=True):
     """A rendered message. `joins` false: it is sent as a message of its own, even behind one of the same role."""
 
     message: Raw
+    """The message in the words of the dialect."""
     joins: bool = True
 
     def __iter__(self) -> Iterator[Any]:

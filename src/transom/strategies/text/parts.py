@@ -16,8 +16,11 @@ class TextPart(Struct, frozen=True):
     """One text of an entry: its address, its `tokens` untrimmed, and its `shown_tokens` as the window has it now."""
 
     entry: int
+    """The seq of the entry."""
     part: Address
+    """The address of the part."""
     text: str
+    """The whole text, untrimmed."""
     tokens: int
     shown_tokens: int
 
