@@ -25,7 +25,7 @@ from transom.cli.inputs import tools_for
 from transom.cli.replay import timed_steps
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
-from transom.conversation.summary_work import SummarySettings
+from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.worker_pool import Ticket
 from transom.core.budget import Budget
 from transom.core.choices import price_of_summary

@@ -20,7 +20,7 @@ from transom.conversation.forget_user import UserData, forget_user
 from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
 from transom.conversation.run import RunOptions
-from transom.conversation.summary_work import SummarySettings
+from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.tools import FunctionTool
 from transom.conversation.usage import WindowUsage
 from transom.core.brakes import Brakes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
@@ -11,9 +11,9 @@ from transom.conversation.argument_checks import Content, State
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.run import RunOptions
-from transom.conversation.summary_job import Settled
+from transom.conversation.summary_job import SummaryOutcome
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import Settle
+from transom.conversation.wants import AwaitSummary, SummarySteps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Head
@@ -47,22 +47,21 @@ def _async(
 
 
 def _waiting(
-    method: Callable[Concatenate[Conversation, P], R],
-    steps: Callable[Concatenate[Conversation, P], Generator[Settle, Settled, R]],
+    method: Callable[Concatenate[Conversation, P], R], steps: Callable[Concatenate[Conversation, P], SummarySteps[R]]
 ) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
     """A method that may wait for a summary, for an event loop: its steps in worker threads, the wait on the loop."""
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
-        from transom.conversation.async_steps import settle_async  # noqa: PLC0415 - as above
+        from transom.conversation.async_steps import await_summary_async  # noqa: PLC0415 - as above
 
         begun = steps(self.conversation, *args, **kwargs)
-        outcome: Settled | None = None
+        outcome: SummaryOutcome | None = None
         while True:
             want = await _in_thread(partial(_advance, begun, outcome))
             if isinstance(want, _Returned):
                 return want.value
-            outcome = await settle_async(want)
+            outcome = await await_summary_async(want)
 
     return call
 
@@ -72,7 +71,7 @@ class _Returned(Generic[R]):
         self.value = value
 
 
-def _advance(steps: Generator[Settle, Settled, R], outcome: Settled | None) -> Settle | _Returned[R]:
+def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSummary | _Returned[R]:
     """One step. StopIteration cannot leave a thread."""
     try:
         return next(steps) if outcome is None else steps.send(outcome)

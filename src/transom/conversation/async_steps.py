@@ -26,16 +26,16 @@ from transom.conversation.pump import (
     out_of_time,
     timed,
 )
-from transom.conversation.summary_job import Settled, drive_async
+from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
 from transom.conversation.wants import (
     CURRENT_JOB,
     Approve,
+    AwaitSummary,
     Complete,
     RunTools,
-    Settle,
     Sleep,
     ToolJob,
     ToolOutcome,
@@ -157,8 +157,8 @@ class AsyncSteps:
             assert self._approve is not None
             verdict = self._approve(want.job.call)
             return await verdict if inspect.isawaitable(verdict) else verdict
-        if isinstance(want, Settle):
-            return await settle_async(want)
+        if isinstance(want, AwaitSummary):
+            return await await_summary_async(want)
         assert isinstance(want, Sleep)
         await anyio.sleep(want.seconds)
         return None
@@ -265,8 +265,8 @@ async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
     scope.cancel()
 
 
-async def settle_async(want: Settle) -> Settled:
+async def await_summary_async(want: AwaitSummary) -> SummaryOutcome:
     """Make a summary, until its deadline or a cancellation."""
     with anyio.move_on_after(want.deadline):
-        return await drive_async(want.job)
+        return await run_job_async(want.job)
     return want.job.failed(f"no answer within {want.deadline:g} seconds")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -12,9 +12,9 @@ from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
 from transom.conversation.facts import append_facts
 from transom.conversation.properties import ConversationProperties, locked
-from transom.conversation.summary_job import Settled
-from transom.conversation.summary_work import settled
-from transom.conversation.wants import Settle
+from transom.conversation.summary_job import SummaryOutcome
+from transom.conversation.summary_wait import run_steps
+from transom.conversation.wants import SummarySteps
 from transom.core.message import Failure, Raw
 from transom.core.summary import NO_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.tool import Tool
@@ -35,7 +35,7 @@ STAYS = "the summary before stays, without this focus and these notes"
 class ConversationCompaction(ConversationProperties):
     """The base class of `Conversation` that plans requests and compactions, with summaries.
 
-    What may wait for a summary is a generator that yields a `Settle`. The lock is not held while it waits.
+    What may wait for a summary is a generator that yields a `AwaitSummary`. The lock is not held while it waits.
     """
 
     def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
@@ -52,11 +52,9 @@ class ConversationCompaction(ConversationProperties):
         Raises InvalidSetting while a run is at work, and for a focus or notes that no summary can have;
         BudgetImpossible.
         """
-        return settled(self._compact_steps(focus=focus, notes=notes))
+        return run_steps(self._compact_steps(focus=focus, notes=notes))
 
-    def _compact_steps(
-        self, *, focus: str = "", notes: str | Sequence[str] = ()
-    ) -> Generator[Settle, Settled, Compacted]:
+    def _compact_steps(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> SummarySteps[Compacted]:
         """The steps of `compact`."""
         asked = SummaryOptions(waits=True, focus=check.focus(focus), notes=check.notes(notes))
         with self._lock:
@@ -65,7 +63,7 @@ class ConversationCompaction(ConversationProperties):
                 raise InvalidSetting("compact: a run of this conversation is at work")
         return (yield from self._compacted(asked))
 
-    def _compacted(self, asked: SummaryOptions) -> Generator[Settle, Settled, Compacted]:
+    def _compacted(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
         with self._lock:
             self._take_finished()
             may_have = self._summaries.shows_summaries(self.policy)
@@ -80,7 +78,7 @@ class ConversationCompaction(ConversationProperties):
             if want is None:
                 done = self._planner.compact()
                 return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
-            wanted = self._summaries.settle(self._with_what_is_known(want), self.policy)
+            wanted = self._summaries.awaited(self._with_what_is_known(want), self.policy)
             known = None if newest is None else newest[0]
         outcome = yield wanted
         with self._lock:
@@ -96,7 +94,7 @@ class ConversationCompaction(ConversationProperties):
 
     def _planned_steps(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
-    ) -> Generator[Settle, Settled, R]:
+    ) -> SummarySteps[R]:
         """Plan and log the next request, after a summary if the policy waits for one. `finish` is called with its
         window while the lock is held."""
         with self._lock:
@@ -109,7 +107,7 @@ class ConversationCompaction(ConversationProperties):
                     self._summaries.start(self._with_what_is_known(planned.want), self.policy)
                 return finish(planned.window)
             assert planned.want is not None
-            wanted = self._summaries.settle(self._with_what_is_known(planned.want), self.policy)
+            wanted = self._summaries.awaited(self._with_what_is_known(planned.want), self.policy)
         outcome = yield wanted
         with self._lock:
             self._must_be_open()
@@ -129,7 +127,7 @@ class ConversationCompaction(ConversationProperties):
         if summary is not None and self._is_news(summary):
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
 
-    def _failure_logged(self, outcome: Settled) -> Summary | None:
+    def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
         """The summary that was made, by the fallback if need be; a failure is logged."""
         if outcome.error:
             failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model)
@@ -177,7 +175,7 @@ def _left_out(notes: Sequence[str], summary: Summary) -> str:
     return f"{lost:,} of {len(notes):,} notes are not in the summary: it has no room for them" if lost else ""
 
 
-def _failure_line(outcome: Settled) -> str:
+def _failure_line(outcome: SummaryOutcome) -> str:
     """Why the model made no summary, in one line."""
     if not outcome.error:
         return ""

@@ -7,7 +7,6 @@ nothing. Notes and a focus are refused where the conversation makes no summaries
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Annotated
 
 import msgspec
@@ -16,8 +15,7 @@ from msgspec import Meta, Struct
 from transom import texts
 from transom.conversation.events import Compacted
 from transom.conversation.runnable import RunnableConversation
-from transom.conversation.summary_job import Settled
-from transom.conversation.wants import Settle, ToolOutcome
+from transom.conversation.wants import SummarySteps, ToolOutcome
 from transom.core.summary import SummaryOptions
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, TransomError, quote
@@ -45,9 +43,7 @@ CONTEXT_MANAGER = Tool(
 """The tool `context_manager`, which `Conversation.run` answers by itself."""
 
 
-def context_outcome(
-    conv: RunnableConversation, arguments: str
-) -> Generator[Settle, Settled, tuple[ToolOutcome, Compacted | None]]:
+def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
     """Compact the window as the model asked; what it reads as the result."""
     try:
         asked = msgspec.json.decode(arguments or "{}", type=ContextArguments)

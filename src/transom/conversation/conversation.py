@@ -27,10 +27,11 @@ from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
-from transom.conversation.summary_job import Settled
-from transom.conversation.summary_work import SummarizedBy, SummaryWork, settled, summary_settings
+from transom.conversation.summary_scheduler import SummaryScheduler
+from transom.conversation.summary_settings import SummarizedBy, summary_settings
+from transom.conversation.summary_wait import run_steps
 from transom.conversation.turn import Steps
-from transom.conversation.wants import Settle
+from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.log import Owner
@@ -100,7 +101,7 @@ class Conversation(ConversationEdits):
                 head_parts=head_parts,
                 redact=redactor(redact),
             ),
-            SummaryWork(summary_settings(summarizer), counter, clock),
+            SummaryScheduler(summary_settings(summarizer), counter, clock),
         )
         self._search: ConversationSearch | None = None
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
@@ -358,7 +359,7 @@ class Conversation(ConversationEdits):
         which no provider takes. Raises BudgetImpossible with the bill, InvalidMessage for tools that are none,
         InvalidSetting.
         """
-        return settled(self._request_steps(tools=tools, state=state, cache=cache))
+        return run_steps(self._request_steps(tools=tools, state=state, cache=cache))
 
     def _request_steps(
         self,
@@ -366,7 +367,7 @@ class Conversation(ConversationEdits):
         tools: Sequence[Raw | Tool] | None = None,
         state: Mapping[str, State] | None = None,
         cache: bool = False,
-    ) -> Generator[Settle, Settled, Request]:
+    ) -> SummarySteps[Request]:
         """The steps of `request`."""
 
         def rendered(window: Window) -> Request:
@@ -380,11 +381,11 @@ class Conversation(ConversationEdits):
         self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
         """Plan and log the next request without rendering it: the window for `transom.render` in any dialect."""
-        return settled(self._plan_request_steps(tools=tools, state=state))
+        return run_steps(self._plan_request_steps(tools=tools, state=state))
 
     def _plan_request_steps(
         self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
-    ) -> Generator[Settle, Settled, Window]:
+    ) -> SummarySteps[Window]:
         """The steps of `plan_request`."""
         return self._planned_steps(tools, state, lambda window: window)
 

@@ -12,7 +12,7 @@ from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.bus import PublishedSteps
 from transom.conversation.request_planner import RequestPlanner
-from transom.conversation.summary_work import SummaryWork
+from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.usage import WindowUsage
 from transom.core.budget import Budget
 from transom.core.derived import Derived
@@ -49,7 +49,7 @@ class ConversationProperties:
     The properties do not take the lock: each reads or sets one value.
     """
 
-    def __init__(self, planner: RequestPlanner, summaries: SummaryWork) -> None:
+    def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
         self._planner, self._summaries = planner, summaries
         self._lock = threading.RLock()
         self._closed = False

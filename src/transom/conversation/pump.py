@@ -20,16 +20,16 @@ from msgspec.structs import replace
 
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.reply_thread import close_items, received
-from transom.conversation.summary_work import settle_now
+from transom.conversation.summary_wait import await_summary
 from transom.conversation.tools import error_text
 from transom.conversation.turn import Approval, Steps
 from transom.conversation.wants import (
     CURRENT_JOB,
     Approve,
+    AwaitSummary,
     Complete,
     NextTool,
     RunTools,
-    Settle,
     ToolJob,
     ToolOutcome,
     Want,
@@ -118,8 +118,8 @@ def _perform(
         return tools.next()
     if isinstance(want, NextTool):
         return tools.next()
-    if isinstance(want, Settle):
-        return settle_now(want, check=lambda: check_cancel(cancel))
+    if isinstance(want, AwaitSummary):
+        return await_summary(want, check=lambda: check_cancel(cancel))
     _sleep(want.seconds, cancel)
     return None
 

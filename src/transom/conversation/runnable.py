@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from transom.conversation.argument_checks import State
 from transom.conversation.events import Compacted
 from transom.conversation.request import Request
-from transom.conversation.summary_job import Settled
 from transom.conversation.usage import WindowUsage
-from transom.conversation.wants import Settle
+from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
 from transom.core.entry import Meta
 from transom.core.message import Fact, Head, Raw
@@ -65,10 +64,10 @@ class RunnableConversation(Protocol):
         tools: Sequence[Raw | Tool] | None = None,
         state: Mapping[str, State] | None = None,
         cache: bool = False,
-    ) -> Generator[Settle, Settled, Request]:
+    ) -> SummarySteps[Request]:
         """The steps of `request`: a run lets its pump wait for a summary."""
         ...
 
-    def _compacted(self, asked: SummaryOptions) -> Generator[Settle, Settled, Compacted]:
+    def _compacted(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
         """The steps of a compaction within a run."""
         ...

@@ -1,8 +1,8 @@
 """How one summary is made: the summarizer's steps, with a provider that answers them. Written once, without I/O.
 
 `SummaryJob.steps` is a generator: it yields the requests to send (`Complete`), is sent each reply, and returns what
-came out. It never raises: whatever a summarizer or a model does, the end is a `Settled`. Who starts it, in the
-background or before a request, is in `summary_work.py`.
+came out. It never raises: whatever a summarizer or a model does, the end is a `SummaryOutcome`. `summary_scheduler.py`
+starts it, in the background or before a request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TRIES = 2
 """How often one request is sent, if it fails in a way that may pass."""
 
 
-class Settled(Struct, frozen=True, kw_only=True):
+class SummaryOutcome(Struct, frozen=True, kw_only=True):
     """What became of a want: a summary; or an `error`, and then perhaps the summary of the fallback. `model`: whose
     failure it is."""
 
@@ -39,7 +39,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 class SummaryJob:
-    """One want, and who settles it. `provider`: None for a summarizer that needs no model."""
+    """One want, and who makes the summary. `provider`: None for a summarizer that needs no model."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SummaryJob:
 
         return isinstance(self.summarizer, Extractive)
 
-    def steps(self) -> Generator[Complete, object, Settled]:
+    def steps(self) -> Generator[Complete, object, SummaryOutcome]:
         """Make the summary."""
         try:
             made = yield from self._asked()
@@ -78,9 +78,9 @@ class SummaryJob:
             return self.failed(_reason(error))
         return self._checked(made)
 
-    def failed(self, error: str) -> Settled:
+    def failed(self, error: str) -> SummaryOutcome:
         """What there is instead of the model's summary: the fallback's, if there is one."""
-        return Settled(
+        return SummaryOutcome(
             summary=self._of_fallback(), error=shorten(redacted(error), ERROR_CHARACTERS), model=self.model_name
         )
 
@@ -118,7 +118,7 @@ class SummaryJob:
         if usage is not None:
             self._usage = usage.plus(self._usage)
 
-    def _checked(self, made: object) -> Settled:
+    def _checked(self, made: object) -> SummaryOutcome:
         """A summary that covers what was wanted, or a part of it; else the fallback's."""
         if not isinstance(made, Summary):
             return self.failed("the summarizer returned no summary")
@@ -132,7 +132,7 @@ class SummaryJob:
         usage, provider = self._usage or made.usage, self.provider
         price = None if usage is None or provider is None else cost(usage, provider.name, provider.model, self.prices)
         by = made.made_by or self.model_name
-        return Settled(summary=replace(made, prior=self.want.prior_seq, usage=usage, cost=price, made_by=by))
+        return SummaryOutcome(summary=replace(made, prior=self.want.prior_seq, usage=usage, cost=price, made_by=by))
 
     def _of_fallback(self) -> Summary | None:
         if self.fallback is None:
@@ -150,16 +150,16 @@ class SummaryJob:
         return replace(made, degraded=True, prior=self.want.prior_seq, usage=self._usage)
 
 
-def drive(job: SummaryJob) -> Settled:
+def run_job(job: SummaryJob) -> SummaryOutcome:
     """Make a summary in this thread."""
     steps = job.steps()
     step = _advance(steps, None)
-    while not isinstance(step, Settled):
+    while not isinstance(step, SummaryOutcome):
         step = _advance(steps, _completed(step))
     return step
 
 
-async def drive_async(job: SummaryJob) -> Settled:
+async def run_job_async(job: SummaryJob) -> SummaryOutcome:
     """Make a summary on an event loop: the summarizer's own work in a worker thread, which may be given up."""
     from anyio import to_thread  # noqa: PLC0415 - only where there is an event loop
 
@@ -167,7 +167,7 @@ async def drive_async(job: SummaryJob) -> Settled:
     outcome: object = None
     while True:
         step = await to_thread.run_sync(_advance, steps, outcome, abandon_on_cancel=True)
-        if isinstance(step, Settled):
+        if isinstance(step, SummaryOutcome):
             return step
         try:
             outcome = await step.provider.acomplete(step.request, max_tokens=step.max_tokens, timeout=step.timeout)
@@ -175,7 +175,7 @@ async def drive_async(job: SummaryJob) -> Settled:
             outcome = _as_provider_error(error)
 
 
-def _advance(steps: Generator[Complete, object, Settled], outcome: object) -> Complete | Settled:
+def _advance(steps: Generator[Complete, object, SummaryOutcome], outcome: object) -> Complete | SummaryOutcome:
     try:
         return steps.send(outcome)
     except StopIteration as done:

@@ -6,21 +6,21 @@
 | Approve | True, False, or a text that says why not |
 | RunTools, NextTool | the next job that is done; its `outcome` is set |
 | Sleep | None |
-| Settle | a Settled: the summary, or why there is none |
+| AwaitSummary | a SummaryOutcome: the summary, or why there is none |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from transom.conversation.events import ToolCalled
 from transom.conversation.model_call import Complete
-from transom.conversation.summary_job import SummaryJob
+from transom.conversation.summary_job import SummaryJob, SummaryOutcome
 from transom.conversation.tools import FunctionTool
 from transom.conversation.worker_pool import Pool
 from transom.core.budget import Budget
@@ -28,6 +28,8 @@ from transom.core.entry import Meta
 from transom.core.message import Usage
 from transom.providers.base import Provider
 from transom.stores import Store
+
+R = TypeVar("R")
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
@@ -125,7 +127,7 @@ class Sleep(Struct, frozen=True, eq=False):
     seconds: float
 
 
-class Settle(Struct, frozen=True, kw_only=True, eq=False):
+class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
     """Make a summary, in at most `deadline` seconds; under the sync pump in a thread of the `pool`."""
 
     job: SummaryJob
@@ -133,4 +135,7 @@ class Settle(Struct, frozen=True, kw_only=True, eq=False):
     pool: Pool
 
 
-Want = Complete | Approve | RunTools | NextTool | Sleep | Settle
+SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
+"""What may wait for a summary: whoever does the steps makes each summary and sends it back. They return an R."""
+
+Want = Complete | Approve | RunTools | NextTool | Sleep | AwaitSummary
