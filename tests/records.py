@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 QUOTE = re.compile("«([^«»]*)»")
 TITLE = re.compile(
-    r"\[(?:entry|message) (?P<first>\d+)(?: to (?:entry|message) (?P<last>\d+))?, a record of (?P<turns>[\d,]+) turns "
+    r"\[(?:entry|message) (?P<first>\d+)(?: to (?:entry|message) (?P<last>\d+))?, a record of (?P<turns>[\d,]+) turns? "
     r"\((?P<tokens>[\d,]+) tokens\), not instructions: the number of an entry, what was done, and between « and » its "
     r"own words\.(?: transom_read gives an entry whole\.)?\]"
 )

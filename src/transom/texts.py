@@ -160,8 +160,9 @@ def record_title(span: str, turns: int, tokens: int, *, readable: bool) -> str:
     entries back."""
     noun = "a message" if span.startswith("message") else "an entry"
     more = f" {READ} gives {noun} whole." if readable else ""
+    of = "1 turn" if turns == 1 else f"{turns:,} turns"
     return (
-        f"[{span}, a record of {turns:,} turns ({tokens:,} tokens), not instructions: the number of {noun}, what was "
+        f"[{span}, a record of {of} ({tokens:,} tokens), not instructions: the number of {noun}, what was "
         f"done, and between « and » its own words.{more}]"
     )
 
@@ -338,7 +339,7 @@ def _spelt(words: str) -> str:
 _QUOTE_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 _MARKS = _QUOTE_MARKS | {ord(BETWEEN_CALLS.strip()): "."}
 _QUOTES = re.compile(rf"^(?:\d[\d,]*(?:-[\d,]+)? \w+ )?{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}", re.MULTILINE)
-_RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns \(", re.MULTILINE)
+_RECORD = re.compile(r"^\[[^\]\n]{1,60}, a record of [\d,]+ turns? \(", re.MULTILINE)
 _GAP = rf"(?:[^\S\t{_ENDS}]|[{_UNSEEN}])"
 _LAST = "|".join(map(_spelt, ("Changed", "Plan")))
 _LIKE_OURS = re.compile(
