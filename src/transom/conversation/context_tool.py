@@ -52,7 +52,7 @@ def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[
     if conv.usage.used < LEAST_USED * conv.usage.budget:
         return ToolOutcome(content=texts.NOTHING_TO_SUMMARISE), None
     notes = (asked.notes,) if asked.notes.strip() else ()
-    compact = conv._compacted  # pyright: ignore[reportPrivateUsage] - within a run, which `compact` refuses
+    compact = conv._compact_in_run  # pyright: ignore[reportPrivateUsage] - within a run, which `compact` refuses
     try:
         done = yield from compact(SummaryOptions(waits=True, focus=asked.focus, notes=notes))
     except InvalidSetting:

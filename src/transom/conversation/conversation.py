@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Self, Unpack
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import wraps
+from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
+from weakref import WeakSet
 
 from msgspec.structs import replace
 
@@ -14,14 +16,14 @@ from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
-from transom.conversation.edits import ConversationEdits
-from transom.conversation.events import Event, RunResult
+from transom.conversation.events import Compacted, Event, RunResult
 from transom.conversation.facts import append_facts, parse_result, split_head
 from transom.conversation.fit_learner import FitLearner
+from transom.conversation.guard import Guard
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
-from transom.conversation.properties import locked
+from transom.conversation.plan_steps import PlanSteps
 from transom.conversation.pump import drained, pump
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
@@ -31,20 +33,25 @@ from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
 from transom.conversation.turn import Steps
+from transom.conversation.usage import WindowUsage
 from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
-from transom.core.entry import Meta
-from transom.core.log import Owner
-from transom.core.message import Fact, Instruction, Raw, Recalled
+from transom.core.derived import Derived
+from transom.core.edit import Edit, Pin, Undo
+from transom.core.entry import Entry, Meta
+from transom.core.log import Owner, PendingLog
+from transom.core.message import Fact, Head, Instruction, Raw, Recalled
 from transom.core.plan import Ref, entry_ref
 from transom.core.policy import Policy
 from transom.core.redact import redacted_recall
-from transom.core.reducer import build_view
+from transom.core.reducer import apply, build_view
+from transom.core.summary import Summary, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool
+from transom.core.undo import last_edit, undo_last
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidEdit, InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.measure.explain import Explanation, explain
@@ -59,8 +66,24 @@ from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
 from transom.wire.openai import OPENAI_CHAT
 
+P = ParamSpec("P")
+R = TypeVar("R")
+K = TypeVar("K")
+C = TypeVar("C", bound="Conversation")
 
-class Conversation(ConversationEdits):
+
+def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
+    """One thread at a time: the method holds the conversation's lock."""
+
+    @wraps(method)
+    def call(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._guard.lock:  # pyright: ignore[reportPrivateUsage] - the class's own decorator
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+class Conversation:
     """One log, the view of it, and the settings of the next call.
 
     It may be used from several threads: every method holds one lock, also while a plan runs and while a strategy of
@@ -86,7 +109,7 @@ class Conversation(ConversationEdits):
         summarizer: object = None,
         redact: Redacting | None = None,
     ) -> None:
-        super().__init__(
+        self._use(
             RequestPlanner(
                 log,
                 budget=check.limits(budget),
@@ -103,7 +126,14 @@ class Conversation(ConversationEdits):
             ),
             SummaryScheduler(summary_settings(summarizer), counter, clock),
         )
+
+    def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
+        """Begin with these parts: those of `__init__`, or those that a fork has made."""
+        self._planner, self._summaries, self._guard = planner, summaries, Guard()
+        self._steps = PlanSteps(planner, summaries, self._guard)
+        self._runs: WeakSet[PublishedSteps] = WeakSet()
         self._search: ConversationSearch | None = None
+        self._home: Store | None = None  # the store that it was opened from
         self._store: OwnedStore | None = None  # set if this conversation opened it, and so must close it
 
     @classmethod
@@ -239,14 +269,110 @@ class Conversation(ConversationEdits):
             raise
         return conversation
 
+    # ---- what it was opened with, and what may be set for the next request (each is one value: no lock)
+
+    @property
+    def log(self) -> StoredLog:
+        """The log of everything that happened."""
+        return self._planner.writer.log
+
+    @property
+    def dialect(self) -> Dialect:
+        """The provider API this conversation speaks. A run speaks its provider's."""
+        return self._planner.dialect
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the next request. A number sets the context window, not the other limits."""
+        return self._planner.budget
+
+    @budget.setter
+    def budget(self, budget: Budget | int) -> None:
+        self._planner.budget = check.limits(budget, self._planner.budget)
+
+    @property
+    def policy(self) -> Policy:
+        """How the next window is kept small. A name sets one of `transom.policies`."""
+        return self._planner.policy
+
+    @policy.setter
+    def policy(self, policy: str | Policy) -> None:
+        self._planner.policy = policy_named(policy)
+
+    @property
+    def state(self) -> dict[str, State]:
+        """What the model reads when it changes, by key: a copy. Set a new dict to change it."""
+        return dict(self._planner.state)
+
+    @state.setter
+    def state(self, state: Mapping[str, State] | None) -> None:
+        announced = check.state(state)
+        check.must_be_of_user("state", announced, self.user_id)
+        self._planner.state = announced
+
+    @property
+    def summary(self) -> Summary | None:
+        """The newest summary of the conversation: what a model, or code, made of its older turns."""
+        newest = self.view.summary
+        return None if newest is None else newest[1]
+
+    @property
+    def store(self) -> Store | None:
+        """The store that it was opened from; None for a conversation that was made of a log."""
+        return self._home
+
+    @property
+    def user_id(self) -> str:
+        """Whose conversation it is; empty if nobody's."""
+        return self._planner.writer.owner.user_id
+
+    @property
+    def session_id(self) -> str:
+        """The session that it belongs to; empty if none."""
+        return self._planner.writer.owner.session_id
+
+    @property
+    def tags(self) -> Meta:
+        """The mode, the run and the agent that every new fact has in its `Meta`."""
+        return self._planner.tags
+
+    @tags.setter
+    def tags(self, tags: Meta) -> None:
+        self._planner.tags = check.tags(tags)
+
+    @property
+    def mode(self) -> str:
+        """The mode that `set_mode` has set; empty if none."""
+        return "" if self._planner.mode is None else self._planner.mode.mode
+
+    @property
+    def head(self) -> Head:
+        """What stands before the conversation in the next window: instructions, and the tools of the last one."""
+        return self._planner.frame.head
+
+    @property
+    def derived(self) -> Derived:
+        """What was derived from the log so far. Not for use while another thread uses the conversation."""
+        return self._planner.derived
+
+    @property
+    def view(self) -> View:
+        """What the log shows now."""
+        return self._planner.view
+
+    @property
+    def usage(self) -> WindowUsage:
+        """How full the window is before the next plan."""
+        return self._planner.usage(self.view)
+
     # ---- what happened
 
-    @locked
+    @_locked
     def user(self, content: Content) -> int:
         """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored."""
         return self._append_facts([self.dialect.parse_user(check.content("user", content))])[0]
 
-    @locked
+    @_locked
     def observe(self, reply: object) -> int:
         """Log a reply: a response object, a finished stream or its chunks, or the assistant message as a dict.
 
@@ -258,7 +384,7 @@ class Conversation(ConversationEdits):
             self._planner.learner.use_model_of(reply, self.dialect.name)
         return self._append_facts([turn])[0]
 
-    @locked
+    @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
         """Log the answer to a tool call: a text, a list of content parts, or any JSON value.
 
@@ -270,7 +396,7 @@ class Conversation(ConversationEdits):
         fact = parse_result(self.dialect, check.call_id(call_id), check.tool_content(content))
         return self._append_facts([replace(fact, failed=True) if failed else fact], known_calls_only=True)[0]
 
-    @locked
+    @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
         """Log any fact; the entry's number. A reply is placed where the open request was sent.
 
@@ -279,7 +405,7 @@ class Conversation(ConversationEdits):
         """
         return self._append_facts([check.fact(fact, meta)], meta)[0]
 
-    @locked
+    @_locked
     def extend(self, messages: Sequence[object]) -> list[int]:
         """Log messages that happened elsewhere, all or none; the numbers of their entries.
 
@@ -288,10 +414,10 @@ class Conversation(ConversationEdits):
         """
         return self._append_facts([fact for _, fact in self.dialect.parse(messages)])
 
-    @locked
+    @_locked
     def readback(self, name: str, arguments: object) -> str:
         """Answer a call of one of `transom.readback.TOOLS`; bounded by the window. An error is returned as its text."""
-        self._must_be_open()
+        self._guard.must_be_open()
         return answer_call(
             self.log, name, arguments, answer_limit(self.budget), search=self.search, redact=self._planner.redact
         )
@@ -320,8 +446,8 @@ class Conversation(ConversationEdits):
         What was appended since the last search is indexed first; the first search of a large store takes its time.
         Raises InvalidSetting, StoreUnavailable.
         """
-        with self._lock:
-            self._must_be_open()
+        with self._guard.lock:
+            self._guard.must_be_open()
             if self._search is None:
                 self._search = ConversationSearch(self.log, self.store, self.user_id)
         filters: dict[str, object] = {
@@ -375,7 +501,7 @@ class Conversation(ConversationEdits):
             body = render_body(window, self.dialect, cache=cache, derived=self.derived)
             return Request(self.dialect.arguments(body), window)
 
-        return self._planned_steps(tools, state, rendered)
+        return self._steps.request(tools, state, rendered)
 
     def plan_request(
         self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
@@ -387,9 +513,9 @@ class Conversation(ConversationEdits):
         self, *, tools: Sequence[Raw | Tool] | None = None, state: Mapping[str, State] | None = None
     ) -> SummarySteps[Window]:
         """The steps of `plan_request`."""
-        return self._planned_steps(tools, state, lambda window: window)
+        return self._steps.request(tools, state, lambda window: window)
 
-    @locked
+    @_locked
     def window(
         self,
         *,
@@ -398,10 +524,10 @@ class Conversation(ConversationEdits):
         view: View | None = None,
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. Nothing is appended."""
-        self._must_be_open()
+        self._guard.must_be_open()
         return self._planner.window(tools, state, view)
 
-    @locked
+    @_locked
     def set_mode(
         self, mode: Mode, profile: Profile | None = None, *, directive: Directive | None = None, new_head: bool = False
     ) -> ModeChange:
@@ -422,45 +548,118 @@ class Conversation(ConversationEdits):
         announced twice. Raises InvalidSetting; BudgetImpossible, with the mode as it was, if the next request would not
         fit.
         """
-        self._must_be_open()
+        self._guard.must_be_open()
         return self._planner.set_mode(mode, profile, directive, new_head=new_head)
 
-    @locked
+    @_locked
     def prepare(self) -> None:
         """Warm the strategies' indexes before the next plan, for example while the model is answering.
 
         Optional: it changes latency, never a window.
         """
-        self._must_be_open()
+        self._guard.must_be_open()
         self.policy.prepare(self.view, self.budget, self.derived)
 
-    @locked
+    @_locked
     def explain(self, at: int | None = None) -> list[Explanation]:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
-        self._must_be_open()
+        self._guard.must_be_open()
         return explain(self.view if at is None else self.view_at_call(at))
 
-    @locked
+    @_locked
     def edit_costs(self, at: int | None = None) -> list[EditCost]:
         """What each edit saves in every request, and how much of the cached prefix it breaks.
 
         The edits are those that the next request would bring with it, or those made for call number `at`. Raises
         InvalidSetting if there is no such call.
         """
-        self._must_be_open()
+        self._guard.must_be_open()
         if at is not None:
             calls = sent_requests(self.log)
             stop = calls[call_number(at, len(calls), self.log.name) - 1].seq
             return edit_costs_since(self.log, self.view.counter, stop)
         return list(edit_costs(self.view, self._planner.plan_again().entries))
 
-    @locked
+    @_locked
     def view_at_call(self, call: int) -> View:
         """The view that call number `call` saw, computed from the log. Raises InvalidSetting if there is none."""
-        self._must_be_open()
+        self._guard.must_be_open()
         calls = sent_requests(self.log)
         number = call_number(call, len(calls), self.log.name)
         return build_view(self.log, self.view.counter, calls[number - 1].seq)
+
+    # ---- edits
+
+    @_locked
+    def pin(self, entry: int, why: str = "") -> int:
+        """Keep an entry's unit in every window from now on; the pin's own number, for `undo`. Raises InvalidEdit."""
+        return self.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
+
+    @_locked
+    def undo(self, edit: int | None = None, why: str = "") -> list[int]:
+        """Take back a fold, trim, pin or summary; the numbers of the undo's entries. Raises InvalidEdit.
+
+        Without a number it takes back the last edit in force, and everything else that the same plan decided: the last
+        compaction as a whole.
+        """
+        self._guard.must_be_open()
+        reason = check.reason("undo", why)
+        if edit is not None:
+            return [self.edit(Undo(edit=check.number("undo", edit), why=reason))]
+        self.last_edit()  # raises if there is none
+        writer = self._planner.writer
+        return [entry.seq for entry in writer.append_new(lambda view, at: undo_last(view, why=reason, at=at))]
+
+    @_locked
+    def edit(self, edit: Edit) -> int:
+        """Append an edit. Raises InvalidEdit, with nothing stored, if it does not apply."""
+        self._guard.must_be_open()
+        wanted = check.edit(edit)
+        (entry,) = self._planner.writer.append_new(lambda view, at: (_edit_entry(view, wanted, at),))
+        return entry.seq
+
+    @_locked
+    def preview_edit(self, edit: Edit) -> View:
+        """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
+        self._guard.must_be_open()
+        entries = (_edit_entry(self.view, check.edit(edit), self._planner.clock()),)
+        return apply(self.view, entries).with_log(PendingLog(self.log, entries))
+
+    @_locked
+    def last_edit(self) -> int:
+        """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
+        self._guard.must_be_open()
+        if (seq := last_edit(self.view)) is None:
+            raise InvalidEdit("undo: there is no live edit")
+        return seq
+
+    def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
+        """Compact the window now, although it is not full: what the policy would do if it were full at its size now.
+
+        With a summarizer, and a policy that shows summaries, it waits for a summary of all that is folded, until the
+        deadline; without one it goes on. `focus`: what the summary should keep above all. `notes`: texts that it holds
+        to the letter from now on.
+
+        The edits and the summary are one plan, so `undo` without a number takes all of them back. There are none if the
+        policy never compacts, or finds nothing to take away. Nothing is sent to the conversation's model. If the model
+        of the summary fails, the fallback makes it, and `failure` of the result says why.
+
+        Raises InvalidSetting while a run is at work, and for a focus or notes that no summary can have;
+        BudgetImpossible.
+        """
+        return run_steps(self._compact_steps(focus=focus, notes=notes))
+
+    def _compact_steps(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> SummarySteps[Compacted]:
+        """The steps of `compact`."""
+        asked = SummaryOptions(waits=True, focus=check.focus(focus), notes=check.notes(notes))
+        with self._guard.lock:
+            self._guard.must_be_open()
+            if self._guard.is_running:
+                raise InvalidSetting("compact: a run of this conversation is at work")
+        return (yield from self._steps.compact(asked))
+
+    def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
+        return self._steps.compact(asked)
 
     # ---- running
 
@@ -487,9 +686,18 @@ class Conversation(ConversationEdits):
         steps = self._start(input, settings, stream=True)
         return pump(steps, approve=settings.get("approve"), cancel=settings.get("cancel"))
 
+    def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
+        """Call back with each event of this class, until the function that this returns is called.
+
+        The events are those of `transom.conversation.bus`, and those of runs but for the two deltas; `object` is for
+        all. The callback is called in the thread where it happens, behind the log, while the conversation is locked. It
+        may read the conversation, and must be quick. What it raises is logged with `logging` and changes nothing.
+        """
+        return self._planner.bus.subscribe(kind, callback)
+
     # ---- forks, and the end
 
-    @locked
+    @_locked
     def fork(self, at: int | None = None, name: str | None = None) -> Self:
         """Begin a conversation that has everything up to entry `at` (default: the last one), and its own future.
 
@@ -500,27 +708,27 @@ class Conversation(ConversationEdits):
         Close it like any other. Logs of sub-agents are not copied. Raises InvalidSetting if there is no entry `at`, or
         a conversation by that name already, or if this one was made of a log and has no store.
         """
-        self._must_be_open()
+        self._guard.must_be_open()
         if self._home is None:
             raise InvalidSetting("fork: this conversation was made of a log: open it from a store")
         if name is not None:
             check.names(self._home, name)
         log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.clock)
         child = type(self).__new__(type(self))
-        ConversationEdits.__init__(child, self._planner.fork(log), self._summaries.fork())
+        child._use(self._planner.fork(log), self._summaries.fork())
         child._home = self._home
         child._planner.learner = FitLearner(self._home, is_new_log=False)
         child._store = None if self._store is None else self._store.share()
         return child
 
-    @locked
+    @_locked
     def close(self) -> None:
         """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it.
 
         What was acknowledged is safe without it. Every method that reads or appends raises InvalidSetting
         from then on; properties still show the last state.
         """
-        if self._closed:
+        if self._guard.is_closed:
             return
         with ExitStack() as steps:  # the last one first; each is done also if one before it fails
             if self._store is not None:
@@ -528,9 +736,9 @@ class Conversation(ConversationEdits):
             if self._planner.learner is not None:
                 steps.callback(self._planner.learner.save)
             steps.callback(self._planner.writer.close)
-            steps.callback(setattr, self, "_closed", True)
+            steps.callback(setattr, self._guard, "is_closed", True)
             steps.callback(self._summaries.abandon)
-            steps.callback(self._take_finished)
+            steps.callback(self._steps.take_finished)
             for run in list(self._runs):  # a stream that was left, perhaps
                 steps.callback(run.stop)
 
@@ -544,28 +752,15 @@ class Conversation(ConversationEdits):
 
     def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> Steps:  # noqa: A002
         """The steps of a run, for a pump."""
-        steps = start(self, input, options, stream=stream, exclusively=self._running, use_model=self._use_model)
+        steps = start(self, input, options, stream=stream, exclusively=self._guard.run, use_model=self._use_model)
         published = PublishedSteps(steps, self._planner.bus)
         self._runs.add(published)
         return published
 
-    @locked
+    @_locked
     def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
         self._planner.use_model(provider, was_refused=was_refused)
         self._summaries.use_model(provider)
-
-    @contextmanager
-    def _running(self) -> Generator[None]:
-        """While a run is at work: only one at a time. Raises InvalidSetting."""
-        with self._lock:
-            self._must_be_open()
-            if self._is_running:
-                raise InvalidSetting("run: another run of this conversation is at work")
-            self._is_running = True
-        try:
-            yield
-        finally:
-            self._is_running = False
 
     def _must_be_new(self) -> None:
         if n := self.view.length:
@@ -574,11 +769,11 @@ class Conversation(ConversationEdits):
     def _append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
-        self._must_be_open()
+        self._guard.must_be_open()
         if (redact := self._planner.redact) is not None:  # what is recalled comes from elsewhere
             facts = [redacted_recall(self.view, fact, redact) if isinstance(fact, Recalled) else fact for fact in facts]
         new = append_facts(self._planner.writer, facts, tagged(meta, self.tags), known_calls_only=known_calls_only)
-        self._take_finished()
+        self._steps.take_finished()
         return new
 
 
@@ -588,3 +783,9 @@ def _limits(budget: Budget | int | None) -> Budget:
         warnings.warn("no budget given: assuming a context window of 128,000 tokens", UserWarning, stacklevel=3)
         return ASSUMED
     return check.limits(budget)
+
+
+def _edit_entry(view: View, edit: Edit, at: float) -> Entry:
+    if (why := view.refusal(edit)) is not None:
+        raise InvalidEdit(f"{type(edit).__name__.lower()}: {why}")
+    return view.entry(edit, at)

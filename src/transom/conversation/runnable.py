@@ -68,6 +68,6 @@ class RunnableConversation(Protocol):
         """The steps of `request`: a run lets its pump wait for a summary."""
         ...
 
-    def _compacted(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
+    def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
         """The steps of a compaction within a run."""
         ...

@@ -1,0 +1,36 @@
+"""Who may use a conversation now: one thread at a time, one run at a time, and nobody once it is closed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from transom.errors import InvalidSetting
+
+
+class Guard:
+    """The lock of a conversation, and whether it is closed or a run is at work."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_closed = False
+        self.is_running = False
+
+    def must_be_open(self) -> None:
+        """Raise InvalidSetting if the conversation is closed."""
+        if self.is_closed:
+            raise InvalidSetting("the conversation is closed")
+
+    @contextmanager
+    def run(self) -> Generator[None]:
+        """While a run is at work: only one at a time. Raises InvalidSetting."""
+        with self.lock:
+            self.must_be_open()
+            if self.is_running:
+                raise InvalidSetting("run: another run of this conversation is at work")
+            self.is_running = True
+        try:
+            yield
+        finally:
+            self.is_running = False
