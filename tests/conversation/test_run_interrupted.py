@@ -8,8 +8,8 @@ import pytest
 
 from transom import Conversation, Retry
 from transom.conversation import events
+from transom.conversation.agent_loop import RunSteps
 from transom.conversation.pump import drained, pump
-from transom.conversation.turn import Steps
 from transom.core.edit import Fold, Trim
 from transom.core.message import Assistant, Failure, ToolResult
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, calls
@@ -20,7 +20,7 @@ class Interrupt(BaseException):
     """Stands for Ctrl-C and for a cancelled task."""
 
 
-def interrupted(steps: Steps, at: int) -> Steps:
+def interrupted(steps: RunSteps, at: int) -> RunSteps:
     """The same steps; an exception comes in at item number `at`."""
     item, number = next(steps), 0
     try:

@@ -53,7 +53,7 @@ def _waiting(
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:
-        from transom.conversation.async_steps import await_summary_async  # noqa: PLC0415 - as above
+        from transom.conversation.async_pump import await_summary_async  # noqa: PLC0415 - as above
 
         begun = steps(self.conversation, *args, **kwargs)
         outcome: SummaryOutcome | None = None
@@ -152,7 +152,7 @@ class AsyncConversation:
         return self._events(input, settings, stream=True)
 
     def _events(self, input: Content | None, settings: RunOptions, *, stream: bool) -> AsyncGenerator[Event, None]:  # noqa: A002 - as in `run`
-        from transom.conversation.async_steps import pump_async  # noqa: PLC0415 - anyio only where there is a loop
+        from transom.conversation.async_pump import pump_async  # noqa: PLC0415 - anyio only where there is a loop
 
         begin = self.conversation._start  # pyright: ignore[reportPrivateUsage] - the twin
         return pump_async(

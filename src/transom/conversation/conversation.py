@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
 from transom.conversation import argument_checks as check
+from transom.conversation.agent_loop import RunSteps
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.bus import PublishedSteps
 from transom.conversation.events import Compacted, Event, RunResult
@@ -32,7 +33,6 @@ from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
-from transom.conversation.turn import Steps
 from transom.conversation.usage import WindowUsage
 from transom.conversation.wants import SummarySteps
 from transom.core.budget import Budget
@@ -750,7 +750,7 @@ class Conversation:
 
     # ---- how
 
-    def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> Steps:  # noqa: A002
+    def _start(self, input: Content | None, options: RunOptions, *, stream: bool) -> RunSteps:  # noqa: A002
         """The steps of a run, for a pump."""
         steps = start(self, input, options, stream=stream, exclusively=self._guard.run, use_model=self._use_model)
         published = PublishedSteps(steps, self._planner.bus)

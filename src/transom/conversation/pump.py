@@ -1,8 +1,8 @@
-"""The pump that drives a turn in this thread. That for an event loop is in `async_steps.py`.
+"""The pump that drives a run in this thread. That for an event loop is in `async_pump.py`.
 
-A pump takes the next event or want from the turn, passes events on, does what a want asks for, and sends the outcome
+A pump takes the next event or want from the run, passes events on, does what a want asks for, and sends the outcome
 back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set `cancel`), it
-throws the reason into the turn, which closes what is open in the log. A pump decides nothing.
+throws the reason into the run, which closes what is open in the log. A pump decides nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
+from transom.conversation.agent_loop import Approval, RunSteps
 from transom.conversation.events import Event, ReasoningDelta, RequestFailed, RunResult, TextDelta
 from transom.conversation.reply_thread import close_items, received
 from transom.conversation.summary_wait import await_summary
 from transom.conversation.tools import error_text
-from transom.conversation.turn import Approval, Steps
 from transom.conversation.wants import (
     CURRENT_JOB,
     Approve,
@@ -53,9 +53,9 @@ class Cancel(Protocol):
 
 
 def pump(
-    steps: Steps, *, approve: Approval | None = None, cancel: Cancel | None = None
+    steps: RunSteps, *, approve: Approval | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
-    """Drive a turn in the calling thread. Tools run in threads of their own."""
+    """Drive a run in the calling thread. Tools run in threads of their own."""
     tools = _ToolThreads(cancel)
     try:
         item = next(steps)
@@ -68,7 +68,7 @@ def pump(
                 else:
                     yield item
                     check_after(item, cancel)
-            except BaseException as reason:  # noqa: BLE001 - the turn closes what is open, and raises it again
+            except BaseException as reason:  # noqa: BLE001 - the run closes what is open, and raises it again
                 item = steps.throw(reason)
             else:
                 item = steps.send(outcome)

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypedDict, cast
 
+from transom.conversation.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.argument_checks import Content, State
 from transom.conversation.failures import Retry
 from transom.conversation.pump import Cancel
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import tools_by_name
-from transom.conversation.turn import Approval, CostOf, RunSettings, Steps, Turn, UseModel
 from transom.core.message import Raw, User
 from transom.core.tool import Tool
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -70,7 +70,7 @@ def start(
     stream: bool,
     exclusively: Callable[[], AbstractContextManager[None]],
     use_model: UseModel,
-) -> Steps:
+) -> RunSteps:
     """The steps of a run. Raises InvalidSetting now; what concerns the log is raised by the first step."""
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
@@ -78,26 +78,26 @@ def start(
     if input is not None and options.get("messages") is not None:
         raise InvalidSetting("run: give input or messages, not both")
     settings = _settings(options, stream=stream)
-    turn = partial(Turn, conversation, settings, use_model)
-    return _steps(conversation, input, options.get("messages"), turn, exclusively)
+    loop = partial(AgentLoop, conversation, settings, use_model)
+    return _steps(conversation, input, options.get("messages"), loop, exclusively)
 
 
 def _steps(
     conversation: RunnableConversation,
     input: Content | None,  # noqa: A002 - as in `run`
     messages: Sequence[object] | None,
-    begin: Callable[[], Turn],
+    begin: Callable[[], AgentLoop],
     exclusively: Callable[[], AbstractContextManager[None]],
-) -> Steps:
+) -> RunSteps:
     with exclusively():
-        turn = begin()
+        loop = begin()
         if input is not None:
-            turn.user(input)
+            loop.user(input)
         elif messages is not None:
             _from_user(conversation, messages)
         if not conversation.view.slots:
             raise InvalidMessage("run", "there is nothing to answer: give input or messages")
-        return (yield from turn.steps())
+        return (yield from loop.steps())
 
 
 def _from_user(conversation: RunnableConversation, messages: Sequence[object]) -> None:

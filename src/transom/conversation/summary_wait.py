@@ -1,4 +1,4 @@
-"""Waiting for a summary in the caller's thread. On an event loop: `async_steps.py`."""
+"""Waiting for a summary in the caller's thread. On an event loop: `async_pump.py`."""
 
 from __future__ import annotations
 

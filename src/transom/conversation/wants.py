@@ -1,4 +1,4 @@
-"""What a turn waits for, as values: the turn yields them, a pump does the work and sends the outcome back.
+"""What a run waits for, as values: the run yields them, a pump does the work and sends the outcome back.
 
 | want | the outcome |
 |---|---|
@@ -68,7 +68,7 @@ class ToolJob:
     ) -> None:
         self.call, self.tool, self.arguments, self.timeout = call, tool, arguments, timeout
         self.started = False
-        self.compacts = False  # a call of context_manager, which the turn answers itself
+        self.compacts = False  # a call of context_manager, which the run answers itself
         self.outcome: ToolOutcome | None = None
         self.caller: Caller | None = None
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""The pump that drives a turn on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
+"""The pump that drives a run on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
 loop."""
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import anyio
 from anyio import CancelScope, CapacityLimiter, to_thread
 
+from transom.conversation.agent_loop import Approval, RunSteps
 from transom.conversation.events import Event
 from transom.conversation.pump import (
     TICK,
@@ -29,7 +30,6 @@ from transom.conversation.pump import (
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.threads import in_thread
 from transom.conversation.tools import error_text
-from transom.conversation.turn import Approval, Steps
 from transom.conversation.wants import (
     CURRENT_JOB,
     Approve,
@@ -45,16 +45,16 @@ from transom.errors import ProviderError
 from transom.texts import tool_failed
 
 Item = Want | Event | None
-"""None: the turn is over."""
+"""None: the run is over."""
 
 R = TypeVar("R")
 _END = object()
 
 
 async def pump_async(
-    begin: Callable[[], Steps], *, approve: Approval | None = None, cancel: Cancel | None = None
+    begin: Callable[[], RunSteps], *, approve: Approval | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Drive a turn on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
+    """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
     the result.
 
     The results of parallel tools are logged one by one as they come; their events come when all are done.
@@ -99,7 +99,7 @@ class AsyncSteps:
     A step is never abandoned: a log operation that has begun is finished, and the cancellation is noticed behind it.
     """
 
-    def __init__(self, steps: Steps, approve: Approval | None, cancel: Cancel | None) -> None:
+    def __init__(self, steps: RunSteps, approve: Approval | None, cancel: Cancel | None) -> None:
         self._steps, self._approve, self._cancel = steps, approve, cancel
         self._tool_threads = CapacityLimiter(math.inf)
         self.error: ProviderError | None = None
@@ -109,15 +109,15 @@ class AsyncSteps:
         return await self.send(None)
 
     async def send(self, outcome: object) -> Item:
-        """Send an outcome in; what the turn yields next."""
+        """Send an outcome in; what the run yields next."""
         return await in_thread(partial(_advance, self._steps.send, outcome))
 
     async def throw(self, reason: BaseException) -> Item:
-        """Throw the reason to stop into the turn, which raises it again."""
+        """Throw the reason to stop into the run, which raises it again."""
         return await in_thread(partial(_advance, self._steps.throw, reason))
 
     async def close(self) -> None:
-        """End a turn that is not over."""
+        """End a run that is not over."""
         await in_thread(self._steps.close)
 
     async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:

@@ -1,8 +1,8 @@
 """The agent loop, written once and without I/O.
 
-`Turn.steps` is a generator. It yields events, which somebody may look at, and wants (`wants`), which a pump answers
-(`pump`). Everything else is an ordinary call: the conversation plans, logs and renders inside a step. So the same code
-runs under a sync and an async pump, and a pump may run each step in a worker thread.
+`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and wants (`wants.py`), which a pump
+answers (`pump.py`, `async_pump.py`). Everything else is an ordinary call: the conversation plans, logs and renders
+inside a step. So the same code runs under a sync and an async pump, and a pump may run each step in a worker thread.
 
 What holds at every yield: the log is valid, and whatever an event has named is in it. A pump that must stop throws the
 reason into the generator at the yield; the generator then closes the request or the calls that are open, each with what
@@ -53,7 +53,7 @@ from transom.wire.stop_reason import StopReason
 
 _logger = logging.getLogger(__name__)
 
-Steps = Generator[Want | Event, Any, RunResult]
+RunSteps = Generator[Want | Event, Any, RunResult]
 
 Approval = Callable[[ToolCalled], Any]
 """Whether a call may run: True, False, or a text that says why not. May be async under an async pump."""
@@ -88,7 +88,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     cost_of: CostOf = lambda _provider, _usage: None
 
 
-class Turn:
+class AgentLoop:
     """One run on a conversation: model calls and tool calls until the model answers."""
 
     def __init__(self, conversation: RunnableConversation, settings: RunSettings, use_model: UseModel) -> None:
@@ -104,7 +104,7 @@ class Turn:
         self._max_tokens = settings.max_tokens
         self._known = names_of(conversation.head.tools if settings.schemas is None else settings.schemas)
 
-    def steps(self) -> Steps:
+    def steps(self) -> RunSteps:
         """The run. Raises ProviderError, BudgetImpossible, RunStopped, and whatever a pump throws in."""
         try:
             while True:
