@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from test_summaries_settled import NowPool
 
 import transom
 from transom.core.message import Failure
@@ -78,16 +81,36 @@ def test_prompts_of_the_user_are_asked_as_they_are() -> None:
         assert PROMPTS["plain"].system not in {request["messages"][0]["content"] for request in provider.requests}
 
 
-@pytest.mark.parametrize("budget", [1_024])
-def test_a_small_window_shows_a_summary_that_holds_something(budget: int) -> None:
-    with opened(Small(then=ANSWER), budget=budget) as conv:
+def piers(request: dict) -> str:
+    """A model that names the piers of its input, the newest first."""
+    found = re.findall(r"pier \d+", request["messages"][-1]["content"])
+    return "Cranes: " + ", ".join([*dict.fromkeys(reversed(found))][:45])
+
+
+def test_a_small_window_shows_a_summary_that_holds_more_than_the_record_would() -> None:
+    with opened(transom.SummarySettings(provider=Small(then=piers), pool=NowPool())) as conv:
         talk(conv, 4)
         sizes = [WordCounter().count(one.text) for one in bodies(conv, Summary)]
-        assert sizes
-        assert max(sizes) <= summary_cap(0.06, budget)
+        assert len(sizes) > 5
+        assert max(sizes) <= summary_cap(0.06, conv.budget.usable)
         assert not bodies(conv, Failure)
-        assert ANSWER in str(transom.render(conv.window()))
-        assert conv.window().tokens <= budget
+        text = str(transom.render(conv.window()))
+        assert any(one.state["items"][0]["text"] in text for one in bodies(conv, Summary)[-2:])
+        assert conv.window().tokens <= conv.budget.usable
+
+
+def test_but_none_that_holds_less_and_its_model_is_asked_no_more() -> None:
+    provider = Small(then=ANSWER)
+    settings = transom.SummarySettings(provider=provider, pool=NowPool())
+    with opened(settings) as conv:
+        talk(conv, 4)
+        shown_last = max(entry.seq for entry in conv.log.read() if getattr(entry.body, "why", "") == "summary")
+        assert conv.view.summary[0] < shown_last + 10 < conv.view.length / 2
+        assert len(provider.requests) == 3
+        assert "A summary of" not in str(transom.render(conv.window()))
+        conv.compact(notes="The crane is CR-7.")
+        assert len(provider.requests) > 3
+        assert "The crane is CR-7." in str(transom.render(conv.window()))
 
 
 @pytest.mark.parametrize(("room", "most"), [(100, 6), (639, 38), (640, 160), (2_600, 160), (10_000, 600)])

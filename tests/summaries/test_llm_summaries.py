@@ -340,7 +340,16 @@ FRENCH = """\
 ## Progress
 - Le drapeau fut ajouté avec succès, mais une vérification échoue encore pour cette raison précise
 """
+
+
+def task_again(request: dict) -> str:
+    """A model that repeats what it is asked to do, as a list under the headings."""
+    lines = request["messages"][-1]["content"].rpartition(" ===")[2].split("\n")
+    return "\n".join(["## User intent", *(f"- {line}" for line in lines if line)])
+
+
 HOSTILE = {
+    "its own task": (task_again, "none of the sections"),
     "nothing": ("", "empty"),
     "blanks": (" \n ", "empty"),
     "a tool call": (calls_tool("sh"), "called a tool"),

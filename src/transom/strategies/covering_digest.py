@@ -32,9 +32,12 @@ from transom.strategies.candidates import (
 from transom.strategies.digest.digest_text import HEADER, digest_text
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.tool_lines import TOOL_LINES, ToolLine
+from transom.strategies.kept_words import keeps_as_much
 from transom.strategies.summary_folds import (
     RECORD_ONLY,
     folded_before,
+    is_left_out,
+    must_show,
     short_end,
     shows_summary,
     summary_in_place,
@@ -43,7 +46,7 @@ from transom.strategies.summary_folds import (
     with_summary,
     without_summary,
 )
-from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_cap, summary_want
+from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_cap, summary_want, takes_more_than
 
 MAX_SHARE = 0.85
 """The largest digest, as a share of what it replaces."""
@@ -66,8 +69,9 @@ class Digest(Struct, frozen=True, kw_only=True):
     layer that all of them become when a new one would be smaller than `least`.
 
     `summary`: the most of the rolling summary, which a summarizer makes; it counts as a layer. 0: none. In a small
-    room it may have 160 tokens all the same, if these are no more than a quarter of it. It stands at the beginning of
-    the newest record, and leaves it when there is a newer one.
+    room it may have 160 tokens all the same, if these are no more than a quarter of it; it is shown there only if the
+    record beside it and itself keep as much of what was said as a record alone (`keeps_as_much`), or if it has notes.
+    It stands at the beginning of the newest record, and leaves it when there is a newer one.
 
     `tools`: the table by which the lines of calls are written; put entries of your own in front.
 
@@ -95,8 +99,9 @@ class Digest(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, derived, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """A summary of the turns that a compaction would fold now."""
-        if self.summary:
+        """A summary of the turns that a compaction would fold now. In a small room a model is not asked for another one
+        if its last one was left out."""
+        if self.summary and not self._is_outdone(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if hides_a_unit(view, target, old):
@@ -115,6 +120,22 @@ class Digest(Struct, frozen=True, kw_only=True):
             return
         most = self._summary_tokens(view, target, free)
         shown = shown_summary(view, old[-1].last + 1, most, target) if self.summary else None
+        folds = self._folds(view, target, cut, shown)
+        if shown is None or must_show(shown[0]) or not takes_more_than(self.summary, whole_room(view, target)):
+            yield from folds
+            return
+        with_summary_shown, record_alone = list(folds), list(self._folds(view, target, cut, None))
+        keeps = keeps_as_much(view, target, old, with_summary_shown, record_alone)
+        yield from with_summary_shown if keeps else record_alone
+
+    def _is_outdone(self, view: View, target: Target) -> bool:
+        """Whether summaries cost something and the last one was not worth its room, which is small."""
+        is_free = not target.summaries_cost or target.waits_for_wants
+        return not is_free and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)
+
+    def _folds(self, view: View, target: Target, cut: _Cut, shown: tuple[Summary, int] | None) -> Iterator[Fold]:
+        """The folds of the old slots. `shown`: the summary that they show, and its tokens; None: no summary."""
+        old, free = cut.old, cut.free
         of_summary = 0 if shown is None else shown[1]
         newer = sum(slot.size.tokens for slot in view.slots[cut.stop :] if slot.first not in target.required)
         room = target.limit.tokens - cut.fixed - newer - cut.quiet * free - HEADER - of_summary

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from transom import texts
+from transom.core.choices import STAND_IN
 from transom.core.draft import Draft
 from transom.core.edit import Edit, Fold, Undo
 from transom.core.policy import Target
@@ -43,6 +44,21 @@ def without_summary(view: View, slot: Slot) -> Fold | None:
 def shows_summary(slot: Slot, summary: Summary) -> bool:
     """Whether a fold begins with this summary."""
     return isinstance(slot, Folded) and slot.why == WHY and slot.text.startswith(summary.text + "\n")
+
+
+def must_show(summary: Summary) -> bool:
+    """Whether a summary is shown whatever a record would hold in its place: it has notes, which are kept to the letter,
+    or it only stands in for one that is to be made."""
+    return bool(summary.notes) or summary.made_by == STAND_IN
+
+
+def is_left_out(view: View) -> bool:
+    """Whether the newest summary is in no fold, though its turns were folded when it was there already."""
+    if (newest := view.summary) is None:
+        return False
+    seq, summary = newest
+    later = any(isinstance(slot, Folded) and slot.seq > seq and slot.last >= summary.last for slot in view.slots)
+    return later and not any(shows_summary(slot, summary) for slot in view.slots)
 
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:

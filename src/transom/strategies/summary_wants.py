@@ -47,6 +47,11 @@ def summary_cap(share: float, room: float) -> float:
     return max(share * room, LEAST_TOKENS if MOST_SHARE * room >= LEAST_TOKENS else 0)
 
 
+def takes_more_than(share: float, room: float) -> bool:
+    """Whether a summary may have more than this share of the room, because the room is small."""
+    return summary_cap(share, room) > share * room
+
+
 def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: float, most: float) -> Iterator[Summarise]:
     """The want for a summary of everything up to the end of these slots, which a compaction folds; none if there is
     too little that no summary covers. If the target says so, the summary of the same turns is made again then, from its

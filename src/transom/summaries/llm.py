@@ -25,7 +25,7 @@ from transom.summaries.prompts import Prompts, filled
 from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_required
 from transom.summaries.source import Piece, boundary_line, boundary_named, boundary_of, data_text, pieces_of, text_of
 from transom.summaries.summary_text import outline_text
-from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
+from transom.summaries.validate import Unusable, answer_text, check_words, delta_of, without_task
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.text_request import forked_request, text_request
@@ -192,29 +192,29 @@ class _Job:
     def _merged(self, outline: Outline, chunk: Sequence[Piece]) -> Generator[Ask, Answer | ProviderError, Outline]:
         """The outline with what these pieces change. Raises SummaryFailed, and _TooLong."""
         prompts, text = self.settings.prompts, self._flat_text(outline, chunk)
-        source, failure = [piece.text for piece in chunk], None
+        source, failure, again = [piece.text for piece in chunk], None, ""
         for _ in range(self.settings.retries + 1):
-            asked = text if failure is None else f"{text}\n\n{filled(prompts.retry, {'why': failure.reason})}"
-            request = text_request(self.dialect, prompts.system, asked)
+            request = text_request(self.dialect, prompts.system, text + again)
             answer = yield Ask(request=request, max_tokens=self.answer_tokens)
             try:
-                return apply_delta(outline, self._delta(answer, outline, source), self.sections)
+                return apply_delta(outline, self._delta(answer, outline, source, again), self.sections)
             except Unusable as error:
-                failure = error
+                failure, again = error, f"\n\n{filled(prompts.retry, {'why': error.reason})}"
         assert failure is not None
         raise failure
 
     # ---- answers
 
-    def _delta(self, answer: Answer | ProviderError, outline: Outline, source: Sequence[str]) -> Delta:
-        """What an answer changes. Raises SummaryFailed, and _TooLong if the request was too long."""
+    def _delta(self, answer: Answer | ProviderError, outline: Outline, source: Sequence[str], again: str = "") -> Delta:
+        """What an answer changes. `again`: what the model was told about its answer before. Raises SummaryFailed, and
+        _TooLong if the request was too long."""
         if isinstance(answer, ProviderError):
             if answer.kind == "overflow" or classify(answer.status, answer.body) is not None:
                 raise _TooLong(str(answer))
             raise SummaryFailed(str(answer))
         if answer.usage is not None:
             self.usage = answer.usage.plus(self.usage)
-        text = answer_text(answer, self.answer_tokens)
+        text = without_task(answer_text(answer, self.answer_tokens), self._task(outline) + again)
         delta = delta_of(text, self.sections, [item.id for item in outline.items])
         if not outline.items and not delta.add:
             raise Unusable("it adds nothing to an empty summary")

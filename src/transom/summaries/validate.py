@@ -64,6 +64,12 @@ def answer_text(answer: Answer, max_tokens: int) -> str:
     return text
 
 
+def without_task(text: str, task: str) -> str:
+    """An answer without the lines that only repeat the task. Headings stay: they are asked for."""
+    asked = {line.strip() for line in task.splitlines() if not line.startswith("#")}
+    return "\n".join(line for line in text.splitlines() if _BULLET.sub("", line, count=1).strip() not in asked)
+
+
 def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = ()) -> Delta:
     """The changes that an answer names, as JSON, or as a whole summary with headings. `known`: the ids of the items
     that there are.
@@ -195,18 +201,19 @@ def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str
     explained = {f"({each.about})" for each in sections}  # as the prompt shows them below the headings
     section = sections[0].key if len(sections) == 1 else ""
     for line in text.splitlines():
-        heading = _HEADING.fullmatch(line) or _BARE.fullmatch(line)
+        words = _BULLET.sub("", line, count=1)
+        marked = words if words.startswith("#") else line
+        heading = _HEADING.fullmatch(marked) or _BARE.fullmatch(line)
         if heading is not None and (found := _section_named(heading[1], sections)):
             section = found
             continue
-        words = _BULLET.sub("", line, count=1)
         status: Status = "active"
         while mark := _MARK.match(words):
             status = _STATUS[mark[1].lower()] if mark[1] is not None else status
             words = words[mark.end() :]
         if words.strip() in explained:
             continue
-        if section and words.strip(" -*_`#=") and (heading is None or not line.lstrip().startswith("#")):
+        if section and words.strip(" -*_`#=") and (heading is None or not marked.lstrip().startswith("#")):
             yield section, words.strip(), status
 
 
