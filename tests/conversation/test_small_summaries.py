@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from test_summaries_settled import NowPool
+from test_summary_scheduler import NowPool
 
 import transom
 from transom.core.message import Failure
