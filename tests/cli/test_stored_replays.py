@@ -14,6 +14,12 @@ import pytest
 from command_process import finish, start_command
 from conversation_files import chat, write_jsonl
 
+from transom.cli.conversations import COUNTED_WITHIN, StoredConversation, conversations_in
+from transom.core.codec import encode
+from transom.stores import open_store
+from transom.stores.sqlite import SqliteLog
+from transom.testing import talk
+
 REPLAY = ("replay", "chats.jsonl", "--budget")
 
 
@@ -184,7 +190,7 @@ def test_conversations_of_a_store(run, folder):
     before = time.time()
     assert run(*REPLAY, 4_000, *store)[0] == 0
     assert run("replay", "more.jsonl", "--budget", 4_000, "--dialect", "anthropic", *store)[0] == 0
-    code, out, _ = run("conversations", "jsonl:///logs", "--json")
+    code, out, _ = run("conversations", "jsonl:///logs", "--full", "--json")
     found = json.loads(out)
     assert (code, found["store"]) == (0, "jsonl:///logs")
     one, claude = found["conversations"]
@@ -197,10 +203,15 @@ def test_conversations_of_a_store(run, folder):
     assert before <= one["last"] <= time.time()
     assert 3_000 < one["size"] < 20_000
     assert (claude["id"], claude["calls"], claude["dialect"]) == ("claude", 0, "anthropic")
-    assert run("conversations", "--store", "jsonl:///logs", "--json") == (0, out, "")
+    assert run("conversations", "--store", "jsonl:///logs", "--full", "--json") == (0, out, "")
+    short = json.loads(run("conversations", "--json")[1])["conversations"]
+    assert short == [{**each, "calls": None, "size": None} for each in found["conversations"]]
     error = "transom: a store is given twice: as STORE and with --store\n"
     assert run("conversations", "jsonl:///logs", *store) == (2, "", error)
     code, out, _ = run("conversations")
+    head, titles, *rows = out.splitlines()
+    assert titles.split() == ["entries", "last", "entry", "dialect", "id"]
+    code, out, _ = run("conversations", "--full")
     head, titles, *rows = out.splitlines()
     assert (code, head, titles.split()) == (
         0,
@@ -213,14 +224,33 @@ def test_conversations_of_a_store(run, folder):
     ]
 
 
+def test_a_list_reads_the_ends_of_conversations_only(tmp_path):
+    with closing(open_store(f"{tmp_path}/a.db")) as store:
+        said = talk(*"x" * 1_000)
+        store.open("long").append(said, 0)
+        read = []
+
+        class Counted(SqliteLog):
+            def _entry(self, seq, row):
+                read.append(seq)
+                return super()._entry(seq, row)
+
+        store.open = lambda name: Counted(store, name)
+        (one,) = conversations_in(store)
+        assert one == StoredConversation(id="long", entries=1_000, first=said[0].at, last=said[-1].at, dialect="openai")
+        assert set(read) <= {*range(COUNTED_WITHIN), 999}
+        (full,) = conversations_in(store, full=True)
+        assert (full.calls, full.size) == (0, sum(len(encode(entry)) for entry in store.open("long").read()))
+
+
 def test_the_reason_of_damage_is_on_stderr(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(3)}, {"id": "two", "messages": chat(1)})
     assert run(*REPLAY, 4_000, "--store", "a.db")[0] == 0
     with closing(sqlite3.connect(folder / "a.db")) as database, database:
         database.execute("UPDATE entries SET body = x'00' WHERE seq = 2 AND log = (SELECT min(id) FROM logs)")
-    found = json.loads(run("conversations", "a.db", "--json")[1])["conversations"]
+    found = json.loads(run("conversations", "a.db", "--full", "--json")[1])["conversations"]
     assert [bool(each["damaged"]) for each in found] == [True, False]
-    code, out, err = run("conversations", "a.db")
+    code, out, err = run("conversations", "a.db", "--full")
     assert (code, len(out.splitlines()), err) == (0, 4, f"transom: one: {found[0]['damaged']}\n")
 
 

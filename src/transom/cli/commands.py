@@ -257,10 +257,11 @@ class Compact(Struct, frozen=True, kw_only=True):
 
 @command("conversations", "List the conversations of a store.")
 class Conversations(Struct, frozen=True, kw_only=True):
-    """List the conversations of a store: entries, model calls, size, time of the last entry, dialect, id."""
+    """List the conversations of a store: entries, time of the last entry, dialect, id."""
 
     store: o.StoreArgument = None
     from_store: o.SameStore = None
+    full: o.Full = False
     json: o.Json = False
 
 

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.cli.commands import Conversations
 from transom.cli.locate import existing_store, store_url
+from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
-from transom.errors import InvalidSetting, StoreDamaged
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
 from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog
 from transom.stores.postgres_url import without_password
+
+COUNTED_WITHIN = 8
+"""The entries, from the first on, of which one says for which dialect they were counted."""
+_CHUNK = 5_000
+"""Entries that are read between two updates of the progress bar."""
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
-    `calls`: how many requests were sent; `last`: when its last entry was appended, in seconds since the epoch; `size`:
-    bytes of its entries; `dialect`: the one its entries were counted for, None if nothing was counted; `damaged`: the
-    error if it cannot be read.
+    `first`, `last`: when its first and last entries were appended, in seconds since the epoch; `dialect`: the one its
+    entries were counted for, None if nothing was counted; `damaged`: the error if it cannot be read. Only a full list
+    has `calls`, how many requests were sent, and `size`, the bytes of its entries, and looks for damage in all of them.
     """
 
     id: str
-    entries: int
-    calls: int
-    last: float | None
-    size: int
-    dialect: str | None
+    entries: int = 0
+    calls: int | None = None
+    first: float | None = None
+    last: float | None = None
+    size: int | None = None
+    dialect: str | None = None
     damaged: str = ""
 
 
@@ -41,44 +49,77 @@ def run(options: Conversations) -> int:
     if None not in (options.store, options.from_store):
         raise InvalidSetting("a store is given twice: as STORE and with --store")
     url = store_url(options.store or options.from_store)
-    with existing_store(url) as store:
-        conversations = list(conversations_in(store))
+    with existing_store(url) as store, ProgressBar() as progress:
+        conversations = list(conversations_in(store, full=options.full, update=progress.update))
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
         return 0
     console = terminal()
     print_line(console, (f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}", "bold"))
     if conversations:
-        print_line(console, (f"{'entries':>9} {'calls':>7} {'size':>9} {'last entry':<16} {'dialect':<10} id", "bold"))
+        figures = f"{'calls':>7} {'size':>9} " if options.full else ""
+        print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
     for one in conversations:
         last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
-        figures = f"{one.entries:>9,} {one.calls:>7,} {_bytes(one.size):>9} {last:<16} {one.dialect or '':<10} "
-        print_line(console, (figures, "red" if one.damaged else ""), one_line(one.id))
+        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} " if options.full else ""
+        line = f"{one.entries:>9,} {figures}{last:<16} {one.dialect or '':<10} "
+        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id))
     for one in conversations:
         if one.damaged:
             print_notice(f"{one.id}: {one.damaged}")
     return 0
 
 
-def conversations_in(store: Store) -> Iterator[StoredConversation]:
-    """Yield every conversation of a store, in the order in which they were created. It reads all entries."""
-    for name in store.names():
-        if is_own_log(name):
-            continue
+def conversations_in(
+    store: Store, *, full: bool = False, update: Callable[[float, str], None] | None = None
+) -> Iterator[StoredConversation]:
+    """Yield every conversation of a store, in the order in which they were created.
+
+    It reads the first entries and the last one of each; with `full`, all entries. `update`: called with the share that
+    is done and a label.
+    """
+    names = [name for name in store.names() if not is_own_log(name)]
+    for number, name in enumerate(names):
+        label = f"{number:,} of {counted(len(names), 'conversation')}"
+
+        def show(share: float, at: int = number, label: str = label) -> None:
+            if update is not None:
+                update((at + share) / len(names), label)
+
+        show(0)
         try:
-            yield _described(store.open(name))
+            log = store.open(name)
+            yield _in_full(log, show) if full else _described(log)
         except StoreDamaged as problem:
-            yield StoredConversation(id=name, entries=0, calls=0, last=None, size=0, dialect=None, damaged=str(problem))
+            yield StoredConversation(id=name, damaged=str(problem))
+        except UnknownLog:  # forgotten meanwhile
+            continue
 
 
 def _described(log: StoredLog) -> StoredConversation:
-    calls, size, last, dialect = 0, 0, None, None
+    """Describe a conversation by its first entries and its last one."""
+    if not len(log):
+        return StoredConversation(id=log.name)
+    counters = (entry.counter for entry in log.read(0, COUNTED_WITHIN))
+    return StoredConversation(
+        id=log.name,
+        entries=len(log),
+        first=log[0].at,
+        last=log[len(log) - 1].at,
+        dialect=next(filter(None, map(_dialect_of, counters)), None),
+    )
+
+
+def _in_full(log: StoredLog, show: Callable[[float], None]) -> StoredConversation:
+    """Describe a conversation by all its entries."""
+    calls, size, dialect = 0, 0, None
     for entry in log.read():
+        if entry.seq % _CHUNK == 0:
+            show(entry.seq / len(log))
         calls += isinstance(entry.body, Sent)
         size += len(encode(entry))
-        last = entry.at
         dialect = dialect or _dialect_of(entry.counter)
-    return StoredConversation(id=log.name, entries=len(log), calls=calls, last=last, size=size, dialect=dialect)
+    return replace(_described(log), calls=calls, size=size, dialect=dialect)
 
 
 def _dialect_of(counter: str) -> str | None:
