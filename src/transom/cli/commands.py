@@ -261,7 +261,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
 
     store: o.StoreArgument = None
     from_store: o.SameStore = None
-    full: o.Full = False
+    full: o.FullList = False
     json: o.Json = False
 
 

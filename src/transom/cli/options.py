@@ -194,7 +194,7 @@ Out = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object, for programs.")]
-Full = Annotated[
+FullList = Annotated[
     bool, Option("--full", help="Read all entries: count model calls and bytes, and find every damaged conversation.")
 ]
 As = Annotated[

@@ -16,7 +16,7 @@ from weakref import finalize
 
 from transom.errors import StoreUnavailable
 
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x74727378
 """The application_id that marks the file as ours: "trsx" in ASCII."""
 PATIENCE = 30.0

@@ -14,7 +14,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import combinations
+from heapq import merge
+from itertools import combinations, islice
 from math import log
 from typing import Any
 
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 
 from transom.errors import InvalidSetting, quote
 from transom.search.base import SearchFilters
+from transom.search.time_words import words_between
 from transom.search.words import has_words, phrase, terms_of
 
 MAX_LIMIT = 1_000
@@ -54,7 +56,8 @@ class Scope(Struct, frozen=True, kw_only=True):
 
     `filters`: a part of the FTS5 query, which begins with AND; `without`: another one, which begins with NOT; `low` and
     `high`: the first and last row number; `also`: SQL conditions on columns, which begin with AND, and `values` for
-    their parameters: the dates.
+    their parameters: the dates. `inside` and `ends`: parts of the FTS5 query that begin with AND; rows of the first are
+    between the dates, rows of the second may be.
     """
 
     filters: str = ""
@@ -63,6 +66,8 @@ class Scope(Struct, frozen=True, kw_only=True):
     high: int = HIGHEST
     also: str = ""
     values: tuple[Any, ...] = ()
+    inside: str = ""
+    ends: str = ""
 
 
 def check_search(filters: SearchFilters, limit: int) -> None:
@@ -86,11 +91,12 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         [scope_word("session", filters.session_id)] if filters.session_id is not None else [],
         [scope_word("log", str(number)) for number in logs or ()] if high == HIGHEST else [],
     ]
-    parts = [f"scope : ({' OR '.join(group)})" for group in groups if group]
+    parts = [_any_scope(group) for group in groups if group]
     if filters.file:
         parts.append(f"{{about text}} : {phrase(filters.file)}")
     conditions = [("at >= ?", filters.since), ("at <= ?", filters.until)]
     given = [(text, value) for text, value in conditions if value is not None]
+    inside, ends = words_between(filters.since, filters.until) if given else ([], [])
     also = " AND hidden = 0" * (not filters.include_hidden) + "".join(f" AND {text}" for text, _ in given)
     return Scope(
         filters="".join(f" AND {part}" for part in parts),
@@ -99,6 +105,8 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         high=high,
         also=also,
         values=tuple(value for _, value in given),
+        inside=f" AND {_any_scope(inside)}" if inside else "",
+        ends=f" AND {_any_scope(ends)}" if ends else "",
     )
 
 
@@ -130,8 +138,8 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
     if present:
         several = _chosen(db, [(term, having[term]) for term in present], scope)
         if len(terms) > 1:
-            too_many = [rows[-1] for rows in several if len(rows) > MOST_ROWS]
-            among = replace(scope, low=min(too_many)) if too_many else scope
+            rarest = having[present[0]]  # the phrase is in no row that lacks it
+            among = replace(scope, low=rarest[-1]) if len(rarest) > MOST_ROWS else scope
             found.append(_ranked(db, [_rows(db, phrase(query), among)], scope))
         found.append(_ranked(db, several, scope))
     for term in terms:
@@ -165,11 +173,21 @@ def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], sc
 def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:
     """Return the numbers of the rows that match, the highest (newest conversation) first; at most MOST_ROWS + 1.
 
-    Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found. They cost a
-    look at every row that matches, so they are left out where there are none.
+    Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found.
     """
-    also = scope.also if scope.values else ""
-    parameters = (_expression(words, scope), scope.low, scope.high, *scope.values, MOST_ROWS + 1)
+    if not scope.ends:
+        return _newest(db, words, scope, scope.filters)
+    inside = _newest(db, words, scope, scope.filters + scope.inside) if scope.inside else []
+    ends = _newest(db, words, scope, scope.filters + scope.ends, scope.also, scope.values)
+    return list(islice(merge(inside, ends, reverse=True), MOST_ROWS + 1))
+
+
+def _newest(
+    db: sqlite3.Connection, words: str, scope: Scope, filters: str, also: str = "", values: tuple[Any, ...] = ()
+) -> list[int]:
+    """Execute the query of `_rows`. `also`: conditions that cost a look at each row that matches."""
+    expression = f"(({{about text}} : ({words})){filters}){scope.without}"
+    parameters = (expression, scope.low, scope.high, *values, MOST_ROWS + 1)
     return [row for (row,) in db.execute(_MATCHING + also + _NEWEST, parameters)]
 
 
@@ -232,5 +250,5 @@ def _any(terms: Iterable[str]) -> str:
     return " OR ".join(map(phrase, terms))
 
 
-def _expression(words: str, scope: Scope) -> str:
-    return f"(({{about text}} : ({words})){scope.filters}){scope.without}"
+def _any_scope(words: Iterable[str]) -> str:
+    return f"scope : ({' OR '.join(words)})"

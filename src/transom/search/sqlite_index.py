@@ -38,6 +38,7 @@ from transom.search.source import (
     stored_name,
     true_name,
 )
+from transom.search.time_words import time_words
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, restored, terms_of, words_of
 
@@ -291,6 +292,7 @@ def _opened(path: Path | None) -> IndexFile:
 def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
     """Make the row of an entry. Adds 1 to `words` for each of its words."""
     scope = [*shared, scope_word("role", found.role), *(scope_word("tool", tool) for tool in found.tools)]
+    scope += time_words(found.at)
     if found.hidden:
         scope.append(HIDDEN)
     if found.run_id:
