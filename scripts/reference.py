@@ -59,6 +59,9 @@ COMMANDS = "command-line"
 SHORT = 90
 """Characters up to which a signature stays on one line."""
 
+LINE = 120
+"""Characters that a line of code may have."""
+
 assert commands, "importing the commands adds them to the command line"
 
 
@@ -114,7 +117,7 @@ def section(name: str, value: Any, module: ModuleType) -> Iterator[str]:
         yield code(f"{name}{signature(value)}")
         yield doc(value)
     elif isinstance(value, UnionType):
-        yield code(f"{name} = {annotation_text(value)}")
+        yield code(union_text(name, annotation_text(value)))
         yield comment_behind(module, name)
     else:
         yield f"A value of type `{type(value).__name__}`."
@@ -218,6 +221,14 @@ def annotation_text(annotation: Any) -> str:
         annotation = annotation.__forward_arg__
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\b(?:transom|typing|collections)(?:\.\w+)*\.(?=\w)", "", text)
+
+
+def union_text(name: str, union: str) -> str:
+    """A union as ruff formats it: on one line, in brackets, or with one class a line."""
+    if len(whole := f"{name} = {union}") <= LINE:
+        return whole
+    inner = union if len(union) + 4 <= LINE else union.replace(" | ", "\n    | ")
+    return f"{name} = (\n    {inner}\n)"
 
 
 def has_constructor(kind: type) -> bool:

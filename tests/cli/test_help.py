@@ -53,12 +53,21 @@ def test_help_and_version(run):
     assert re.fullmatch(r"transom \d+\.\d+\.\S+\n", run("--version")[1])
 
 
+STANDARD = (
+    "import argparse, asyncio, decimal, email.message, http.client, inspect, logging.handlers, sqlite3, ssl, tarfile, "
+    "unittest.mock, urllib.request, xml.dom.minidom, zoneinfo"
+)
+"""It takes 0.12 s of CPU time where `import transom` takes 0.17 s, and --help 0.25 s."""
+
+
 @pytest.mark.parametrize(
-    ("code", "most"), [("import transom", 0.3), ("from transom.cli import main; main(['--help'])", 0.4)]
+    ("code", "most"), [("import transom", 2.5), ("from transom.cli import main; main(['--help'])", 3.5)]
 )
 def test_the_start_is_fast(folder, code, most):
-    """Measured in CPU time and beyond Python's own start, so that a busy machine does not fail it; with compiled
-    modules, as an installed package has them. It takes about half as long on the machines where it was written."""
+    """At most so many times as long as importing a part of the standard library, so that it holds on any machine.
+
+    In CPU time, so that a busy machine does not fail it; with compiled modules, as an installed package has them.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(folder)
 
@@ -68,8 +77,9 @@ def test_the_start_is_fast(folder, code, most):
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
-    bare = min(seconds("pass") for _ in range(5))
-    assert min(seconds(code) for _ in range(5)) < most + bare
+    both = [(seconds(STANDARD), seconds(code)) for _ in range(5)]
+    standard, ours = map(min, zip(*both, strict=True))
+    assert ours < most * standard
 
 
 def test_the_import_loads_no_strategy_index_or_summarizer():

@@ -78,7 +78,7 @@ def test_a_long_run_names_nothing_but_a_url(text, names):
 def test_identifiers_are_found_in_linear_time(run):
     begun = time.process_time()
     identifiers([run * (1_000_000 // len(run))])
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 8, "what is quadratic takes minutes"
 
 
 def test_a_message_says_its_texts_and_the_values_of_its_arguments():
