@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from test_small_summaries import bodies
+from test_summary_scheduler import NowPool
 
 import transom
 from transom.core.brakes import Brakes
+from transom.core.edit import Fold
 from transom.core.message import Failure
 from transom.core.summary import Summary
 from transom.providers.scripted import Scripted
@@ -16,7 +19,8 @@ from transom.testing import WordCounter
 
 BUDGET, ROUNDS = 4_000, 50
 FULL = 0.81
-"""How full a window is at most that was compacted: the policy leaves a fifth of the room beside the head free."""
+"""How full a window is at most that was compacted: the policy leaves a fifth of the room beside the head and the
+required messages free."""
 ROUNDS_DONE = 3
 """So many rounds an item stays that is done."""
 BRAKES = Brakes(strikes=1_000, spend=9.0)
@@ -63,3 +67,45 @@ def test_fifty_rounds_of_a_models_changes_do_not_grow() -> None:
         assert task(ROUNDS - 2) in str(transom.render(conv.window()))
         assert task(0) not in conv.summary.text
         assert not bodies(conv, Failure)
+
+
+def full(conv: transom.Conversation) -> float:
+    """How full the window is, as a share of the room beside what no compaction takes away."""
+    view = conv.view
+    required = sum(view.unit(key).size.tokens for key in {view.first_task, view.newest_user})
+    fixed = view.head_size.tokens + view.counter.request + required
+    return (view.total.tokens - fixed) / (conv.budget.usable - fixed)
+
+
+def pressures(policy: str, *, work: bool) -> list[float]:
+    """How full each compaction leaves the window, over 50 compactions of one conversation."""
+    settings = transom.SummarySettings(
+        provider=Scripted(then=add_and_finish), context=100_000, brakes=BRAKES, pool=NowPool()
+    )
+    left: list[float] = []
+    with transom.Conversation.open(
+        "memory:", "c", budget=2_800, policy=policy, counter=WordCounter(), system="Brief.", summarizer=settings
+    ) as conv:
+        number = 0
+        while len(left) < ROUNDS:
+            conv.user(f"Task {number}, load containers at pier {number}. " + "Mind the crane. " * (0 if work else 60))
+            for part in range(4 if work else 0):
+                call = {"name": "Bash", "arguments": f'{{"command": "cat src/pier_{number}_{part}.py"}}'}
+                calls = [{"id": f"c{number}_{part}", "type": "function", "function": call}]
+                conv.observe({"role": "assistant", "content": f"Part {part}.", "tool_calls": calls})
+                conv.tool_result(f"c{number}_{part}", f"pier_{number}_{part} has value v{number}.\n" * 30)
+            before = conv.view.length
+            conv.request()
+            if any(isinstance(entry.body, Fold) for entry in conv.log.read(before)):
+                left.append(full(conv))
+            conv.observe({"role": "assistant", "content": f"Task {number} is done. " + "Well. " * 60})
+            number += 1
+        assert bodies(conv, Summary)
+    return left
+
+
+@pytest.mark.parametrize(("policy", "work", "target"))
+def test_fifty_compactions_meet_their_target_and_do_not_creep_up(policy: str, *, work: bool, target: float) -> None:
+    left = pressures(policy, work=work)
+    assert max(left) <= target
+    assert max(left[25:]) <= max(left[5:25]) + 0.02

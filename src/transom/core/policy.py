@@ -115,7 +115,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     `hard` strategies run when the window is over a limit, until it fits.
 
     - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
-      required messages. A trigger of infinity means never; at 0 every request is compacted.
+      required messages. A trigger of infinity means never; at 0 every request is compacted. A `Digest`, once it
+      runs, leaves free what its own setting `quiet` says; `policy_named(…, target=…)` sets both.
     - `keepers`: name units that the `pressure` strategies do not fold away; the `hard` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.
