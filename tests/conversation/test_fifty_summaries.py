@@ -104,7 +104,9 @@ def pressures(policy: str, *, work: bool) -> list[float]:
     return left
 
 
-@pytest.mark.parametrize(("policy", "work", "target"))
+@pytest.mark.parametrize(
+    ("policy", "work", "target"), [("summary:target=0.6", False, 0.6), ("summary", True, 0.8)], ids=["talk", "work"]
+)
 def test_fifty_compactions_meet_their_target_and_do_not_creep_up(policy: str, *, work: bool, target: float) -> None:
     left = pressures(policy, work=work)
     assert max(left) <= target
