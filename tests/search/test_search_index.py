@@ -347,3 +347,22 @@ def test_a_filter_by_file_without_a_word_is_refused(file):
     with pytest.raises(InvalidSetting) as caught:
         index.search("hello", filters=SearchFilters(file=file, conversations=("none",)))
     assert str(caught.value) == f"file: needs a letter or a digit, not {file!r}"
+
+
+def test_many_named_conversations_are_searched_and_no_other(store, monkeypatch):
+    class Length:
+        name = "length"
+
+        def embed(self, texts, /):
+            return [[len(text), 1.0] for text in texts]
+
+    monkeypatch.setattr(search_query, "MOST_LOG_WORDS", 1)
+    for name in ("trip", "walk", "swim"):
+        append(store, name, talk("a needle", "some hay"), user_id=name)
+    index, named = search_index(store), {"conversations": ("trip", "swim")}
+    index.update(embedder=Length())
+    assert set(found(store, "needle", **named)) == {("trip", 0), ("swim", 0)}
+    assert found(store, "needle", **named, user_id="swim") == [("swim", 0)]
+    assert set(found(store, "hay", **named, since=1.0)) == {("trip", 1), ("swim", 1)}
+    hits = index.search("far away", embedder=Length(), filters=SearchFilters(**named))
+    assert {(hit.conversation, hit.entry) for hit in hits} == {("trip", 0), ("swim", 0), ("trip", 1), ("swim", 1)}

@@ -30,10 +30,15 @@ from transom.search.words import has_words, phrase, terms_of
 MAX_LIMIT = 1_000
 MOST_ROWS = 10_000
 """About how many rows one query ranks at most."""
+PROBE = 2_500
+"""Rows by which common words are compared; of those that are not ranked, no more are read."""
 MOST_TOGETHER = 3
 """How many common words, the rarest of them, are looked for in pairs."""
 ENOUGH_ROWS = 100
 """If more rows than this have two common words, only these are ranked; else rows with one of them are ranked too."""
+MOST_LOG_WORDS = 100
+"""If more conversations than this are given, each row that has a word is compared with them, which costs less than a
+query with a word for each."""
 MOST_LENGTHS = 1_000
 """The lengths of this many of the best rows are taken into account."""
 K1, B = 1.2, 0.2
@@ -44,6 +49,7 @@ SEQ_BITS = 32
 HIGHEST = 2**63 - 1
 
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
+AMONG_LOGS = " AND rowid >> 32 IN (SELECT value FROM json_each(?))"
 _NEWEST = " ORDER BY rowid DESC LIMIT ?"
 _SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? AND ? LIMIT ?)"
 _LENGTHS = "SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))"
@@ -57,7 +63,8 @@ class Scope(Struct, frozen=True, kw_only=True):
     `filters`: a part of the FTS5 query, which begins with AND; `without`: another one, which begins with NOT; `low` and
     `high`: the first and last row number; `also`: SQL conditions on columns, which begin with AND, and `values` for
     their parameters: the dates. `inside` and `ends`: parts of the FTS5 query that begin with AND; rows of the first are
-    between the dates, rows of the second may be.
+    between the dates, rows of the second may be. `logs`: a JSON array of the conversations that are searched, if there
+    are many; empty: `filters`, `low` and `high` say which.
     """
 
     filters: str = ""
@@ -68,6 +75,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     values: tuple[Any, ...] = ()
     inside: str = ""
     ends: str = ""
+    logs: str = ""
 
 
 def check_search(filters: SearchFilters, limit: int) -> None:
@@ -82,6 +90,7 @@ def check_search(filters: SearchFilters, limit: int) -> None:
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
     """Translate filters to a scope. `logs`: the ids of the conversations in the index; None: all."""
+    are_many = logs is not None and len(logs) > MOST_LOG_WORDS
     low, high = (logs[0] << SEQ_BITS, ((logs[0] + 1) << SEQ_BITS) - 1) if logs and len(logs) == 1 else (0, HIGHEST)
     groups = [
         [scope_word("role", role) for role in filters.roles],
@@ -89,7 +98,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         [scope_word("run", filters.run_id)] if filters.run_id else [],
         [scope_word("user", filters.user_id)] if filters.user_id is not None else [],
         [scope_word("session", filters.session_id)] if filters.session_id is not None else [],
-        [scope_word("log", str(number)) for number in logs or ()] if high == HIGHEST else [],
+        [scope_word("log", str(number)) for number in logs or ()] if high == HIGHEST and not are_many else [],
     ]
     parts = [_any_scope(group) for group in groups if group]
     if filters.file:
@@ -107,6 +116,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         values=tuple(value for _, value in given),
         inside=f" AND {_any_scope(inside)}" if inside else "",
         ends=f" AND {_any_scope(ends)}" if ends else "",
+        logs=json.dumps(logs) if are_many else "",
     )
 
 
@@ -131,14 +141,15 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
     ranking whose words occur nowhere is left out, so the list may be empty.
     """
     terms = terms_of(query)
-    having = {term: _rows(db, phrase(term), scope) for term in terms}
+    having = {term: _rows(db, phrase(term), scope, PROBE) for term in terms}
     # of words that are in too many rows to count, the newest rows reach the further back, the rarer the word is
     present = sorted(filter(having.get, terms), key=lambda term: (len(having[term]), having[term][-1]))
     found: list[Iterator[int]] = []
     if present:
-        several = _chosen(db, [(term, having[term]) for term in present], scope)
+        lists = _Lists(db, scope, having)
+        several = _chosen(present, lists)
         if len(terms) > 1:
-            rarest = having[present[0]]  # the phrase is in no row that lacks it
+            rarest = lists.whole(present[0])  # the phrase is in no row that lacks it
             among = replace(scope, low=rarest[-1]) if len(rarest) > MOST_ROWS else scope
             found.append(_ranked(db, [_rows(db, phrase(query), among)], scope))
         found.append(_ranked(db, several, scope))
@@ -148,46 +159,73 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
     return found
 
 
-def _chosen(db: sqlite3.Connection, present: Sequence[tuple[str, list[int]]], scope: Scope) -> list[list[int]]:
+class _Lists:
+    """The rows of words. `begun`: the newest rows of each, more than PROBE of them for a word that has more."""
+
+    def __init__(self, db: sqlite3.Connection, scope: Scope, begun: dict[str, list[int]]) -> None:
+        self._db, self._scope, self._lists = db, scope, begun
+        self._whole = {term for term, rows in begun.items() if len(rows) <= PROBE}
+
+    def whole(self, term: str) -> list[int]:
+        """Return the rows of a word, up to MOST_ROWS + 1."""
+        if term not in self._whole:
+            self._whole.add(term)
+            self._lists[term] = _rows(self._db, phrase(term), self._scope)
+        return self._lists[term]
+
+    def both(self, one: str, other: str) -> list[int]:
+        """Return the rows that have both words, up to MOST_ROWS + 1."""
+        return _rows(self._db, f"{phrase(one)} AND {phrase(other)}", self._scope)
+
+
+def _chosen(present: Sequence[str], lists: _Lists) -> list[list[int]]:
     """Choose the lists of rows to rank by: those of the rarest words, as long as together they have at most MOST_ROWS
-    rows.
+    rows. `present`: the words, the rarest first.
 
     If all words are commoner than that: the newest rows that have two of the rarest words, and if those are few, the
     newest that have the rarest.
     """
     chosen: list[list[int]] = []
     total = 0
-    for _, rows in present:
+    for term in present:
+        rows = lists.whole(term)
         total += len(rows)
         if total > MOST_ROWS:
             break
         chosen.append(rows)
     if chosen:
         return chosen
-    common = [phrase(term) for term, _ in present[:MOST_TOGETHER]]
-    pairs = [_rows(db, f"{one} AND {other}", scope) for one, other in combinations(common, 2)]
-    alone = [] if sum(map(len, pairs)) > ENOUGH_ROWS else [present[0][1]]
+    pairs = [lists.both(one, other) for one, other in combinations(present[:MOST_TOGETHER], 2)]
+    alone = [] if sum(map(len, pairs)) > ENOUGH_ROWS else [lists.whole(present[0])]
     return [rows for rows in pairs if rows] + alone
 
 
-def _rows(db: sqlite3.Connection, words: str, scope: Scope) -> list[int]:
-    """Return the numbers of the rows that match, the highest (newest conversation) first; at most MOST_ROWS + 1.
+def _rows(db: sqlite3.Connection, words: str, scope: Scope, most: int = MOST_ROWS) -> list[int]:
+    """Return the numbers of the rows that match, the highest (newest conversation) first; at most `most` + 1.
 
     Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found.
     """
     if not scope.ends:
-        return _newest(db, words, scope, scope.filters)
-    inside = _newest(db, words, scope, scope.filters + scope.inside) if scope.inside else []
-    ends = _newest(db, words, scope, scope.filters + scope.ends, scope.also, scope.values)
-    return list(islice(merge(inside, ends, reverse=True), MOST_ROWS + 1))
+        return _newest(db, words, scope, scope.filters, most)
+    inside = _newest(db, words, scope, scope.filters + scope.inside, most) if scope.inside else []
+    ends = _newest(db, words, scope, scope.filters + scope.ends, most, scope.also, scope.values)
+    return list(islice(merge(inside, ends, reverse=True), most + 1))
 
 
 def _newest(
-    db: sqlite3.Connection, words: str, scope: Scope, filters: str, also: str = "", values: tuple[Any, ...] = ()
+    db: sqlite3.Connection,
+    words: str,
+    scope: Scope,
+    filters: str,
+    most: int,
+    also: str = "",
+    values: tuple[Any, ...] = (),
 ) -> list[int]:
     """Execute the query of `_rows`. `also`: conditions that cost a look at each row that matches."""
     expression = f"(({{about text}} : ({words})){filters}){scope.without}"
-    parameters = (expression, scope.low, scope.high, *values, MOST_ROWS + 1)
+    if scope.logs:
+        also, values = also + AMONG_LOGS, (*values, scope.logs)
+    parameters = (expression, scope.low, scope.high, *values, most + 1)
     return [row for (row,) in db.execute(_MATCHING + also + _NEWEST, parameters)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from transom.search.query import SEQ_BITS, Scope
+from transom.search.query import AMONG_LOGS, SEQ_BITS, Scope
 
 CHUNK = 200
 """Rows that are looked at together."""
@@ -69,11 +69,13 @@ class Copies:
 def shown(db: sqlite3.Connection, rows: Iterable[int], scope: Scope, copies: Copies, limit: int) -> list[int]:
     """Return the first `limit` of these rows that the scope lets through. A copy is replaced by its original."""
     found: dict[int, None] = {}
-    ahead, statement = iter(rows), _SHOWN + scope.also
+    ahead, statement, values = iter(rows), _SHOWN + scope.also, scope.values
+    if scope.logs:
+        statement, values = statement + AMONG_LOGS, (*values, scope.logs)
     while len(found) < limit and (chunk := list(islice(ahead, CHUNK))):
         originals = {row: copies.originals(row) for row in chunk}
         looked_at = [*chunk, *(row for some in originals.values() for row in some)]
-        times = dict[int, float](db.execute(statement, (json.dumps(looked_at), *scope.values)))
+        times = dict[int, float](db.execute(statement, (json.dumps(looked_at), *values)))
         for row in chunk:
             if row in times:  # a conversation that came later under the name of the source has other entries
                 same = (one for one in originals[row] if times.get(one) == times[row])

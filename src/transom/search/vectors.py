@@ -13,7 +13,7 @@ from typing import Any
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
-from transom.search.query import SEQ_BITS, Scope
+from transom.search.query import AMONG_LOGS, SEQ_BITS, Scope
 from transom.search.words import restored
 
 PART = 1_000
@@ -23,6 +23,7 @@ BATCH = 32
 """Entries that are embedded at once."""
 
 _MISSING = """SELECT rowid, text FROM words WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"""
+_STORED = "SELECT entry, vector FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?"
 _LAST = "SELECT max(entry) FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?"
 _ADD = """INSERT OR REPLACE INTO vectors (entry, part, model, vector) SELECT ?1, ?2, ?3, ?4
           WHERE EXISTS (SELECT 1 FROM words WHERE rowid = ?1)"""
@@ -67,10 +68,10 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
     """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
-    stored = db.execute(
-        "SELECT entry, vector FROM vectors WHERE model = ? AND entry BETWEEN ? AND ?",
-        (embedder.name, scope.low, scope.high),
-    ).fetchall()
+    statement, values = _STORED, (embedder.name, scope.low, scope.high)
+    if scope.logs:
+        statement, values = statement + AMONG_LOGS.replace("rowid", "entry"), (*values, scope.logs)
+    stored = db.execute(statement, values).fetchall()
     if not stored or not query.strip():
         return
     (wanted,) = embedded(embedder, [query[:PART]])
