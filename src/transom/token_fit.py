@@ -199,8 +199,11 @@ class RequestDifferences:
         self._asked: tuple[Features, bool] | None = None
 
     def take(self, entry: Entry) -> tuple[Features, int] | None:
-        """Take the next entry. If it reports a request, return what that had added, and how many more tokens it had;
-        else None."""
+        """Take the next entry of the log; return an observation if this entry gives one, else None.
+
+        A reply with usage gives one: the features of all that came between its request and the one reported before, and
+        the tokens by which the reported prompt grew. There is none if the window broke in between, or did not grow.
+        """
         body, found = entry.body, None
         if isinstance(body, Sent):
             unanswered, is_plain = self._asked or (ZERO, True)  # a request that failed, or whose reply had no usage

@@ -195,7 +195,7 @@ def replay_one(job: Job) -> Compared:
 
 
 def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
-    """The figures of one conversation under one policy."""
+    """Replay one conversation under one policy, and measure every window."""
     head, facts = record.facts()
     conversation = Conversation(
         MemoryStore().open(record.id), budget=budget, policy=policy, counter=o200k(), system=head

@@ -45,7 +45,7 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Conversations) -> int:
-    """Print the list."""
+    """Print the conversations of a store. Returns the exit code."""
     if None not in (options.store, options.from_store):
         raise InvalidSetting("a store is given twice: as STORE and with --store")
     url = store_url(options.store or options.from_store)

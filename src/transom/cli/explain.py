@@ -76,7 +76,7 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Explain) -> int:
-    """Print the explanation."""
+    """Print why a window is what it is. Returns the exit code."""
     with open_log(options.store, options.id) as log:
         result = explained(log, options.at)
     if options.json:

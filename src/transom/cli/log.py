@@ -37,7 +37,7 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def run(options: Log) -> int:
-    """Print the log."""
+    """Print the entries of a log, one a line. Returns the exit code."""
     with open_log(options.store, options.id) as log:
         lines = lines_of(log)
         if options.json:

@@ -186,7 +186,7 @@ class _Replayer:
         if step.window is None:
             if step.refused is not None:
                 needs = needs_of(step.refused)
-                self.needs = needs if self.needs is None else self.needs.and_of(needs)
+                self.needs = needs if self.needs is None else self.needs.merged(needs)
             return ReplayStats(calls=step.question is None, questions=step.question is not None, refused=1)
         violations = dialect.violations(request)
         is_over = step.window.tokens > self._options.budget

@@ -27,7 +27,7 @@ State = str | Callable[[], str | None]
 
 
 def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
-    """What a conversation is opened by. Raises InvalidSetting."""
+    """Check the store and the id that a conversation is opened with. Raises InvalidSetting."""
     if isinstance(store, str | os.PathLike) and not os.fspath(cast("str", store)):
         raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
     if not isinstance(id, str) or not id:
@@ -35,12 +35,15 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
 
 
 def system(value: object) -> object:
-    """A system prompt as a plain text, or what the dialect takes beside the messages."""
+    """Return a system prompt for the dialect to parse: a subclass of str becomes a plain text."""
     return str.__str__(value) if isinstance(value, str) else value
 
 
 def limits(budget: object, other_limits: Budget | None = None) -> Budget:
-    """A budget, or the budget with that context window and these other limits. Raises InvalidSetting."""
+    """Return the Budget that was given; of a number, the budget with that context window and these other limits.
+
+    Raises InvalidSetting.
+    """
     if isinstance(budget, Budget):
         return budget
     if type(budget) is not int:
@@ -49,13 +52,13 @@ def limits(budget: object, other_limits: Budget | None = None) -> Budget:
 
 
 class CheckedCounter:
-    """A counter of the caller's. `count` raises InvalidSetting if it gives anything but a whole number, 0 or more."""
+    """Wraps a counter of the caller's: raises InvalidSetting for a count that is no whole number of 0 or more."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.name, self._count = counter.name, counter.count
 
     def count(self, text: str) -> int:
-        """Tokens of one text."""
+        """Count the tokens of one text. Raises InvalidSetting."""
         tokens = self._count(text)
         if type(tokens) is not int or tokens < 0:
             raise InvalidSetting(
@@ -66,7 +69,10 @@ class CheckedCounter:
 
 
 def token_counter(given: object) -> TokenCounter:
-    """A counter that checks each of its counts, after it counted two texts. Raises InvalidSetting."""
+    """Return the counter, wrapped so that each count is checked. Two texts are counted now, to find a mistake early.
+
+    Raises InvalidSetting.
+    """
     name, count = getattr(given, "name", None), getattr(given, "count", None)
     if not isinstance(name, str) or not name or not callable(count):
         raise InvalidSetting(f"counter: must have a name, a text, and a method count(text), not {quote(given)}")
@@ -77,14 +83,14 @@ def token_counter(given: object) -> TokenCounter:
 
 
 def clock(value: object) -> Clock:
-    """A function that gives the time. Raises InvalidSetting."""
+    """Return the clock. Raises InvalidSetting if it is not a function that gives a time."""
     if not callable(value):
         raise InvalidSetting(f"clock: must be a function that gives seconds since 1970, not {quote(value)}")
     return cast("Clock", value)
 
 
 def number(name: str, entry: object) -> int:
-    """The number of an entry. Raises InvalidEdit."""
+    """Return the number of an entry as an int. Raises InvalidEdit if it is none."""
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {_kind(entry)}")
     if not 0 <= entry < UNLIMITED:
@@ -93,7 +99,7 @@ def number(name: str, entry: object) -> int:
 
 
 def reason(name: str, why: object) -> str:
-    """Why an edit is made. Raises InvalidEdit."""
+    """Return the reason of an edit as a plain text. Raises InvalidEdit if it is no text."""
     if not isinstance(why, str):
         raise InvalidEdit(f"{name}: why must be a text, not {_kind(why)}")
     return str.__str__(why)
@@ -104,7 +110,7 @@ MOST_CHARACTERS = 20_000
 
 
 def focus(value: object) -> str:
-    """What a summary should keep above all. Raises InvalidSetting."""
+    """Return the focus of a summary. Raises InvalidSetting if it is no text, or too long."""
     if not isinstance(value, str):
         raise InvalidSetting(f"focus: must be a text, not {_kind(value)}")
     _must_be_short("focus", len(value))
@@ -112,7 +118,7 @@ def focus(value: object) -> str:
 
 
 def notes(value: object) -> tuple[str, ...]:
-    """Notes for a summary: a text or several. Raises InvalidSetting."""
+    """Return the notes for a summary, given as one text or several. Raises InvalidSetting if they are too long."""
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
         raise InvalidSetting(f"notes: must be a text, or a list of texts, not {_kind(value)}")
@@ -129,7 +135,7 @@ def _must_be_short(name: str, characters: int) -> None:
 
 
 def edit(value: object) -> Edit:
-    """An edit. Raises InvalidEdit."""
+    """Return a checked copy of an edit. Raises InvalidEdit."""
     if not isinstance(value, (Fold, Trim, Pin, Undo)):
         raise InvalidEdit(f"a Fold, Trim, Pin or Undo is needed, not {_kind(value)}")
     name, why = type(value).__name__.lower(), reason(type(value).__name__.lower(), value.why)
@@ -151,7 +157,7 @@ def _plain_text(name: str, text: object) -> str:
 
 
 def fact(value: object, meta: object) -> Fact:
-    """A fact that comes with a `Meta` or none. Raises InvalidMessage."""
+    """Return a fact that is logged with this `Meta`, or with none. Raises InvalidMessage if either is something else."""
     if not isinstance(value, Fact):
         raise InvalidMessage("append", f"a fact is needed, not {_kind(value)}")
     if meta is not None and not isinstance(meta, Meta):
@@ -160,14 +166,14 @@ def fact(value: object, meta: object) -> Fact:
 
 
 def tags(value: object) -> Meta:
-    """The `Meta` that every new fact gets. Raises InvalidSetting."""
+    """Return the `Meta` that every new fact gets. Raises InvalidSetting."""
     if not isinstance(value, Meta):
         raise InvalidSetting(f"tags: must be a Meta, not {quote(value)}")
     return value
 
 
 def owner(user_id: object, session_id: object) -> Owner | None:
-    """Whose conversation it is; None if nobody said. Raises InvalidSetting."""
+    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting."""
     for name, value in (("user_id", user_id), ("session_id", session_id)):
         if value is not None and (not isinstance(value, str) or not value):
             raise InvalidSetting(f"{name}: must be a text of at least one character, not {_kind(value)}")
@@ -177,14 +183,14 @@ def owner(user_id: object, session_id: object) -> Owner | None:
 
 
 def call_id(value: object) -> str:
-    """The id of a tool call, which may be empty, as a plain text. Raises InvalidMessage."""
+    """Return the id of a tool call as a plain text; it may be empty. Raises InvalidMessage."""
     if not isinstance(value, str):
         raise InvalidMessage("tool_result", f"call_id must be a string, not {_kind(value)}")
     return str.__str__(value)
 
 
 def content(where: str, value: object) -> str | list[Any] | Raw:
-    """A text, an object, or a list of parts that is ours; no dialect has looked at them yet. Raises InvalidMessage."""
+    """Return content for a dialect to parse: a text, an object, or a list of parts, copied. Raises InvalidMessage."""
     if isinstance(value, str):
         return str.__str__(value)  # of an enum, or another kind of str, the text alone
     if isinstance(value, dict):
@@ -205,7 +211,7 @@ _PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_d
 
 
 def tool_content(value: object) -> str | list[Any] | Raw:
-    """A tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
+    """Return a tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
 
     Raises InvalidMessage for what is not JSON.
     """
@@ -229,7 +235,7 @@ def _is_part(item: object) -> bool:
 
 
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
-    """`known` if the tool schemas are the same, else a copy of them, sure to be JSON. Raises InvalidMessage."""
+    """Return `known` if the tool schemas equal it, else a copy of them that is surely JSON. Raises InvalidMessage."""
     if not isinstance(tools, (list, tuple)):
         raise InvalidMessage("request", f"tools must be a list of Tools or objects, not {_kind(tools)}")
     given = cast("Sequence[object]", tools)
@@ -256,7 +262,7 @@ def _must_have_own_names(tools: Sequence[Raw]) -> None:
 
 
 def state(given: object) -> dict[str, State]:
-    """What is announced when it changes, by key, as a copy. Raises InvalidSetting."""
+    """Return a copy of the state that is announced when it changes, by key. Raises InvalidSetting."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -271,7 +277,7 @@ def state(given: object) -> dict[str, State]:
 
 
 def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:
-    """Refuse functions that read what belongs to another user, as those of `Memory` do. Raises InvalidSetting."""
+    """Raise InvalidSetting if one of the functions reads the memory of another user."""
     for key, value in given.items():
         whose = getattr(value, "user_id", "")
         if whose and whose != user_id:
@@ -280,7 +286,7 @@ def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> Non
 
 
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
-    """The texts that are true now, by key, without empty ones. Raises InvalidSetting."""
+    """Return the texts that are true now, by key: calls the functions, leaves out empty texts. Raises InvalidSetting."""
     texts: dict[str, str] = {}
     for key, value in given.items():
         text = cast("object", value if isinstance(value, str) else value())

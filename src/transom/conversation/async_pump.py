@@ -105,19 +105,19 @@ class AsyncSteps:
         self.error: ProviderError | None = None
 
     async def first(self) -> Item:
-        """Begin."""
+        """Start the run; return the first thing that it yields."""
         return await self.send(None)
 
     async def send(self, outcome: object) -> Item:
-        """Send an outcome in; what the run yields next."""
+        """Send the outcome of a want into the run; return what it yields next."""
         return await in_thread(partial(_advance, self._steps.send, outcome))
 
     async def throw(self, reason: BaseException) -> Item:
-        """Throw the reason to stop into the run, which raises it again."""
+        """Throw the reason to stop into the run; return what it yields next. In the end the run raises it again."""
         return await in_thread(partial(_advance, self._steps.throw, reason))
 
     async def close(self) -> None:
-        """End a run that is not over."""
+        """Close the generator of a run that is not over: the run logs what is true of its open request or calls."""
         await in_thread(self._steps.close)
 
     async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:

@@ -66,7 +66,7 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
     @classmethod
     def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
-        """What these entries did."""
+        """The event of a compaction or an edit that appended these entries."""
         edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
         shown = next(
             (
@@ -188,7 +188,7 @@ class RunUsage(Struct, frozen=True, kw_only=True):
         return replace(self, summaries=self.summaries.plus(tokens))
 
     def plus(self, usage: Usage | None) -> RunUsage:
-        """With one more answered request."""
+        """A copy with one more answered request, and its tokens."""
         return replace(self, requests=self.requests + 1, tokens=self.tokens.plus(usage))
 
 

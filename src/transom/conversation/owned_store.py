@@ -8,20 +8,20 @@ from transom.stores import Store
 
 
 class OwnedStore:
-    """A store with the number of conversations that keep it open: a conversation and its forks."""
+    """A store that a conversation and its forks keep open. It counts them; the last one to close closes the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._users, self._lock = 1, Lock()
 
     def share(self) -> OwnedStore:
-        """The same, for one more conversation."""
+        """Count one more conversation; return the same object."""
         with self._lock:
             self._users += 1
         return self
 
     def close(self) -> None:
-        """One conversation less."""
+        """Count one conversation less; close the store if it was the last."""
         with self._lock:
             self._users -= 1
             is_last = self._users == 0

@@ -86,7 +86,7 @@ class _Past:
 
     @property
     def view(self) -> View:
-        """What shows at this point."""
+        """The view before the next message of the replay: of a stored replay that is continued, the stored one."""
         return self._conversation.view if self._next is None else self._view
 
     def call(self, at: int, tools: Sequence[Raw | Tool] | None) -> Step:

@@ -71,7 +71,7 @@ class SummaryJob:
         return isinstance(self.summarizer, Extractive)
 
     def steps(self) -> Generator[Complete, object, SummaryOutcome]:
-        """Make the summary."""
+        """The steps of making the summary: yields requests, is sent replies, returns the outcome. Never raises."""
         try:
             made = yield from self._asked()
         except Exception as error:  # noqa: BLE001 - a summarizer may be anybody's code

@@ -12,7 +12,11 @@ R = TypeVar("R")
 
 
 def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None, tick: float = 0.1) -> SummaryOutcome:
-    """Make a summary and wait for it, until its deadline. `check` is called again and again, and may raise."""
+    """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
+
+    One that only our own code makes is made in this thread. `check` is called every `tick` seconds; if it raises, the
+    work is given up.
+    """
     job = want.job
     if job.needs_no_model:
         return run_job(job)

@@ -62,7 +62,7 @@ class FunctionTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name by which the model calls the tool."""
         return self.tool.name
 
     def __repr__(self) -> str:

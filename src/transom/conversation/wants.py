@@ -122,7 +122,7 @@ class NextTool(Struct, frozen=True, eq=False):
 
 
 class Sleep(Struct, frozen=True, eq=False):
-    """Wait so many seconds."""
+    """Wait `seconds`."""
 
     seconds: float
 

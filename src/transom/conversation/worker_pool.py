@@ -30,14 +30,14 @@ class Ticket(Generic[R]):
 
 
 class Pool(Protocol):
-    """Does work in the background."""
+    """Does work in the background: `WorkerPool`, or one of the caller's."""
 
     def submit(self, work: Callable[[], R]) -> Ticket[R]:
         """Hand in work, to be done when there is a thread for it."""
         ...
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Nobody waits for this work any more. It may hang: it must not keep others waiting."""
+        """Forget this work, for which nobody waits any more. If it hangs, it must not keep other work waiting."""
         ...
 
 
@@ -54,7 +54,7 @@ class WorkerPool:
         self._running: set[Ticket[object]] = set()
 
     def submit(self, work: Callable[[], R]) -> Ticket[R]:
-        """Hand in work."""
+        """Queue the work; return the ticket on which its result will be."""
         ticket: Ticket[R] = Ticket(work)
         with self._lock:
             self._waiting.append(ticket)  # pyright: ignore[reportArgumentType] - only run, never read
@@ -62,7 +62,7 @@ class WorkerPool:
         return ticket
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Take work out of the queue, or give its thread up."""
+        """Remove work from the queue. If it has begun, give its thread up; another thread may take its place."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)  # pyright: ignore[reportArgumentType]

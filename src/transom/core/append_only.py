@@ -72,5 +72,5 @@ class AppendOnly:
         return at if at < self._length and self._numbers[at] == number else None
 
     def to_array(self) -> array[int]:
-        """A copy of the numbers."""
+        """A copy of the numbers, as an array."""
         return self._numbers[: self._length]

@@ -37,7 +37,7 @@ class Draft:
         return other
 
     def become(self, tried: Draft) -> None:
-        """Go on from a copy."""
+        """Take over the entries and the view of a copy on which something was tried."""
         self.view, self.entries = tried.view, tried.entries
 
     def add(self, body: Body) -> None:

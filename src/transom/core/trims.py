@@ -32,7 +32,7 @@ class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def place(self) -> Place:
-        """The part that it trims."""
+        """The entry and the address of the part that it trims."""
         return (self.trim.entry, self.trim.part)
 
     @property

@@ -105,7 +105,7 @@ class Difference:
     the other.
 
     `ignored` has a line for each change that no edit can make. Every edit is valid, whatever the list contains. Call
-    `trims` and then `folds`.
+    `trims` once, then `folds` once; both may add to `ignored`.
     """
 
     def __init__(

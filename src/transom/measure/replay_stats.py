@@ -73,7 +73,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     need: Span
     head: Span
 
-    def and_of(self, other: Needs) -> Needs:
+    def merged(self, other: Needs) -> Needs:
         """Return the ranges that cover this and `other`."""
         return Needs(need=_wider(self.need, other.need), head=_wider(self.head, other.head))
 

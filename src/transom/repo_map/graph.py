@@ -97,7 +97,10 @@ class _Table(NamedTuple):
 
 
 class ReferenceGraph:
-    """The files of a folder, and which of them mention the symbols of which. An update of one file costs little."""
+    """Which files of a folder mention the symbols of which others. Ranks the files and symbols by that.
+
+    An update takes in only the files that have changed.
+    """
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}

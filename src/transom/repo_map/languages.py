@@ -127,7 +127,7 @@ _BASH = "(function_definition name: (word) @name) @function [(comment) (string)]
 
 
 class Language(Struct, frozen=True):
-    """One language.
+    """A language that the map can read.
 
     `endings`: of its files; `package`: of its grammar; `function`: the function there that returns the grammar;
     `query`: finds definitions.

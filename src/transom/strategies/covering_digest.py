@@ -193,7 +193,7 @@ class _Records:
         ]
 
     def folds(self) -> Iterator[Fold]:
-        """A fold of each run."""
+        """One fold for each run of slots that is worth folding."""
         return (self._fold(run, share) for run, share in self.shares)
 
     def folds_with(self, summary: Summary, of_summary: int, layers: Sequence[Slot]) -> Iterator[Fold]:

@@ -24,7 +24,7 @@ class OldSummary(Struct, frozen=True):
     """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
-        """As the digest does."""
+        """Warm the index, as the digest does."""
         self.digest.prepare(view, budget, derived)
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
@@ -39,7 +39,7 @@ class NewSummary(Struct, frozen=True):
     """The digest that it runs."""
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:
-        """As the digest does."""
+        """Warm the index, as the digest does."""
         self.digest.prepare(view, budget, derived)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:

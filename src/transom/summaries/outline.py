@@ -61,12 +61,12 @@ class Outline(Struct, frozen=True, omit_defaults=True):
     typed: tuple[str, ...] = ()
 
     def of(self, section: str) -> tuple[Item, ...]:
-        """The items of a section."""
+        """The items in this section, the oldest first."""
         return tuple(item for item in self.items if item.section == section)
 
 
 class Addition(Struct, frozen=True):
-    """An item to be added."""
+    """A new item: its section, text and status. It gets its id when the delta is applied."""
 
     section: str
     text: str

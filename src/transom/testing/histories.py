@@ -46,7 +46,7 @@ class Dice:
         return f"call_{self.ids - 1}"
 
     def args(self) -> dict[str, Any]:
-        """Arguments of a call."""
+        """Random arguments for a call."""
         return {"path": self.random.choice(WORDS), "text": self.text()}
 
     def answers(self, labels: list[str]) -> tuple[list[str], list[str]]:

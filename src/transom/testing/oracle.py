@@ -361,7 +361,7 @@ class SlowView:
         return edit.entry in slot.units[0].seqs and not again
 
     def appearance(self) -> Appearance:
-        """Everything that it shows."""
+        """Everything that the view shows, as plain values."""
         facts = self.facts
         request = Sizes(PER_REQUEST, 0, 0, 0)
         head = self._head_sizes(facts.head) if facts.head is not None else Sizes(0, 0, 0, 0)

@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
 
 
 def total(sizes: Sequence[Sizes]) -> Sizes:
-    """The sum of sizes."""
+    """Add up sizes, number by number."""
     return Sizes(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Sizes(0, 0, 0, 0)
 
 
@@ -79,8 +79,8 @@ def is_json(text: str) -> bool:
 
 
 def parts_of(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """The parts of a fact with their addresses: text, image, file and other count within their kind; args and reasoning
-    follow."""
+    """The parts of a fact with their addresses: first its content, each part numbered within its kind (text, image,
+    file, other); then the arguments of its calls, then its reasoning."""
     kinds = ["text" if isinstance(part, Text) else getattr(part, "media", "other") for part in fact.parts]
     for at, part in enumerate(fact.parts):
         yield (kinds[at], kinds[:at].count(kinds[at])), part
@@ -166,13 +166,13 @@ def texts_in(part: Addressed | None) -> list[str]:
 
 
 def part_size(part: Addressed | None) -> int:
-    """The bytes of a part."""
+    """The bytes that a part of a fact counts."""
     size = sum(utf8(text) for text in texts_in(part))
     return max(size, LEAST_MEDIA) if isinstance(part, Media) else size
 
 
 def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
-    """The sizes of one message."""
+    """The tokens, bytes and images of a fact as one message."""
     texts: list[str] = []
     size, tokens, images = BYTES_PER_MESSAGE, PER_MESSAGE, 0
     for _, part in parts_of(fact):

@@ -58,7 +58,7 @@ class PolicyConformance:
         law()
 
     def test_each_request_begins_with_the_one_before_or_names_the_break(self) -> None:
-        """Law 3."""
+        """Law 3: a window begins with the one before it, unless a named entry broke the prefix."""
 
         @self._settings()
         @given(logs(), logs(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
@@ -70,7 +70,7 @@ class PolicyConformance:
         law()
 
     def test_a_window_of_notes_alone_can_be_planned(self) -> None:
-        """A window in which nothing could be compacted."""
+        """Notes belong to no turn, so there is nothing to compact: the plan must be valid all the same."""
         for policy in self.policies():
             check_plan(plan_call(write_log([Step("other")]), Budget(context=150), policy))
 

@@ -155,7 +155,7 @@ class Index:
         return sorted(found)
 
     def add(self, entry: Entry) -> None:
-        """The next entry."""
+        """Add the next entry of the log: its passages, names and changes. The oldest leave beyond `reach` tokens."""
         mine = self._read(entry)
         self.n += 1
         if not mine.passages:

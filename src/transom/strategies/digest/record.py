@@ -62,7 +62,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The call without its quotes."""
+        """The line of the call, without its quotes."""
         return self.named(self.subject) + texts.changed_since(self.changed)
 
     def named(self, subject: str) -> str:

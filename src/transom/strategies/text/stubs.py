@@ -65,7 +65,8 @@ def ending(result: ToolResult) -> tuple[int | None, bool]:
 
 
 def stated_code(text: str) -> tuple[int, Span] | None:
-    """The exit code that a result names near its start or its end, and where; None if it names none."""
+    """The exit code that a result names near its start or its end, and the span of the text that names it; None if it
+    names none."""
     found = _EXIT.search(text[:ENDS]) or _EXIT.search(text, max(0, len(text) - ENDS))
     return None if found is None else (int(found[1]), found.span())
 

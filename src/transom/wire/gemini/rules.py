@@ -63,7 +63,7 @@ class _Turn(NamedTuple):
 
     @property
     def parts(self) -> list[Json]:
-        """All parts of the turn."""
+        """All parts of the contents that make up the turn, in order."""
         return [part for _, parts in self.contents for part in parts]
 
 

@@ -91,7 +91,7 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
 
 
 def read_call(item: Raw) -> Call:
-    """The call in an item."""
+    """Parse an item that calls a built-in tool."""
     kind: str = item["type"]
     return Call(item["call_id"], kind.removesuffix("_call"), _arguments(item), item)
 

@@ -29,7 +29,7 @@ _CHATS = frozenset({"text", "image_url", "file"})
 
 
 def left_out() -> Raw:
-    """A message with a placeholder."""
+    """A message of the assistant that says that a part was left out."""
     return {"role": "assistant", "content": texts.left_out_marker("part")}
 
 
