@@ -157,7 +157,7 @@ def _plain_text(name: str, text: object) -> str:
 
 
 def fact(value: object, meta: object) -> Fact:
-    """Return a fact that is logged with this `Meta`, or with none. Raises InvalidMessage if either is something else."""
+    """Return a fact that is logged with this `Meta`, or with none. Raises InvalidMessage if one is something else."""
     if not isinstance(value, Fact):
         raise InvalidMessage("append", f"a fact is needed, not {_kind(value)}")
     if meta is not None and not isinstance(meta, Meta):
@@ -286,7 +286,7 @@ def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> Non
 
 
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
-    """Return the texts that are true now, by key: calls the functions, leaves out empty texts. Raises InvalidSetting."""
+    """Return the texts that are true now, by key: functions are called, empty texts left out. Raises InvalidSetting."""
     texts: dict[str, str] = {}
     for key, value in given.items():
         text = cast("object", value if isinstance(value, str) else value())
