@@ -193,7 +193,7 @@ def test_preparing_changes_no_window_and_reads_nothing_twice(monkeypatch):
 
 
 def test_layers_stay_as_they_are_until_they_become_one():
-    conv = opened(context=3_000)
+    conv = opened(context=4_000)
     conv.user("go")
     seen: list[list[str]] = []
     for number in range(160):

@@ -285,7 +285,7 @@ def _joins(pair: str) -> bool:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_quote_begins_or_ends_inside_a_word(seed):
-    conversation = made(seed, 4_000)
+    conversation = made(seed, 5_000)
     quoted = 0
     for slot, record in records(conversation):
         quoted += sum(len(line.below) for line in record.lines)

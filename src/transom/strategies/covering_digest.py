@@ -8,6 +8,7 @@ cached. When the layers are full they become one layer, which is made again from
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import sqrt
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -50,6 +51,9 @@ from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_
 
 MAX_SHARE = 0.85
 """The largest digest, as a share of what it replaces."""
+
+REMADE_SHARE = 0.96
+"""The same of a record that is made again without new turns."""
 
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
@@ -186,10 +190,10 @@ class _Records:
     def __init__(self, view: View, target: Target, runs: Sequence[Sequence[Slot]], size: float, talk: float) -> None:
         self.view, self.target, self.talk = view, target, talk
         self.folded = [slot for run in runs for slot in run]
-        whole = sum(slot.size.tokens for slot in self.folded)
-        shares = [(run, size * sum(slot.size.tokens for slot in run) / whole) for run in runs]
         self.shares = [
-            (run, share) for run, share in shares if hides_a_unit(view, target, run) or any(map(is_summary, run))
+            (run, share)
+            for run, share in zip(runs, _shares(runs, size), strict=True)
+            if hides_a_unit(view, target, run) or any(map(is_summary, run))
         ]
 
     def folds(self) -> Iterator[Fold]:
@@ -231,9 +235,20 @@ class _Records:
         self.shares += [*ends, (run[at:], part * size)]
 
     def _fold(self, run: Sequence[Slot], share: float) -> Fold:
-        size = min(share, MAX_SHARE * sum(slot.size.tokens for slot in run))
+        most = REMADE_SHARE if len(run) == 1 and is_summary(run[0]) else MAX_SHARE
+        size = min(share, most * sum(slot.size.tokens for slot in run))
         digest = digest_text(self.view, self.target, run, self.folded, size, 1 - 0.8 * self.talk, self.talk)
         return Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why=RECORD_ONLY)
+
+
+def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
+    """The room of the record of each run, by the geometric means of its tokens in the window and those of its turns. By
+    the former alone a record would lose its room, merge by merge, to turns that are still whole; by the latter alone
+    the newest turns would have hardly any beside very many old ones."""
+    weights = [
+        sqrt(sum(slot.size.tokens for slot in run) * sum(slot.untrimmed_size.tokens for slot in run)) for run in runs
+    ]
+    return [size * weight / sum(weights) for weight in weights]
 
 
 class _Cut(NamedTuple):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.edit import Span
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
 from transom.core.tool import is_offered
@@ -21,7 +19,8 @@ from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.passages import Passage, closing, inner_words, opening, readable, with_margins
+from transom.strategies.digest.message_quotes import MessageQuotes, Spans
+from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
@@ -39,13 +38,6 @@ LINES = 0.125
 WORDS = 0.2
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
 
-EXCERPTS, ANSWERS = (1_200, 600, 400, 240, 120, 60), (1_200, 600, 400, 240, 160, 100)
-"""Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote: the
-most for which there is room."""
-
-MOSTLY_TALK, FEW_WORDS = 0.5, 20
-"""How far talk outweighs work where the conversation counts as talk; tokens of a message of a few words."""
-
 PLAN = 0.1
 """The share of a record for the newest plan."""
 
@@ -56,12 +48,13 @@ SMALLER, LARGER, TRIES = 0.93, 1.05, 3
 """A digest that is smaller or larger than planned by more than this is chosen again, with more or less room; so many
 times in all."""
 
+GROWTH = 1.4
+"""Tokens by which a record grows with each token of room for quotes, about: a quoted turn has a line of its own, and
+splits the turns around it."""
+
 MOST, TOKENS_PER_PASSAGE = 3_000, 24
 """A digest chooses among at most so many passages, or, in large windows, one for so many tokens of the window. One
 entry alone may have more."""
-
-Spans = dict[int, dict[int, list[Span]]]
-"""What is quoted: of each entry, of each of its texts, these spans."""
 
 
 class Digested(Struct, frozen=True):
@@ -82,12 +75,14 @@ def digest_text(
     whole text; if the record turns out too large, it is chosen again with less room.
     """
     found = _FoldedTurns(view, target, run, folded)
-    chosen_words = found.quoted_messages(WORDS * (1 - 0.8 * talk) * size, talk=talk)
+    words = WORDS * (1 - 0.8 * talk) * size
+    chosen_words = found.messages.chosen(words, talk=talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
     room = size - fixed - lines - chosen_words.tokens
     tried: list[tuple[int, Digested]] = []
+    rooms: list[tuple[float, int]] = []
     for _ in range(TRIES):
         quotes = found.quotes(room, names, chosen_words.spans)
         quoted = _merged(chosen_words.spans, quotes)
@@ -96,9 +91,11 @@ def digest_text(
         tried.append((counted, Digested(text, tuple(sorted(quoted)))))
         if SMALLER * size <= counted <= LARGER * size or (counted < size and not quotes):
             break
-        room += size - counted
-        if room <= 0:
-            lines, chosen_words = 0, _QuotedMessages()
+        rooms.append((room, counted))
+        room = _next_room(rooms, size)
+        if room <= 0:  # each quoted message splits the turns around it into lines of their own
+            lines, words = 0, words / 4
+            chosen_words = found.messages.chosen(words, talk=talk)
     if fitting := [one for one in tried if one[0] <= LARGER * size]:
         return max(fitting, key=lambda one: one[0])[1]
     text = found.text({}, endings, 0)  # what was done is better than nothing
@@ -107,11 +104,15 @@ def digest_text(
     return smallest if counted <= size + HEADER else Digested(texts.omission(*found.totals()))
 
 
-class _QuotedMessages(Struct, frozen=True):
-    """What is quoted of messages because of whose they are, and its tokens."""
-
-    spans: Spans = {}
-    tokens: float = 0
+def _next_room(tried: Sequence[tuple[float, int]], size: float) -> float:
+    """The room for quotes with which a record has `size` tokens, about, on the line through the last two tries: their
+    rooms, and the tokens that the records had."""
+    room, counted = tried[-1]
+    growth = GROWTH
+    if len(tried) > 1:
+        before, counted_before = tried[-2]
+        growth = (counted - counted_before) / (room - before) if room != before else GROWTH
+    return room + (size - counted) / min(2 * GROWTH, max(GROWTH / 2, growth))
 
 
 class _FoldedTurns:
@@ -154,64 +155,34 @@ class _FoldedTurns:
 
     # ---- what is quoted
 
-    def quoted_messages(self, room: float, *, talk: float) -> _QuotedMessages:
-        """What the user said, and then the answers: of each message as many characters as all of them have room for.
-
-        Where the conversation is nothing but talk, the newest messages as far as the room goes: the others are quoted
-        for what they say. Of an answer to which the user says little ("yes, do 2") it is the end that counts.
-        """
-        spans: Spans = {}
-        left = room
-        for role, levels in (("user", EXCERPTS), ("assistant", ANSWERS)):
-            units = [unit for unit in self.units if self._is_message(unit, role)]
-            found = {most: [self._excerpt(unit, most) for unit in units] for most in levels}
-            fitting = (most for most in levels if sum(cost for _, _, cost in found[most]) <= left)
-            chosen = found[next(fitting, levels[-1 if talk < MOSTLY_TALK else -2])]
-            for seq, excerpt, cost in sorted(chosen, key=lambda one: (one[0] not in self.answered_shortly, -one[0])):
-                if cost <= left:
-                    left -= cost
-                    spans[seq] = {0: excerpt}
-                elif talk >= MOSTLY_TALK:
-                    break
-        return _QuotedMessages(spans, room - left)
-
-    def _is_message(self, unit: Unit, role: str) -> bool:
-        indexed = self.index.at(self.view, unit.seqs[0])
-        return indexed.role == role and not indexed.calls and bool(indexed.passages)
-
-    def _excerpt(self, unit: Unit, most: int) -> tuple[int, list[Span], float]:
-        """A message in so many characters: its beginning and its end; only its end if the user answers it shortly."""
-        seq = unit.seqs[0]
-        text, position = readable(self._fact(seq))[0]
-        rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
-        most = most if rate < 0.5 else int(most * 0.35)
-        spans = [(0, len(text))]
-        if len(text) > most:
-            share = 0.2 if seq in self.answered_shortly else 0.65
-            start, stop = inner_words(text)
-            words = text[start:stop]
-            first, last = start + opening(words, int(share * most)), start + closing(words, int((1 - share) * most))
-            spans = [(start, first), (last, stop)] if first < last else [(start, stop)]
-        return seq, spans, sum(end - start for start, end in spans) * rate + 5
-
     @cached_property
-    def answered_shortly(self) -> set[int]:
-        """The messages to which the user answers with a few words."""
-        return {
-            before.seqs[0]
-            for before, after in pairwise(self.units)
-            if self._is_message(after, "user") and self.index.at(self.view, after.seqs[0]).tokens <= FEW_WORDS
-        }
+    def messages(self) -> MessageQuotes:
+        """What is quoted of messages because of whose they are."""
+        return MessageQuotes(self.view, self.index, self.units)
 
     @cached_property
     def passages(self) -> list[Passage]:
         """The passages that may be quoted."""
         seqs = [
-            seq for unit in self.units for seq in unit.seqs if seq in self.index.entries or seq in self.quoted_before
+            seq
+            for unit in self.units
+            for seq in self._quotable(unit)
+            if seq in self.index.entries or seq in self.quoted_before
         ]
         first_choice = self.quoted_before.union(*(slot.seqs for slot in self.run if isinstance(slot, Unit)))
         most = max(MOST, self.target.budget.usable // TOKENS_PER_PASSAGE)
         return _passages(self.view, self.index, seqs, first_choice, most)
+
+    def _quotable(self, unit: Unit) -> Iterator[int]:
+        """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
+        edit."""
+        head, *results = unit.seqs
+        calls = self.index.at(self.view, head).calls
+        yield head
+        for at, seq in zip(unit.answered_calls, results, strict=True):
+            ended = self.index.at(self.view, seq).result
+            if ended is None or calls[at].says != "nothing" or is_failure(calls[at], ended):
+                yield seq
 
     @cached_property
     def covered(self) -> set[str]:
@@ -220,6 +191,8 @@ class _FoldedTurns:
 
     def quotes(self, room: float, names: float, already: Spans) -> Spans:
         """The passages that are quoted in so many tokens, with their margins. `already`: what is quoted anyway."""
+        if room <= 0:
+            return {}
         view, index, passages = self.view, self.index, self.passages
         choice, items = Choice(passages), [passage.names for passage in passages]
         quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
@@ -232,7 +205,9 @@ class _FoldedTurns:
             passage = passages[at]
             text = readable(self._fact(passage.entry))[passage.text][0]
             spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
-            spans.append(with_margins(text, passage.start, passage.end, index.json_elements(text)))
+            start, end = with_margins(text, passage.start, passage.end, index.json_elements(text))
+            is_talk = passage.text == 0 and index.at(view, passage.entry).from_turn
+            spans.append((start, behind_announcement(text, end) if is_talk else end))
         return chosen
 
     # ---- what the record says
@@ -285,10 +260,11 @@ class _FoldedTurns:
             of_result = self._quotes(result, spans) if result is not None else []
             quotes = [*(one.text for one in of_arguments), *of_result]
             names = [one.name for one in of_arguments if one.name]
+            subject = facts.subject if chosen is None else facts.full
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(", ".join([facts.subject if chosen is None else facts.full, *names])),
+                    subject=texts.in_a_line(", ".join([subject, *names])),
                     outcome=outcome_text(facts, ended, quoted=of_result[0] if of_result else ""),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,

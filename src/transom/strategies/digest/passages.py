@@ -42,7 +42,9 @@ _JSON = re.compile(r"\s*[{\[]")
 _IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
 """A string, or a comma between two elements."""
 
-_LIST_NUMBER = re.compile(r"(?:^|[\s*#>-])\(?\d{1,3}\. \Z")
+_LIST_NUMBER = re.compile(r"(?:^|[\s*#>-]|\\n)\(?\d{1,3}\. \Z")
+_ANNOUNCES = re.compile(r"(?:[:：]|^#{1,6} [^\n]*|^\*\*[^\n]*\*\*)(?:\s|\\n)*\Z", re.MULTILINE)
+"""The end of a text that says only what comes next: a colon, or a heading."""
 _OF_WORD = re.compile(r"\w")
 _INSIDE = re.compile(r"\w{0,160}\Z")
 """The beginning of the word that a place is in."""
@@ -259,15 +261,32 @@ def inner_words(text: str) -> Span:
 
 
 def opening(text: str, most: int) -> int:
-    """The end of the beginning of a text: of the last sentence or line within `most` characters, of the first one a
-    little behind them, else of a word."""
+    """The end of the beginning of a text: of the last sentence or line within `most` characters. If that is little, or
+    only announces what comes next, of the next one a little behind them; else of a word."""
     if len(text) <= most:
         return len(text)
     ends = (*_LINES, *_ENDS[0])
-    for low, high, marks in ((most // 4, most, ends), (0, most // 4, ends)):  # better short than cut
-        if (end := _last_end(text, low, high, marks)) > 1:
-            return end
-    return _first_end(text, most, most + FAR, ends) or _last_end(text, 0, most, _ENDS[1]) or _between_words(text, most)
+    if (end := _last_end(text, most // 4, most, ends)) and not _announces(text, end):
+        return end
+    if end := _first_end(text, most, most + FAR, ends):
+        return end
+    if (end := _last_end(text, 0, most // 4, ends)) > 1 and not _announces(text, end):  # better short than cut
+        return end
+    return _last_end(text, 0, most, _ENDS[1]) or _between_words(text, most)
+
+
+def behind_announcement(text: str, end: int) -> int:
+    """The end of a quote of prose: if it only announces what comes next ("There are three reasons:"), that of the first
+    line or sentence of this, if it is near."""
+    if not _announces(text, end):
+        return end
+    start = len(text) - len(text[end:].lstrip())
+    return _first_end(text, start + 1, end + FAR, (*_LINES, *_ENDS[0])) or end
+
+
+def _announces(text: str, end: int) -> bool:
+    """Whether a text up to this place ends with a colon or a heading."""
+    return bool(_ANNOUNCES.search(text, max(0, end - LINE), end))
 
 
 def closing(text: str, most: int) -> int:

@@ -232,7 +232,7 @@ def _last_test_run(turns: Sequence[Turn]) -> list[str]:
 def _last_failure(turns: Sequence[Turn], tool: str) -> str:
     """How the last failed call of a tool ended."""
     calls = [call for turn in turns for call in turn.calls if call.tool == tool and call.failed]
-    return f"failed, the last one: {calls[-1].outcome}"
+    return f"failed, the last one: {calls[-1].outcome.removeprefix('failed: ')}"
 
 
 def _last_part(path: str) -> str:

@@ -368,14 +368,15 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return "no result"
     if result.refused:
         return "refused by the user"
-    if result.session and not result.lines:
-        return f"still running, session {result.session}"
     is_failed, code = is_failure(call, result), exit_code(call, result)
     line = texts.in_a_line((is_failed and result.failure) or result.line)
     is_below = " ".join(quoted[: 2 * SCANNED].split()).startswith(line.removesuffix(" …"))
     own = f"{texts.OPEN}{line}{texts.CLOSE}" if line and not is_below else ""
     if is_failed:
         ended = f"exit {code}" if code else "failed"
+        return f"{ended}: {own}" if own else ended
+    if result.session:
+        ended = f"still running, session {result.session}"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return ""

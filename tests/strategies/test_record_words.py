@@ -1,0 +1,162 @@
+"""What readers of records missed: the first request, what was answered, lists behind a colon, the turns before a
+message that stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import transom
+from transom.core.message import Call, ToolResult
+from transom.core.message import Text as TextPart
+from transom.strategies.digest.passages import behind_announcement, opening
+from transom.strategies.digest.tool_lines import call_facts, outcome_text, result_facts
+from transom.texts import is_record
+
+PLAIN = "def run():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "words"),
+    [
+        ("All is done. " + "And so on " * 90, 100, "All is done. "),
+        (
+            "There are three reasons:\n1. The lock is held.\n2. " + "it waits " * 90,
+            60,
+            "There are three reasons:\n1. The lock is held.\n",
+        ),
+        (
+            "There are two:\n\n- the lock is held by the old writer of the file\n- " + "it waits " * 90,
+            40,
+            "There are two:\n\n- the lock is held by the old writer of the file\n",
+        ),
+        (
+            "# Summary\n\nThe lock is held by the old writer of the file.\n" + "it waits " * 90,
+            30,
+            "# Summary\n\nThe lock is held by the old writer of the file.\n",
+        ),
+        (
+            "Findings:\\n\\n1. The lock is held by the old writer. " + "it waits " * 90,
+            30,
+            "Findings:\\n\\n1. The lock is held by the old writer. ",
+        ),
+        ("Done: " + "word " * 200, 30, "Done: word word word word "),
+    ],
+)
+def test_an_excerpt_does_not_stop_before_what_it_announces(text, most, words):
+    assert text[: opening(text, most)] == words
+
+
+def test_a_quote_of_prose_goes_on_behind_a_colon():
+    text = "It fails for a reason:\n\nthe lock is held.\nNobody frees it.\n"
+    colon = text.index(":") + 2
+    assert text[: behind_announcement(text, colon)] == "It fails for a reason:\n\nthe lock is held.\n"
+    end = text.index("Nobody")
+    assert behind_announcement(text, end) == end, "what announces nothing stays"
+    assert behind_announcement("Why:", 4) == 4
+
+
+def turn(at, name, args, result):
+    call = {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+    yield {"role": "assistant", "content": None, "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": f"c{at}", "content": result}
+
+
+def work(start, count):
+    for at in range(start, start + count):
+        path = f"/app/src/module_{at}/file_{at}.py"
+        yield from turn(at, "Read", {"file_path": path}, f"name_{at} = value_{at}\n" + PLAIN * 40)
+
+
+def records(messages):
+    return [one["content"] for one in messages if isinstance(one["content"], str) and is_record(one["content"])]
+
+
+def text_of(messages):
+    return "\n".join(one["content"] for one in messages if isinstance(one["content"], str))
+
+
+def test_each_answer_and_the_first_request_are_told_beside_long_words_of_the_user():
+    messages = [{"role": "user", "content": "<environment>\n<cwd>/app</cwd>\n</environment>"}]
+    messages += [{"role": "user", "content": "Find out why the nightly import is slow."}]
+    for at in range(8):
+        messages += work(10 * at, 6)
+        pasted = "\n".join(f"line {number} of a long log that the user pasted" for number in range(60))
+        messages += [
+            {
+                "role": "assistant",
+                "content": f"Step {at} is done: the cache of table_{at} is warm. " + "It was so. " * 80,
+            },
+            {
+                "role": "user",
+                "content": f"Look at this output, number {at}:\n{pasted}\nWhat does it say about part {at}?",
+            },
+        ]
+    messages += work(200, 6)
+    window = transom.fit(messages, budget=16_000)
+    record = "\n".join(records(window))
+    assert "1 user «Find out why the nightly import is slow.»" in record
+    told = [at for at in range(8) if f"the cache of table_{at} is warm" in text_of(window)]
+    assert len(told) == 8
+    assert text_of(window).count("Look at this output, number") == 8
+
+
+def test_what_a_program_wrote_does_not_take_the_room_of_the_user():
+    messages = [{"role": "user", "content": "Go."}]
+    said = [f"Now look at part {at} of the import, and tell me all of what you find there. " * 3 for at in range(8)]
+    for at, words in enumerate(said):
+        messages += [{"role": "user", "content": words}, *work(10 * at, 6)]
+        result = f"<notice>\n<status>done</status>\n{'the result of the job was written ' * 60}\n</notice>"
+        messages += [{"role": "user", "content": result}, *work(10 * at + 6, 2)]
+    (record,) = records(transom.fit(messages, budget=8_000))
+    assert [words for words in said if words.strip() not in record] == []
+
+
+def test_a_record_before_a_message_that_stays_keeps_its_share_at_each_merge():
+    conv = transom.Conversation.open("memory:", "merges", budget=9_000)
+    for at in range(120):
+        if at == 30:
+            conv.user("Now mend the import. " * 4)
+        text = "\n".join(f"the value of name_{at}_{line} is plain" for line in range(40))
+        for message in turn(at, "Read", {"file_path": f"/app/file_{at}.py"}, text):
+            add(conv, message)
+        conv.plan_request()
+    first, last, *_ = records(conv.request()["messages"])
+    assert first.startswith("[entry 0")
+    assert first.count("name_") >= 20, "the turns before the newest message of the user"
+    assert last.count("name_") >= 20
+
+
+def add(conv, message):
+    if message["role"] == "tool":
+        conv.tool_result(message["tool_call_id"], message["content"])
+    else:
+        conv.observe(message)
+
+
+def test_the_answer_of_an_edit_is_not_quoted():
+    messages = [{"role": "user", "content": "Mend it."}]
+    for at in range(30):
+        args = {"file_path": f"/app/src/file_{at}.py", "old_string": f"old_name_{at}", "new_string": f"new_name_{at}"}
+        messages += turn(at, "Edit", args, f"The file /app/src/file_{at}.py has been updated, see note_{at}.")
+        messages += work(100 + at, 1)
+    messages += turn(50, "Edit", {"file_path": "/app/x.py"}, "Error: no match for wanted_name_7 in the file /app/x.py")
+    messages += work(150, 12)
+    record = "\n".join(records(transom.fit(messages, budget=8_000)))
+    assert "/app/src/file_3.py" in record
+    assert "has been updated" not in record
+    assert "wanted_name_7" in record, "but why one failed is told"
+
+
+def outcome(text):
+    facts = call_facts(Call(name="exec_command", args='{"cmd": "go test ./..."}', id="c"))
+    return outcome_text(facts, result_facts(ToolResult(call="c", parts=(TextPart(text=text),))))
+
+
+def test_a_command_that_still_runs_says_so_whatever_it_has_printed():
+    header = "Wall time: 1.0 s\nProcess running with session ID 3600\nOutput:\n"
+    assert outcome(header) == "still running, session 3600"
+    warning = "parser.c:254:18: warning: null character"
+    assert outcome(f"{header}{warning}\n") == f"still running, session 3600: «{warning}»"
+    assert outcome(f"{header}FAIL example.com/pkg [build failed]").startswith("failed")
