@@ -144,19 +144,21 @@ def test_clean_removes_replays_and_nothing_else(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000)[0] == 0
     box = folder / ".transom"
-    (box / "replay-12.db").write_bytes(b"of an early version")
-    (box / "replay-mine.db").write_bytes(b"my own")
+    mine = [box / name for name in ("replay-12.db", "map-notes.txt", "map-mine.db", f"map-{'0' * 32}.db")]
+    for path in mine:
+        path.write_bytes(b"my own")
     code, out, err = run("clean")
     assert (code, out) == (2, "")
     assert err == (
         "transom: removing the replays in .transom cannot be undone: there is no terminal to ask at, so add --yes\n"
     )
-    size = sum((box / name).stat().st_size for name in ("replays.db", "replay-12.db", "runs.json", "last"))
+    size = sum((box / name).stat().st_size for name in ("replays.db", "runs.json", "last"))
     code, out, _ = run("clean", "--yes", "--json")
-    files = ["replays.db", "replay-12.db", "runs.json", "last"]
+    files = ["replays.db", "runs.json", "last"]
     assert (code, json.loads(out)) == (0, {"folder": ".transom", "files": files, "freed": size})
-    assert sorted(path.name for path in box.iterdir()) == [".gitignore", "replay-mine.db"]
-    (box / "replay-mine.db").unlink()
+    assert {path.name for path in box.iterdir()} == {".gitignore", *(path.name for path in mine)}
+    for path in mine:
+        path.unlink()
     assert run(*REPLAY, 4_000)[0] == 0
     assert run("clean", "--yes")[1].startswith(".transom: replays removed, ")
     assert not box.exists()

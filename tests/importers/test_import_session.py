@@ -40,7 +40,7 @@ CLAUDE = [
 ]
 ANSWER = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": LONG}]}
 CODEX = [
-    {"type": "session_meta", "payload": {"id": "s1", "base_instructions": {"text": "You are Codex. " * 9}}},
+    {"type": "session_meta", "payload": {"id": "s", "base_instructions": {"text": "You are Codex. " * 9}}},
     {"type": "turn_context", "payload": {"model": "gpt-x", "cwd": "/home/ada"}},
     item(**said("user", LONG)),
     item(type="reasoning", summary=[{"type": "summary_text", "text": LONG}], encrypted_content="c2" * 60),
@@ -63,7 +63,7 @@ def entry(label, parent, role, content, **more):
 
 PI_CALL = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": LONG}}
 PI = [
-    {"type": "session", "version": 3, "id": "s1", "timestamp": AT, "cwd": "/home/ada"},
+    {"type": "session", "version": 3, "id": "s", "timestamp": AT, "cwd": "/home/ada"},
     entry("a", None, "user", [text(LONG), {"type": "image", "data": "QUJD" * 50, "mimeType": "image/png"}]),
     entry("b", "a", "assistant", [{"type": "thinking", "thinking": LONG}, PI_CALL]),
     entry("c", "b", "toolResult", [text(LONG * 2)], toolCallId="t1", toolName="bash", isError=False),
@@ -237,3 +237,23 @@ def test_a_store_on_the_disk_and_a_packed_stream(tmp_path):
     assert (done.messages, again.messages, again.earlier) == (12, 0, 12)
     assert exported(store) == jsonl(*CLAUDE).encode()
     store.close()
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_a_copy_of_a_session_by_another_name_is_known_again(stored, tmp_path, kind):
+    store, [first] = stored(SESSIONS[kind])
+    names = store.names()
+    copy = tmp_path / "a copy.jsonl"
+    copy.write_bytes((tmp_path / "s.jsonl").read_bytes())
+    (again,) = import_file(copy, store)
+    assert (again.conversation, again.messages, again.earlier) == ("s", 0, first.messages)
+    assert store.names() == names
+
+
+def test_a_file_of_a_subagent_and_one_of_several_sessions_have_the_name_of_the_file(stored):
+    _, [done] = stored([user("x1", None, "Look at a.", **SIDE | {"sessionId": "parent"})])
+    assert done.conversation == "s"
+    _, [done] = stored([user("u1", None, "Hi.", sessionId="s"), user("u2", "u1", "Go on.", sessionId="newer")])
+    assert done.conversation == "s"
+    _, [done] = stored([user("u1", None, "Hi.", sessionId="old"), user("u2", "u1", "Go on.", sessionId="newer")])
+    assert done.conversation == "newer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,11 @@ from transom.cli.locate import LAST_STORE
 from transom.cli.runs import FOLDER, MAP_CACHE, RUNS, STORE, URL
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, terminal
+from transom.repo_map.facts_cache import is_cache
 
 _ENDS = tuple(index + end for index in ("", ".search") for end in ("", "-wal", "-shm", "-journal"))
 """What the names of a SQLite store's files end with, behind its own name. Other files are the user's."""
+_MAP_CACHE = re.compile(re.escape(MAP_CACHE) + r"[0-9a-f]{32}\.db")
 
 
 def run(options: Clean) -> int:
@@ -47,16 +50,16 @@ def run(options: Clean) -> int:
 def _files(*, imports: bool) -> Iterator[Path]:
     """Yield the files of replays and of maps, and those of imports if they are wanted.
 
-    A store that the user created in the same folder is not among them.
+    Only files that Transom names itself: what the user has put into the same folder is not among them.
     """
     if not FOLDER.is_dir():
         return
     yield from _files_of(STORE)
-    for old in sorted(FOLDER.glob("replay-*.db")):  # early versions had one for each replay
-        if old.stem.removeprefix("replay-").isdecimal():
-            yield from _files_of(old)
     yield from (file for file in (RUNS,) if file.is_file())
-    yield from sorted(file for file in FOLDER.glob(f"{MAP_CACHE}*") if file.is_file())
+    for cache in sorted(FOLDER.glob(f"{MAP_CACHE}*.db")):
+        if _MAP_CACHE.fullmatch(cache.name) and is_cache(cache):
+            yield cache
+            yield from (end for end in [cache.with_name(f"{cache.name}-journal")] if end.is_file())
     if imports:
         yield from _files_of(IMPORTS)
     if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in (URL, *[IMPORTS_URL] * imports):

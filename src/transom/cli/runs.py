@@ -28,7 +28,7 @@ URL = f"sqlite:///{STORE.as_posix()}?synchronous=normal"
 
 RUNS = FOLDER / "runs.json"
 MAP_CACHE = "map-"
-"""How the names of the files begin that keep what `transom map` has parsed."""
+"""How the names of the files begin that keep what `transom map` has parsed: 32 hex digits and ".db" follow."""
 
 _STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 

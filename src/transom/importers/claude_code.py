@@ -46,6 +46,7 @@ class ClaudeCodeReader:
 
     def __init__(self) -> None:
         self._count = 0
+        self.ids: dict[str, None] = {}
         self.taken_back: dict[str, Ranges] = {}
         self._known = _Lines()
         self._held: dict[str, list[Said]] = {}  # the newest turn of each branch, with the id of its message
@@ -65,6 +66,8 @@ class ClaudeCodeReader:
 
     def feed(self, line: object) -> list[SessionEvent]:
         fields = as_dict(line)
+        if label := text(fields, "sessionId") or text(fields, "session_id"):
+            self.ids.setdefault(label)
         uuid, parent = text(fields, "uuid"), text(fields, "parentUuid")
         if uuid and self._known.get(uuid) is not None:
             return []  # a resumed session repeats lines

@@ -65,6 +65,7 @@ class CodexReader:
 
     def __init__(self) -> None:
         self._count = 0
+        self.ids: dict[str, None] = {}
         self.taken_back: dict[str, Ranges] = {}
         self._held: list[Said] = []
         self._turns: deque[int] = deque(maxlen=_MOST_TURNS)  # where the user's turns begin
@@ -85,7 +86,10 @@ class CodexReader:
             if self._begun:  # a forked session repeats its parent's
                 return []
             self._begun = True
-            prompt = _instructions(as_dict(payload) or fields)
+            meta = as_dict(payload) or fields
+            if label := text(meta, "id"):
+                self.ids[label] = None
+            prompt = _instructions(meta)
             return [] if prompt is None else [SystemPrompt(text=prompt)]
         if kind not in _ENVELOPES or kind == "response_item":
             item = _item(as_dict(payload) or fields)

@@ -77,9 +77,9 @@ def import_file(
     continued.
 
     `format`: a name out of `FORMATS`; None: the content decides. `id`: the name for the conversation; the file must
-    hold only one then. By default it is the conversation's own id; for a session file, and where there is no id, the
-    name of the file. `counter`: counts the tokens that entries are stored with (default: o200k). `on_skip`: called with
-    one line of text for everything that is left out; by default such lines are only in `Imported.skipped`.
+    hold only one then. By default it is the conversation's own id, or the name of the file where there is none.
+    `counter`: counts the tokens that entries are stored with (default: o200k). `on_skip`: called with one line of text
+    for everything that is left out; by default such lines are only in `Imported.skipped`.
     `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     Raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for `id` where there
@@ -177,7 +177,7 @@ class _Job(Struct, kw_only=True):
         skip = _Both(notes.append, self.on_skip)
         with opened(path) as packed:
             file = replace(packed, label=label)
-            title = self._take_name(self.id or file.stem)
+            title = self._take_name(self.id or scanned.name(file.stem))
             session = SessionImport(
                 SESSIONS[kind].reader(),
                 dialect=dialect_named(FORMATS[kind].dialect),
@@ -269,11 +269,20 @@ class _Scanned(Struct, frozen=True, kw_only=True):
     """What the first reading of a session finds.
 
     `taken_back`: the lines of each branch that were taken back; `main`: the name of the branch that is the session
-    itself, which is a subagent's in a file of its own.
+    itself, which is a subagent's in a file of its own; `ids`: those of the session, the newest last.
     """
 
     taken_back: dict[str, Ranges]
     main: str
+    ids: tuple[str, ...]
+
+    def name(self, stem: str) -> str:
+        """Return the name for the conversation: the session's id, so that a copy of the file is known again.
+
+        `stem`: the name of the file without its end. It is the name if it is one of several ids, if the lines have no
+        id, or if they are of a subagent, whose lines have the session's.
+        """
+        return stem if self.main or not self.ids or stem in self.ids else self.ids[-1]
 
 
 def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[float], None]) -> _Scanned:
@@ -292,7 +301,7 @@ def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[flo
             branches |= {event.branch for event in reader.feed(value) if isinstance(event, Said)}
     branches |= {event.branch for event in reader.flush() if isinstance(event, Said)}
     only = next(iter(branches)) if len(branches) == 1 else ""  # the file of a subagent
-    return _Scanned(taken_back=dict(reader.taken_back), main=only)
+    return _Scanned(taken_back=dict(reader.taken_back), main=only, ids=tuple(reader.ids))
 
 
 def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[Line]:

@@ -54,6 +54,7 @@ class PiReader:
     """Reads the lines of a session: see `SessionReader`. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
+        self.ids: dict[str, None] = {}
         self._held: list[Said] = []
         self._before = array("q")  # the number of the message before each; -1 for the first of a branch
         self._known: dict[int, int] = {}  # the last message up to each entry, by the hash of its id
@@ -84,6 +85,8 @@ class PiReader:
         if text(fields, "type") != "session" and label:
             parent = fields.get("parentId")
             self._newest = self._known.get(hash(parent), self._newest) if isinstance(parent, str) else -1
+        elif label:
+            self.ids.setdefault(label)
         message = _message(fields)
         events = [] if message is None else self._add(message, seconds_of(fields))
         if label:

@@ -7,7 +7,7 @@ several lines. The lines that hold a message are numbered from 0; all numbers of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from operator import itemgetter
 from typing import Protocol
@@ -67,6 +67,14 @@ class SessionReader(Protocol):
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
         """For each branch, the lines whose messages were taken back, as far as it is known now."""
+        ...
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The ids that the lines read so far give to the session, in the order in which they came up.
+
+        There may be several: a session that was resumed or forked may repeat lines of another one.
+        """
         ...
 
     def feed(self, line: object) -> list[SessionEvent]:

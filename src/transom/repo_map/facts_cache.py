@@ -75,7 +75,7 @@ class FactsCache:
             except sqlite3.OperationalError:  # locked, a full disk: another process may use it
                 raise
             except sqlite3.DatabaseError:
-                if not self._has_our_mark():
+                if not is_cache(self._file):
                     raise
                 self._file.unlink(missing_ok=True)
                 self._write(rows, gone)
@@ -92,12 +92,6 @@ class FactsCache:
             db.execute("BEGIN IMMEDIATE")
             db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
             db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
-
-    def _has_our_mark(self) -> bool:
-        """True if the file begins as a cache does, even if the rest of it is damaged."""
-        with self._file.open("rb") as file:
-            header = file.read(_MARK_AT + 4)
-        return header.startswith(_SQLITE) and header[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
 
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._file, timeout=1, isolation_level=None)
@@ -121,6 +115,14 @@ class FactsCache:
             db.execute(statement)
         db.execute("INSERT INTO version VALUES (?)", (self._version,))
         db.execute("COMMIT")
+
+
+def is_cache(file: Path) -> bool:
+    """True if a file begins as a cache does, even if the rest of it is damaged."""
+    with suppress(OSError), file.open("rb") as opened:
+        header = opened.read(_MARK_AT + 4)
+        return header.startswith(_SQLITE) and header[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
+    return False
 
 
 def _require_empty(db: sqlite3.Connection) -> None:
