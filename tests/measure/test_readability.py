@@ -102,6 +102,7 @@ def test_a_quote_is_found_although_its_marks_were_escaped():
     found = passages_of("x = ‹a›\n\\12 Read b\n\\[entry 3] c\n…\nlast line…", [original])
     assert [(one.starts, one.ends) for one in found] == [("line", "line"), ("line", "between words")]
     assert passages_of("x = a", [original])[0].starts is None
+    assert passages_of("Marvin · Entire", ["Marvin · Entire\nnext"])[0].starts == "line", "a quote keeps its dots"
     both = passages_of("12 Read b\nsecond text", [original, "second text"], joined=True)
     assert [(one.starts, one.ends) for one in both] == [("line", "line"), ("line", "line")]
 

@@ -113,6 +113,11 @@ def test_a_failed_write_or_read_has_changed_nothing():
     assert proposals(OVERTAKEN, talk("go", *read(), *read(text="Error: no such file " * 40), "on")) == {}
 
 
+def test_a_read_of_a_file_that_names_an_exit_code_is_no_failure():
+    text = f"What it prints:\nProcess exited with code 3\n{LONG}"
+    assert list(proposals(OVERTAKEN, talk("go", *read(text=text), *read(text=text), "on"))) == [2]
+
+
 def test_an_answer_that_only_says_unchanged_is_no_newer_text():
     unchanged = read(text="File unchanged since last read; refer to the earlier result.")
     log = talk("go", *read(), *unchanged, "on")

@@ -117,6 +117,14 @@ def test_the_ending_of_a_result(text, code, failed):
     assert outcome(ToolResult(parts=(Text(text),))) == (f"exit code {code}" if code is not None else "failed" * failed)
 
 
+def test_an_exit_code_in_a_file_is_not_that_of_the_tool_that_shows_or_edits_it():
+    shown = ToolResult(parts=(Text("The file has been updated:\nWhat it prints:\nProcess exited with code 3"),))
+    assert ending(shown, "Bash") == ending(shown) == (3, True)
+    assert ending(shown, "Edit") == ending(shown, "read_file") == (None, False)
+    assert (outcome(shown, "Bash"), outcome(shown, "Edit")) == ("exit code 3", "")
+    assert ending(ToolResult(parts=(Text("Exit code 2\nno such file"),)), "Read") == (2, True)
+
+
 @pytest.mark.parametrize("name", ["read_file", "readFile", "ReadFile", "mcp__fs__read-file", "fs.read", "READ_FILE"])
 def test_a_tool_name_is_words_however_it_is_written(name):
     assert "read" in tool_words(name)

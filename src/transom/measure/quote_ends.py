@@ -84,6 +84,7 @@ def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined:
 
 
 def _best_place(piece: str, texts: Sequence[str]) -> tuple[End, End] | None:
+    piece = piece.translate(_MARKS)
     places: list[tuple[End, End]] = [
         (start_of(text, at), end_of(text, at + len(piece))) for text in texts for at in _occurrences(piece, text)
     ]

@@ -77,7 +77,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
         for one in reversed(list(observations(view, target))):
             args = _object(one.call.args)
             verb, path = self._verb(one, args), next(iter(_path_arguments(args, self.paths).values()), "")
-            if not verb or ending(one.result)[1]:
+            if not verb or ending(one.result, one.call.name)[1]:
                 continue
             if verb == "read":
                 call, tokens = (one.call.name, one.call.args), sum(part.tokens for part in one.parts)
@@ -120,7 +120,9 @@ class ErrorPurge(Struct, frozen=True, kw_only=True):
         turns = [unit.key for unit in view.visible_units() if isinstance(unit.head, Assistant)]
         border = turns[-self.turns] if len(turns) >= self.turns else -1
         failed = (
-            one for one in observations(view, target) if one.unit.key < border and one.free and ending(one.result)[1]
+            one
+            for one in observations(view, target)
+            if one.unit.key < border and one.free and ending(one.result, one.call.name)[1]
         )
         found = (_arguments(view, target, one, self.paths) for one in failed)
         return batch(view, target, (each for each in found if each[1].tokens >= self.tokens), self.least, "failed call")

@@ -37,4 +37,8 @@ class Mask(Struct, frozen=True, kw_only=True):
                 reference = target.reference(one.entry)
                 for part in one.parts:
                     lines = part.text.count("\n") + 1
-                    yield one.unit, part, texts.masked_marker(reference, one.call.name, lines, outcome(one.result))
+                    yield (
+                        one.unit,
+                        part,
+                        texts.masked_marker(reference, one.call.name, lines, outcome(one.result, one.call.name)),
+                    )

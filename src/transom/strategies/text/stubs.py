@@ -19,6 +19,7 @@ from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Counter, Shortened, halves, shorten
 
 FILES = frozenset(("read", "view", "cat", "open"))  # words in the names of tools that show files
+_OF_FILES = frozenset(("read", "view", "cat", "edit", "write"))  # and of those in whose results files stand
 ENDS = 1_000  # characters at either end of a result that name its outcome
 SHARE = 2 / 3  # of a stub's room, for lines that matter
 LINE = 160  # characters kept of a long line
@@ -53,13 +54,16 @@ def tool_words(name: str) -> set[str]:
     return {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
-def ending(result: ToolResult) -> tuple[int | None, bool]:
-    """The exit code that a result names near its start or its end, if any, and whether the tool failed.
+def ending(result: ToolResult, tool: str = "") -> tuple[int | None, bool]:
+    """The exit code that a result names near its start or its end, if any, and whether the tool failed. What the name
+    of the `tool` says of reading or editing files counts: a code in a file is not the tool's, unless it stands in the
+    first line.
 
     It failed if the caller says so, if the exit code does, or if the text begins like an error.
     """
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-    if (found := stated_code(text)) is not None:
+    found = stated_code(text)
+    if found is not None and not (tool_words(tool) & _OF_FILES and "\n" in text[: found[1][0]].lstrip()):
         return found[0], result.failed or found[0] != 0
     return None, result.failed or begins_as_error(text)
 
@@ -84,9 +88,9 @@ def key_line(text: str) -> str:
     return next((line.strip() for line in text[:SCANNED].splitlines() if line.strip()), "")
 
 
-def outcome(result: ToolResult) -> str:
+def outcome(result: ToolResult, tool: str = "") -> str:
     """The outcome of a call in a word or two; empty if it is not known."""
-    code, failed = ending(result)
+    code, failed = ending(result, tool)
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
 
@@ -99,9 +103,9 @@ def stub(view: View, unit: Unit, target: Target, part: TextPart, preview: int, w
     result = view.entries_of(unit)[bisect_left(unit.seqs, part.entry)].body
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
-    marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result))
+    marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result, name))
     most = preview + target.counter.count(marker)
-    ranks = 0 if tool_words(name) & FILES else 1 if ending(result)[0] == 0 else 3
+    ranks = 0 if tool_words(name) & FILES else 1 if ending(result, name)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])
     keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare_marker(reference), lines)
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why=why)
