@@ -14,11 +14,11 @@ from transom.conversation.agents import SubAgent
 from transom.conversation.async_conversation import AsyncConversation
 from transom.conversation.conversation import Conversation
 from transom.conversation.events import RunResult
-from transom.conversation.failures import Retry
 from transom.conversation.fit import fit
 from transom.conversation.forget_user import UserData, forget_user
 from transom.conversation.modes import Directive, ModeChange, Profile
 from transom.conversation.request import Request, render
+from transom.conversation.retry import Retry
 from transom.conversation.run import RunOptions
 from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.tools import FunctionTool

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation import argument_checks as check
-from transom.conversation import failures
 from transom.conversation.context_tool import context_outcome
 from transom.conversation.events import (
     Compacted,
@@ -36,10 +35,11 @@ from transom.conversation.events import (
     ToolCalled,
     ToolReturned,
 )
-from transom.conversation.failures import Partial, Retry, read_reply
+from transom.conversation.reply import Partial, read_reply
 from transom.conversation.request import Request
+from transom.conversation.retry import Attempts, NextTry, Retry
 from transom.conversation.runnable import RunnableConversation
-from transom.conversation.tool_output import readable
+from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, names_of
 from transom.conversation.wants import Approve, Caller, Complete, NextTool, RunTools, Sleep, ToolJob, ToolOutcome, Want
 from transom.core.edit import Fold
@@ -48,7 +48,7 @@ from transom.core.message import Assistant, Raw, Text, ToolResult, Usage
 from transom.core.pairing import call_labels
 from transom.core.tool import Tool
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, RunStopped, TransomError, quote
-from transom.providers.base import Provider
+from transom.providers.base import Provider, model_name
 from transom.wire.stop_reason import StopReason
 
 _logger = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class AgentLoop:
             stop=stop,
             usage=self._usage,
             cost=self._cost,
-            model=failures.model_name(self._provider),
+            model=model_name(self._provider),
             failures=self._failures,
             entries=(self._first, self._conv.view.length),
             summary="" if self._conv.summary is None else self._conv.summary.text,
@@ -168,7 +168,7 @@ class AgentLoop:
 
     def _model_call(self) -> Generator[Want | Event, Any, tuple[Assistant, int, Replied]]:
         """One reply, after as many attempts as the settings allow. Raises ProviderError when none is left."""
-        attempts = failures.Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
+        attempts = Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
             try:
@@ -196,9 +196,7 @@ class AgentLoop:
                 yield self._log_failure(partial, next_try, in_flight.seq)
                 if next_try.error is not None:
                     raise next_try.error from raised
-                yield Retrying(
-                    attempt=attempts.number, wait=next_try.wait, model=failures.model_name(attempts.provider)
-                )
+                yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))
                 if next_try.wait:
                     yield Sleep(next_try.wait)
                 continue
@@ -241,12 +239,12 @@ class AgentLoop:
             text=_text(turn),
             calls=len(turn.calls),
             stop=stop,
-            model=failures.model_name(self._provider),
+            model=model_name(self._provider),
             usage=turn.usage,
             cost=cost,
         )
 
-    def _log_failure(self, partial: Partial, next_try: failures.NextTry, answers: int) -> RequestFailed:
+    def _log_failure(self, partial: Partial, next_try: NextTry, answers: int) -> RequestFailed:
         failure = partial.failure(
             next_try.kind,
             answers=answers,
@@ -380,7 +378,7 @@ class AgentLoop:
         try:
             fact = self._conv.dialect.parse_tool_result(called.id, content)
         except InvalidMessage:  # parts of another API, or an object where this one takes none
-            fact = self._conv.dialect.parse_tool_result(called.id, failures.as_text(content))
+            fact = self._conv.dialect.parse_tool_result(called.id, as_text(content))
         assert isinstance(fact, ToolResult)
         return fact
 

@@ -1,6 +1,6 @@
 """`Complete`: the request that a run, or the making of a summary, hands to a pump, which sends it once.
 
-Retries are in `agent_loop.py` and `failures.py` (when, and after how long).
+Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from transom.conversation import argument_checks as check
 from transom.conversation.argument_checks import State
 from transom.conversation.bus import EventBus
 from transom.conversation.events import Compacted
-from transom.conversation.failures import model_name
 from transom.conversation.fit_learner import FitLearner
 from transom.conversation.head_parts import HeadPart, checked_parts, divided, part_messages
 from transom.conversation.log_writer import LogWriter
@@ -50,6 +49,7 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
 from transom.providers import Provider
+from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.redaction import Redactor
 from transom.stores import StoredLog

@@ -9,8 +9,8 @@ from typing import Any, TypedDict, cast
 
 from transom.conversation.agent_loop import AgentLoop, Approval, CostOf, RunSettings, RunSteps, UseModel
 from transom.conversation.argument_checks import Content, State
-from transom.conversation.failures import Retry
 from transom.conversation.pump import Cancel
+from transom.conversation.retry import Retry
 from transom.conversation.runnable import RunnableConversation
 from transom.conversation.tools import tools_by_name
 from transom.core.message import Raw, User

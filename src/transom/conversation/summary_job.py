@@ -12,13 +12,13 @@ from collections.abc import Generator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.conversation.failures import model_name, read_reply
 from transom.conversation.model_call import Complete
+from transom.conversation.reply import read_reply
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import ProviderError, SummaryFailed, shorten
-from transom.providers.base import Provider, redacted
+from transom.providers.base import Provider, model_name, redacted
 from transom.providers.models import TokenPrices, cost
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named

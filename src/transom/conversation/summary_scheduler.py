@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from transom.conversation.failures import model_name
 from transom.conversation.summary_job import SummaryJob, SummaryOutcome, run_job
 from transom.conversation.summary_settings import SummarySettings
 from transom.conversation.wants import AwaitSummary
@@ -18,6 +17,7 @@ from transom.core.summary import Summarise, SummaryOptions
 from transom.core.tokens import TokenCounter
 from transom.core.view import View
 from transom.providers import Provider
+from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.summaries.base import Model
 

@@ -78,3 +78,8 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError:
         return texts.binary_output(len(data))
     return texts.binary_output(len(data)) if "\0" in text else text
+
+
+def as_text(content: Any) -> str:
+    """The text of a result whose content the dialect does not take: a text as it is, anything else as JSON."""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -17,9 +17,8 @@ from transom import texts
 from transom.clock import Clock, system_clock
 from transom.conversation.bus import ConversationRecorded
 from transom.conversation.events import ToolCalled
-from transom.conversation.failures import as_text
 from transom.conversation.pump import call_tool
-from transom.conversation.tool_output import readable
+from transom.conversation.tool_output import as_text, readable
 from transom.conversation.tools import FunctionTool, tools_by_name
 from transom.conversation.wants import ToolJob, ToolOutcome
 from transom.core.message import Assistant, Call, Raw, Text

@@ -90,3 +90,8 @@ def redacted(text: str, *secrets: str | None) -> str:
         if secret and len(secret) >= 4:
             text = text.replace(secret, "***")
     return _KEYS.sub(lambda found: f"{found[1] or ''}***" if found[1] is None else f"{found[1]} ***", text)
+
+
+def model_name(provider: Provider) -> str:
+    """How logs and events name a model."""
+    return f"{provider.name}:{provider.model}"

@@ -1,23 +1,16 @@
-"""What goes wrong with a request: what is logged of it, and whether and how it is tried again."""
+"""What follows a failed request: another attempt, a smaller request, the next provider, or giving up."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, Self
 
 from msgspec import Struct
 
-from transom import texts
-from transom.conversation.model_call import Complete
 from transom.core.calibration import CEILING
-from transom.core.message import Assistant, Failure, Text, is_empty
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
+from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
 from transom.overflow import Overflow, classify
 from transom.providers.base import Provider, redacted
-from transom.wire.dialects import dialect_named
-from transom.wire.stop_reason import StopReason, stop_reason_of
 
 OVERFLOW_ATTEMPTS = 3
 SHRINK = (0.75, 0.4)
@@ -171,93 +164,3 @@ def _bill(window: Window, said: Overflow) -> str:
     size, head = window.size.tokens, window.view.head_size.tokens
     known = f", limit {said.limit:,}" if said.limit else ""
     return f"need {size:,} tokens by our count{known}: system prompt and tools {head:,}, conversation {size - head:,}"
-
-
-class Partial(Struct, frozen=True, kw_only=True):
-    """What had arrived of a reply."""
-
-    text: str = ""
-    reasoning: str = ""
-
-    @classmethod
-    def of(cls, want: Complete, outcome: object) -> Self:
-        """What a request gave, whole or not. Never raises: a reply that cannot be read gave nothing."""
-        try:
-            turn = _turn_of(want, outcome)
-        except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
-            return cls()
-        text = "".join(part.text for part in turn.parts if isinstance(part, Text))
-        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning))
-
-    def failure(
-        self, kind: str, *, answers: int, model: Provider, final: bool, error: str = "", limit: int = 0, used: int = 0
-    ) -> Failure:
-        """The fact. If no other attempt follows (`final`), the model sees the text that had arrived."""
-        return Failure(
-            failure=kind,
-            text=self.text,
-            reasoning=self.reasoning,
-            shown=texts.reply_interrupted(self.text, kind) if final and self.text.strip() else "",
-            answers=answers,
-            error=error,
-            model=model_name(model),
-            limit=limit,
-            used=used,
-        )
-
-
-def model_name(provider: Provider) -> str:
-    """How logs and events name a model."""
-    return f"{provider.name}:{provider.model}"
-
-
-def _turn_of(want: Complete, outcome: object) -> Assistant:
-    if want.accumulator is not None:
-        return want.accumulator.turn()
-    if outcome is None or isinstance(outcome, BaseException):
-        return Assistant()
-    return dialect_named(want.provider.dialect).parse_reply(outcome)
-
-
-def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
-    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply."""
-    if isinstance(outcome, ProviderError):
-        raise outcome
-    stream = want.accumulator
-    if stream is not None and stream.error:
-        raise ProviderError("server", stream.error, status=200, body=stream.error)
-    stop = stop_reason_of(outcome) if stream is None else stream.stop
-    if stop in ("filter", "malformed"):
-        raise ProviderError(stop)
-    if stream is not None and not stream.finished:
-        raise ProviderError("connection", "the stream ended before the reply did")
-    try:
-        turn = _turn_of(want, outcome)
-    except InvalidMessage as unreadable:
-        raise ProviderError("malformed", str(unreadable)) from None
-    if cut := _cut_calls(want, turn, stop):
-        kind = "length" if stop == "length" else "malformed"
-        raise ProviderError(kind, f"the answer was cut in a tool call: {cut[0] or 'unnamed'}")
-    if is_empty(turn):
-        raise ProviderError("length" if stop == "length" else "empty", "the reply has no text and no calls")
-    return turn, stop
-
-
-def _cut_calls(want: Complete, turn: Assistant, stop: StopReason) -> list[str]:
-    """The names of the calls whose arguments are not complete: those that a stream left out of the turn, and those in a
-    turn that ended because it was too long."""
-    left_out: Sequence[str] = () if want.accumulator is None else want.accumulator.open_calls
-    broken = [call.name for call in turn.calls if not _is_object(call.args)] if stop == "length" else []
-    return [*left_out, *broken]
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments or "{}"), dict)
-    except ValueError:
-        return False
-
-
-def as_text(content: Any) -> str:
-    """Content that a dialect does not take as it is."""
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
