@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Call, Media, Text, User
 from transom.errors import InvalidMessage
-from transom.importers.source_text import Reference, SourceText, body_of, joined_text, source_of, split_text
+from transom.importers.source_text import SourceText, TextReference, body_of, joined_text, source_of, split_text
 from transom.stores import SqliteStore
 
 LONG = 'é <b> \u2028 & \t"quoted" \\ 日本語 \x1b[0m ' * 5
@@ -45,7 +45,7 @@ def test_texts_that_the_entries_have_are_stored_once(ascii_only, form, layout):
         return
     pieces = split_text(text, ENTRIES)
     kept = "".join(piece for piece in pieces if isinstance(piece, str))
-    assert sum(isinstance(piece, Reference) for piece in pieces) == 5
+    assert sum(isinstance(piece, TextReference) for piece in pieces) == 5
     assert (LONG[:9] in kept, "aaa" in kept, "QUJD" in kept, "ooo" in kept) == (False, False, False, True)
     assert again(text) == text
 
@@ -65,7 +65,7 @@ BROKEN = [
 def test_text_that_is_no_json_comes_out_too(text):
     assert again(text) == text
     assert again(f"{text}\n{json.dumps(LONG)}\n") == f"{text}\n{json.dumps(LONG)}\n"
-    assert isinstance(split_text(f"{text}\n{json.dumps(LONG)}\n", ENTRIES)[-2], Reference)
+    assert isinstance(split_text(f"{text}\n{json.dumps(LONG)}\n", ENTRIES)[-2], TextReference)
 
 
 @given(st.lists(st.one_of(st.text(), st.text(min_size=80), st.just(LONG)), max_size=6), st.booleans(), st.data())

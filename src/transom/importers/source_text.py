@@ -30,7 +30,7 @@ _LITERAL = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 """Matches a JSON string with its quotes. JSON has no line end in a string, so a broken line spoils no other."""
 
 
-class Reference(Struct, frozen=True, array_like=True, omit_defaults=True):
+class TextReference(Struct, frozen=True, array_like=True, omit_defaults=True):
     """Takes the place of a long string of the imported file; it says which entry of the log contains that string, and
     where.
 
@@ -58,7 +58,7 @@ class SourceText(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     format: str
     first: int
-    pieces: list[str | Reference]
+    pieces: list[str | TextReference]
     whole: bool = False
     beside: dict[str, Any] | None = None
 
@@ -96,15 +96,15 @@ def source_of(entry: Entry) -> SourceText | None:
         raise InvalidMessage(f"entry {entry.seq}", f"its source text cannot be read: {problem}") from None
 
 
-def split_text(text: str, entries: Sequence[Entry]) -> list[str | Reference]:
+def split_text(text: str, entries: Sequence[Entry]) -> list[str | TextReference]:
     """Split a file's text into pieces: a reference for each long string that one of these entries contains, the rest as
     it is.
     """
-    known: dict[str, Reference] = {}
+    known: dict[str, TextReference] = {}
     for entry in entries:
         for reference, value in _references(entry):
             known.setdefault(value, reference)
-    pieces: list[str | Reference] = []
+    pieces: list[str | TextReference] = []
     at = 0
     for match in _LITERAL.finditer(text):
         begin, end = match.span()
@@ -114,7 +114,7 @@ def split_text(text: str, entries: Sequence[Entry]) -> list[str | Reference]:
     return [piece for piece in (*pieces, text[at:]) if piece != ""]
 
 
-def _known_text(literal: str, known: dict[str, Reference]) -> Reference | None:
+def _known_text(literal: str, known: dict[str, TextReference]) -> TextReference | None:
     """Return the reference to the string that a JSON literal writes; None if no entry has it, or if no form of `FORMS`
     gives exactly this literal.
     """
@@ -142,7 +142,7 @@ def joined_text(source: SourceText, fetch: Callable[[int], Entry]) -> str:
     return "".join(piece if isinstance(piece, str) else _text_at(piece, contents) for piece in source.pieces)
 
 
-def _text_at(reference: Reference, contents: Callable[[int], Any]) -> str:
+def _text_at(reference: TextReference, contents: Callable[[int], Any]) -> str:
     """Return the JSON string that a reference replaces. Raises InvalidMessage if the entry does not contain it."""
     try:
         value = _follow(contents(reference.entry), reference.path)
@@ -160,13 +160,13 @@ def _follow(value: Any, path: Sequence[str | int]) -> Any:
     return value
 
 
-def _references(entry: Entry) -> Iterator[tuple[Reference, str]]:
+def _references(entry: Entry) -> Iterator[tuple[TextReference, str]]:
     """Yield every long string of an entry with a reference to it, which has no `form` yet.
 
     Also the data of a data URL alone, and the strings within arguments that are JSON: a file may write these so.
     """
     for path, value in _texts_in(msgspec.to_builtins(entry.body)):
-        reference = Reference(form="", entry=entry.seq, path=path)
+        reference = TextReference(form="", entry=entry.seq, path=path)
         yield reference, value
         if value.startswith("data:") and (at := value.find(";base64,", 0, 200)) > 0:
             start = at + len(";base64,")

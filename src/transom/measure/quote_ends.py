@@ -34,7 +34,7 @@ _LIST_NUMBER = re.compile(r"(?:^|\s)\(?\d{1,3}[.)]\s*\Z")
 _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-class Passage(Struct, frozen=True):
+class QuotedPassage(Struct, frozen=True):
     """One passage of a quote, and what it begins and ends at in the original text (`starts`, `ends`: None if it is not
     found there).
     """
@@ -44,20 +44,20 @@ class Passage(Struct, frozen=True):
     ends: End | None
 
 
-def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -> list[Passage]:
+def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -> list[QuotedPassage]:
     """Split a quote into its passages and find each in one of the original texts.
 
     `joined`: a passage may also be the end of one of these texts and the beginning of the next.
     """
     pieces = [piece for piece in quote.split(GAP) if piece.strip()]
     texts = [text.translate(_MARKS) for text in originals]
-    found: list[Passage] = []
+    found: list[QuotedPassage] = []
     for at, piece in enumerate(pieces):
         found += _found(piece, texts, first=at == 0, last=at == len(pieces) - 1, joined=joined)
     return found
 
 
-def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined: bool) -> Iterator[Passage]:
+def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined: bool) -> Iterator[QuotedPassage]:
     """Find one passage, as it is, without the ellipses that mark a cut, or without the escapes of a record.
 
     If `joined`, a passage that is in no text is also tried as the ends of two texts. A passage that is not found has no
@@ -68,10 +68,10 @@ def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined:
         cut = cut[:-1]
     for variant in dict.fromkeys((piece, cut, _ESCAPED.sub(r"\1", piece), _ESCAPED.sub(r"\1", cut))):
         if best := _best_place(variant, texts):
-            yield Passage(variant, *best)
+            yield QuotedPassage(variant, *best)
             return
     if "\\" in cut and (best := _best_place(cut.replace("\\", ""), [text.replace("\\", "") for text in texts])):
-        yield Passage(cut, *best)
+        yield QuotedPassage(cut, *best)
         return
     for split in range(len(cut)) if joined else ():
         if cut[split] == "\n" and _best_place(cut[:split], texts):
@@ -80,7 +80,7 @@ def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined:
                 yield from _found(cut[:split], texts, first=first, last=False, joined=False)
                 yield from later
                 return
-    yield Passage(piece, None, None)
+    yield QuotedPassage(piece, None, None)
 
 
 def _best_place(piece: str, texts: Sequence[str]) -> tuple[End, End] | None:

@@ -20,7 +20,7 @@ from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
 from transom.measure.cost import share
-from transom.measure.quote_ends import Passage, passages_of
+from transom.measure.quote_ends import QuotedPassage, passages_of
 from transom.measure.record_lines import Line, Quote, Record, parsed_record
 from transom.measure.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
 from transom.strategies.digest.passages import arguments, readable
@@ -106,7 +106,7 @@ class Findings(Struct, frozen=True, kw_only=True):
     turns: int
     counted: int
     without_line: tuple[int, ...]
-    passages: tuple[tuple[Line, Passage], ...]
+    passages: tuple[tuple[Line, QuotedPassage], ...]
     stale: tuple[StaleQuote, ...]
 
 
@@ -116,7 +116,7 @@ class ReadabilityJudge:
     def __init__(self) -> None:
         self._history = ChangeHistory()
         self._tools: dict[int, tuple[str, ...] | None] = {}
-        self._quotes: dict[tuple[int, str], tuple[list[Passage], int | None]] = {}
+        self._quotes: dict[tuple[int, str], tuple[list[QuotedPassage], int | None]] = {}
 
     def judged(self, window: Window, *, compacted: bool) -> Readability:
         """Return the figures of one window; all 0 if it has no fold.
@@ -166,12 +166,12 @@ class ReadabilityJudge:
             turns += len(hidden)
             counted |= together
             without_line += [key for key in hidden if key not in with_line]
-        passages: list[tuple[Line, Passage]] = []
+        passages: list[tuple[Line, QuotedPassage]] = []
         of_results: list[tuple[Quote, Unit, int]] = []
         for quote in (quote for record in records.values() for quote in record.quotes):
             unit = _unit(view, quote.first)
             if unit is None:
-                passages.append((quote.line, Passage(quote.text, None, None)))
+                passages.append((quote.line, QuotedPassage(quote.text, None, None)))
                 continue
             found, call = self._found(view, unit, quote)
             passages += [(quote.line, passage) for passage in found]
@@ -186,7 +186,7 @@ class ReadabilityJudge:
             stale=tuple(stale_quotes(view, self._history, list(records.values()), of_results)),
         )
 
-    def _found(self, view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
+    def _found(self, view: View, unit: Unit, quote: Quote) -> tuple[list[QuotedPassage], int | None]:
         """Do the same as `_passages`, once for each quote: the same record is in many windows."""
         key = unit.seqs[0], quote.text
         if key not in self._quotes:
@@ -287,7 +287,7 @@ def quoted_call(view: View, unit: Unit, quote: Quote) -> int | None:
     return _passages(view, unit, quote)[1]
 
 
-def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[Passage], int | None]:
+def _passages(view: View, unit: Unit, quote: Quote) -> tuple[list[QuotedPassage], int | None]:
     """Find the passages of a quote in its turn.
 
     Return them, and the index of the call whose result contains them, if one does.

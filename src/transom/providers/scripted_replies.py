@@ -49,7 +49,7 @@ def pieces(text: str, size: int) -> Iterator[str]:
     yield from (text[at : at + size] for at in range(0, len(text), size))
 
 
-class Writer(NamedTuple):
+class ReplyWriter(NamedTuple):
     """How an API writes a reply.
 
     `response` takes the reply and the tokens of the prompt; `chunks` also the characters of a chunk.
@@ -59,7 +59,7 @@ class Writer(NamedTuple):
     chunks: Callable[[Reply, int, int], Iterator[Json]]
 
 
-def writer_for(dialect: str) -> Writer:
+def writer_for(dialect: str) -> ReplyWriter:
     """Return the writer of a dialect. Raises InvalidSetting if there are no scripted replies in it."""
     for family, writer in _WRITERS.items():
         if dialect == family or family in dialect.split("_"):
@@ -251,9 +251,9 @@ def _gemini_chunks(reply: Reply, prompt: int, size: int) -> Iterator[Json]:
 
 
 _WRITERS = {
-    "responses": Writer(_responses_response, _responses_chunks),
-    "anthropic": Writer(_anthropic_response, _anthropic_chunks),
-    "gemini": Writer(_gemini_response, _gemini_chunks),
-    "openai": Writer(_chat_response, _chat_chunks),
-    "mistral": Writer(_chat_response, _chat_chunks),
+    "responses": ReplyWriter(_responses_response, _responses_chunks),
+    "anthropic": ReplyWriter(_anthropic_response, _anthropic_chunks),
+    "gemini": ReplyWriter(_gemini_response, _gemini_chunks),
+    "openai": ReplyWriter(_chat_response, _chat_chunks),
+    "mistral": ReplyWriter(_chat_response, _chat_chunks),
 }

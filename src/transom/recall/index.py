@@ -37,7 +37,7 @@ NAMES = 2.0
 """The weight of a name relative to that of a word."""
 
 
-class Passage(NamedTuple):
+class RecallPassage(NamedTuple):
     """A span of one text of an entry.
 
     `text`: the index of the text in the entry; `tokens`: of the span; `terms`: how many distinct terms it has.
@@ -64,7 +64,7 @@ class RecallIndex:
 
     def _restart(self, n: int) -> None:
         self.n = n
-        self.passages: list[Passage] = []
+        self.passages: list[RecallPassage] = []
         self._found_in: dict[str, array[int]] = {}
         self._first = 0  # passages before it are beyond the reach
         self._tokens = 0.0
@@ -95,7 +95,7 @@ class RecallIndex:
         for number, text, start, end, tokens in _spans(view, entry):
             terms = terms_of(text[start:end])
             at = len(self.passages)
-            self.passages.append(Passage(entry.seq, number, start, end, tokens, len(terms)))
+            self.passages.append(RecallPassage(entry.seq, number, start, end, tokens, len(terms)))
             self._tokens += tokens
             self._terms += len(terms)
             for term in terms:

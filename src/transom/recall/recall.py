@@ -17,7 +17,7 @@ from transom.core.policy import Target
 from transom.core.tool import is_offered
 from transom.core.unit import Folded, Unit, units_in
 from transom.core.view import View
-from transom.recall.index import Passage, RecallIndex, terms_of
+from transom.recall.index import RecallIndex, RecallPassage, terms_of
 from transom.recall.vectors import PassageVectors, newest_best
 from transom.search.base import Embedder
 from transom.search.fusion import fused
@@ -227,7 +227,7 @@ class _Found:
         number = target.reference(seq).split()[-1]
         return texts.recalled_line(number, _speaker(self.view, fact, seq), texts.disarmed(quoted, self.view.notes))
 
-    def text_of(self, passage: Passage) -> str:
+    def text_of(self, passage: RecallPassage) -> str:
         """Return the text of a passage."""
         return readable(_fact(self.view, passage.entry))[passage.text][0][passage.start : passage.end]
 
@@ -240,7 +240,7 @@ class _Window:
         recalled = (unit.head for unit in view.visible_units())
         self.recalled = "\n".join(fact.text for fact in recalled if isinstance(fact, Recalled))
 
-    def shows(self, passage: Passage, quote: str) -> bool:
+    def shows(self, passage: RecallPassage, quote: str) -> bool:
         """True if the window shows all of a passage. `quote`: the passage as a fold or recalled text would quote it."""
         view = self.view
         key = view.unit_of[passage.entry]
@@ -250,7 +250,7 @@ class _Window:
         slot = view.slots[view.slot_index(key)]
         return quote in self.recalled or (isinstance(slot, Folded) and quote in slot.text)
 
-    def _shown_by(self, unit: Unit, passage: Passage) -> bool:
+    def _shown_by(self, unit: Unit, passage: RecallPassage) -> bool:
         at = unit.seqs.index(passage.entry)
         whole, shown = readable(unit.facts[at]), readable(unit.shown_facts()[at])
         text = whole[passage.text][0][passage.start : passage.end]

@@ -9,7 +9,7 @@ from math import sqrt
 from operator import mul
 from typing import Any
 
-from transom.recall.index import Passage, RecallIndex
+from transom.recall.index import RecallIndex, RecallPassage
 from transom.search.base import Embedder
 
 BATCH = 256
@@ -24,10 +24,10 @@ class PassageVectors:
 
     def __init__(self) -> None:
         self._of: list[array[float]] = []
-        self._passages: Sequence[Passage] | None = None
+        self._passages: Sequence[RecallPassage] | None = None
         self._name = ""
 
-    def update(self, index: RecallIndex, embedder: Embedder, text_of: Callable[[Passage], str]) -> None:
+    def update(self, index: RecallIndex, embedder: Embedder, text_of: Callable[[RecallPassage], str]) -> None:
         """Embed the passages that have no vector yet. With another index or another embedder, all are embedded anew."""
         if self._passages is not index.passages or self._name != embedder.name:  # another log, or another model
             self._of, self._passages, self._name = [], index.passages, embedder.name
