@@ -51,7 +51,7 @@ from transom.errors import (
     UnknownLog,
 )
 from transom.measure.edit_costs import EditCost
-from transom.measure.explain import Explanation, explain
+from transom.measure.explain import Explanation, Explanations, explain
 from transom.stores import Store, StoredLog, open_store
 from transom.wire.dialect import Dialect
 
@@ -69,6 +69,7 @@ __all__ = [
     "EditCost",
     "Entry",
     "Explanation",
+    "Explanations",
     "Fact",
     "Fold",
     "FunctionTool",

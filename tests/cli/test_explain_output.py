@@ -7,8 +7,12 @@ import json
 import re
 from contextlib import closing
 
+import msgspec
+
+import transom
 from transom.cli.demo import SESSION
 from transom.core.entry import Sent
+from transom.core.prices import CompactionCosts
 from transom.stores import SqliteStore
 
 
@@ -138,3 +142,10 @@ def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, f
     assert taken is not None
     assert taken[1] == costs["taken"] == costs["choices"][0]["name"]
     assert json.loads(run("explain", name, "--store", "s.db", "--at", 1, "--json")[1])["costs"] is None
+    newest = json.loads(run("explain", name, "--store", "s.db", "--json")[1])["costs"]
+    with transom.Conversation.open("sqlite:///s.db", name, budget=9_000) as conv:
+        assert msgspec.convert(costs, CompactionCosts) == conv.explain(at).costs
+        assert conv.explain(1).costs is None
+        assert msgspec.convert(newest, CompactionCosts | None) == conv.explain().costs
+        assert conv.explain().costs == sent[-1].costs
+        assert conv.explain(at) == transom.explain(conv.view_at_call(at))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from test_summary_scheduler import NowPool
 
 import transom
 from transom.core.message import Failure
-from transom.core.summary import Summary
+from transom.core.summary import Summarise, Summary
 from transom.providers.scripted import Scripted
 from transom.strategies.summary_wants import summary_cap
-from transom.summaries import LlmSummarizer
+from transom.summaries import Ask, LlmSummarizer
 from transom.summaries.prompts import PROMPTS
 from transom.testing import WordCounter
 
@@ -111,6 +112,33 @@ def test_but_none_that_holds_less_and_its_model_is_asked_no_more() -> None:
         conv.compact(notes="The crane is CR-7.")
         assert len(provider.requests) > 3
         assert "The crane is CR-7." in str(transom.render(conv.window()))
+
+
+@pytest.mark.parametrize("policy", ["summary", "codex"])
+def test_no_model_is_asked_where_no_summary_fits(policy: str) -> None:
+    provider = Small(then=ANSWER)
+    with opened(provider, budget=600, policy=policy) as conv:
+        talk(conv, 4)
+        before = conv.explain().no_summary
+        done = conv.compact(notes="The crane is CR-7.")
+        assert (bodies(conv, Summary), bodies(conv, Failure), provider.requests) == ([], [], [])
+        why = r"no summary is asked for: it may have \d\d tokens in this room, and needs 80 to hold anything"
+        assert re.match(why, done.failure)
+        assert re.match(why, before)
+    with opened(provider, budget=6_000, policy=policy) as conv:
+        talk(conv, 1)
+        assert conv.explain().no_summary == ""
+
+
+def test_somebody_elses_summarizer_is_asked_in_any_room() -> None:
+    class Short:
+        def steps(self, want: Summarise, counter: object, model: object) -> Iterator[Ask]:
+            return Summary(last=want.last, text=f"[{len(want.turns)} turns]", made_by="short")
+            yield
+
+    with opened(Short(), budget=600) as conv:
+        talk(conv, 2)
+        assert {one.made_by for one in bodies(conv, Summary)} == {"short"}
 
 
 @pytest.mark.parametrize(("room", "most"), [(100, 6), (639, 38), (640, 160), (2_600, 160), (10_000, 600)])

@@ -22,7 +22,7 @@ from transom.core.view import View
 from transom.core.window import Break, assemble
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs_since
-from transom.measure.explain import Explanation, explain
+from transom.measure.explain import Explanation, costs_of_call, explain
 from transom.measure.missing_names import MissingNames, missing_names
 from transom.measure.quote_reasons import QuoteReason
 from transom.stores import StoredLog
@@ -52,8 +52,9 @@ class Explained(Struct, frozen=True, kw_only=True):
     of the prefix shared with the window before; `breaks`: where that prefix ends, None if it is the whole window
     before. `head`: tokens of the system prompt and the tools. `folds`, `texts` and `losses`: for each fold, by its seq,
     the tokens and the beginning of its text, and the names that are no longer in the window. `edit_costs`: what each
-    edit since the call before saves and breaks. `costs`: with prices, the sum behind the compaction of this call, or
-    (`why` is "soon") behind the summary that it asked for; None if there was neither, or for the window as it is now.
+    edit since the call before saves and breaks. `costs`: with prices, the sum behind the compaction of this call (for
+    the window as it is now: of the last call), or (`why` is "soon") behind the summary that it asked for; None if there
+    was neither.
     `plans`: the edits behind this window, by plan. `rows`: an explanation of each fact.
     """
 
@@ -121,7 +122,7 @@ def explained(log: StoredLog, at: int | None) -> Explained:
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
         edit_costs=edit_costs_since(log, view.counter, view.length),
-        costs=last.costs if call is not None and isinstance(last, Sent) else None,
+        costs=costs_of_call(log, at),
         plans=_plans(view, rows),
         rows=rows,
     )

@@ -54,7 +54,7 @@ from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.edit_costs import EditCost, edit_costs, edit_costs_since
-from transom.measure.explain import Explanation, explain
+from transom.measure.explain import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
 from transom.readback import answer_call, answer_limit
@@ -561,10 +561,16 @@ class Conversation:
         self.policy.prepare(self.view, self.budget, self.derived)
 
     @_locked
-    def explain(self, at: int | None = None) -> list[Explanation]:
-        """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last)."""
+    def explain(self, at: int | None = None) -> Explanations:
+        """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last).
+
+        A list with one explanation for each fact. Its `costs` are the sum behind the compaction of that call, or of the
+        newest one, which `transom explain` prints too; `no_summary` says why no summary would be asked for now.
+        """
         self._guard.must_be_open()
-        return explain(self.view if at is None else self.view_at_call(at))
+        found = explain(self.view if at is None else self.view_at_call(at))
+        costs = costs_of_call(self.log, at)
+        return Explanations(found, costs=costs, no_summary=self._steps.why_no_summary() if at is None else "")
 
     @_locked
     def edit_costs(self, at: int | None = None) -> list[EditCost]:

@@ -19,7 +19,7 @@ from transom.core.message import Failure, Raw
 from transom.core.summary import NO_SUMMARY, Summarise, Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.window import Window
-from transom.errors import InvalidSetting
+from transom.errors import BudgetImpossible, InvalidSetting
 
 R = TypeVar("R")
 
@@ -53,10 +53,12 @@ class PlanSteps:
                 )
             newest = self._planner.view.summary
             again = bool(asked.focus or asked.notes) or (newest is not None and newest[1].degraded)
-            want = self._planner.compaction_want(replace(asked, again=again)) if may_have else None
+            asked = replace(asked, again=again, least=self._summaries.least)
+            want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
-                done = self._planner.compact()
-                return replace(done, summary=None, failure=NOTHING_NEW) if asked.focus or asked.notes else done
+                why = self._no_room(asked) if may_have else ""
+                why = why or (NOTHING_NEW if asked.focus or asked.notes else "")
+                return replace(self._planner.compact(), summary=None, failure=why)
             wanted = self._summaries.awaited(self._with_what_is_known(want), self._planner.policy)
             known = None if newest is None else newest[0]
         outcome = yield wanted
@@ -93,6 +95,29 @@ class PlanSteps:
             planned = self._planner.request(tools, state, summary=self._failure_logged(outcome))
             assert planned.window is not None, "nothing is waited for twice"
             return finish(planned.window)
+
+    def why_no_summary(self) -> str:
+        """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
+        brakes. Empty if one may be asked for, or if the policy has none."""
+        planner, summaries = self._planner, self._summaries
+        if not summaries.shows_summaries(planner.policy):
+            return ""
+        brakes = summaries.why_not(planner.view, planner.limits().usable)
+        try:
+            return brakes or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+        except BudgetImpossible:
+            return ""  # there is no window at all
+
+    def _no_room(self, asked: SummaryOptions) -> str:
+        """That the summary which a compaction now would want has no room; empty if there is room, or if none is
+        wanted."""
+        want = self._planner.compaction_want(replace(asked, least=0))
+        if want is None or want.max_tokens >= asked.least:
+            return ""
+        return (
+            f"no summary is asked for: it may have {want.max_tokens:,} tokens in this room, and needs {asked.least:,} "
+            "to hold anything; the record has the room"
+        )
 
     # ---- what comes out
 

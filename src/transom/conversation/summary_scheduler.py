@@ -19,6 +19,7 @@ from transom.core.view import View
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
+from transom.strategies.summary_wants import LEAST_SUMMARY
 from transom.summaries.base import Model
 
 GIVEN_UP = 600.0
@@ -67,7 +68,22 @@ class SummaryScheduler:
             return None
         settings = self._settings
         is_free = settings.provider is None and settings.summarizer is None
-        return SummaryOptions(waits=policy.soft_trigger is None, costs=not is_free)
+        return SummaryOptions(waits=policy.soft_trigger is None, costs=not is_free, least=self.least)
+
+    @property
+    def least(self) -> int:
+        """The tokens that a summary of ours needs to hold anything. What another summarizer needs is not known: 0."""
+        summarizer = self._settings.summarizer
+        if summarizer is None:
+            return LEAST_SUMMARY
+        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there is a summarizer
+        from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a summarizer
+
+        return LEAST_SUMMARY if isinstance(summarizer, LlmSummarizer | Extractive) else 0
+
+    def why_not(self, view: View, usable: int) -> str:
+        """Why the brakes let no model be asked for a summary, as a sentence for people; empty if they do."""
+        return self._settings.brakes.reason(view, usable)
 
     def shows_summaries(self, policy: Policy) -> bool:
         """Whether a compaction may have a summary, if a strategy wants one."""

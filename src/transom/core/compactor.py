@@ -239,7 +239,8 @@ class Compactor:
         step = max(1, window.limit // STEPS)
         if self.draft.view.sent_tokens // step == window.tokens // step:  # trying all choices takes time
             return ()
-        if not any(self.wants_of_choice(choice) for choice in self.policy.choices):
+        wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
+        if self.asked is None or not any(want.max_tokens >= self.asked.least for want in wants):
             return ()
         tried = try_choices(self.policy.choices, self._attempt_as_if_full, window, with_new_summary=True, free=is_free)
         if not tried or not self.wants_of_choice(tried[0].choice):
@@ -279,6 +280,8 @@ class Compactor:
         """Add a strategy's wants to `wants`, with the caller's focus and notes, redacted."""
         target = replace(target, waits_for_wants=asked.waits, summaries_cost=asked.costs)
         for want in wants_of(strategy, self.draft.view, target, self.policy):
+            if want.max_tokens < asked.least:
+                continue
             whole = replace(want, focus=asked.focus, notes=asked.notes, waits=asked.waits)
             self.wants.append(whole if self.redact is None else redacted_want(whole, self.redact))
 

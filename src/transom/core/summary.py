@@ -80,7 +80,8 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
 
     `waits`: true if the request waits for a summary; false if it is made in the background. `costs`: whether a model
     makes it, at a price. `again`: true if a summary of turns that the newest one covers is wanted where there are no
-    others. `focus`: what it should keep above all. `notes`: words that it must keep verbatim.
+    others. `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a summary
+    that may have fewer tokens is not asked for.
     """
 
     waits: bool = False
@@ -88,6 +89,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     again: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()
+    least: int = 0
 
 
 class SourceTurn(Struct, frozen=True, kw_only=True):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from msgspec import Struct
 
 from transom.core.edit import Pin, Trim
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Sent
 from transom.core.message import (
     Assistant,
     Fact,
@@ -22,11 +23,14 @@ from transom.core.message import (
     role_of,
 )
 from transom.core.pairing import call_labels
+from transom.core.prices import CompactionCosts
 from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
+from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.quote_reasons import QuoteReason, RecordShare, record_shares
+from transom.stores import StoredLog
 
 NOTHING = RecordShare()
 State = Literal["kept", "shortened", "folded", "dropped"]
@@ -67,6 +71,34 @@ class Explanation(Struct, frozen=True, kw_only=True):
     text: str
     lines: tuple[str, ...] = ()
     quotes: tuple[QuoteReason, ...] = ()
+
+
+class Explanations(list[Explanation]):
+    """What became of every fact of a log, in order, and why the window was made as it is.
+
+    `costs`: with prices, the sum behind the compaction of a call, or (`why` is "soon") behind the summary that it asked
+    for; None if there was neither. `no_summary`: why no summary would be asked for now, such as too little room; empty
+    if one may be.
+    """
+
+    def __init__(
+        self, rows: Iterable[Explanation] = (), *, costs: CompactionCosts | None = None, no_summary: str = ""
+    ) -> None:
+        super().__init__(rows)
+        self.costs, self.no_summary = costs, no_summary
+
+
+def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | None:
+    """The sum behind the compaction of call `at` (from 1, or from the last if negative; None: the last one).
+
+    None if that call made no compaction, no prices were given, or there was no call. Raises InvalidSetting if there is
+    no call of this number.
+    """
+    calls = sent_requests(log)
+    if at is None and not calls:
+        return None
+    sent = calls[call_number(-1 if at is None else at, len(calls), log.name) - 1].body
+    return sent.costs if isinstance(sent, Sent) else None
 
 
 def explain(shown: Window | View) -> list[Explanation]:

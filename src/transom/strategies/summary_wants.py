@@ -40,6 +40,9 @@ LEAST_TOKENS, MOST_SHARE = 160, 0.25
 """Tokens that a summary may have, since its title, its end and its first item need half as many; unless they are more
 than this share of the room, where the record holds more in as many."""
 
+LEAST_SUMMARY = LEAST_TOKENS // 2
+"""Tokens without which a summary of ours holds nothing: no model is asked for a shorter one."""
+
 
 def summary_cap(share: float, room: float) -> float:
     """Tokens that a summary may have which gets this share of a room: more in a small room, so that it can hold
