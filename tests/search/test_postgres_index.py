@@ -9,10 +9,11 @@ import pytest
 
 from postgres_server import schema_for
 from transom.search import search_index
-from transom.stores import fork_log, open_store, postgres_schema, postgres_search
+from transom.stores import fork_log, open_store, postgres_schema, postgres_search, postgres_search_query
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk
 
+planned = postgres_search_query._planned
 TABLES = ("search_logs", "search_entries", "search_vectors", "search_words")
 
 
@@ -122,3 +123,20 @@ def test_forks_that_an_older_version_indexed_are_found_once(url):
         store.database.fetch("DELETE FROM {s}.migrations WHERE version > 3")
     with closing(PostgresStore(url)) as store:
         assert found(store, "needle") == [("trip", 0)]
+
+
+def test_of_a_common_word_the_newest_rows_are_read_and_no_others(stores, monkeypatch):
+    monkeypatch.setattr(postgres_search_query, "MOST_ROWS", 5)
+    store, _ = stores
+    store.open("trip").append(talk("the last ferry of all", *(f"the ferry of day {n}" for n in range(5_000))), 0)
+    index = search_index(store)
+    index.update()
+    store.database.fetch("ANALYZE {s}.search_entries")
+    ran = []
+    monkeypatch.setattr(postgres_search_query, "_planned", lambda *given: ran.append(given) or planned(*given))
+    assert [hit.entry for hit in index.search("ferry", limit=3)] == [5_000, 4_999, 4_998]
+    database, statement, values = ran[-1]
+    explain = b"EXPLAIN " + database.statement(statement)
+    plan = database.run(lambda db: db.execute(explain, values, prepare=False).fetchall())
+    assert any("Scan Backward using search_entries_pkey" in line for (line,) in plan), plan
+    assert next(hit.entry for hit in index.search("last ferry")) == 0, "a rare word leads to an old row"

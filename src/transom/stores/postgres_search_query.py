@@ -1,5 +1,8 @@
 """Queries of the search tables: which words are looked up, in which rows, and how the entries found are ranked.
 
+The words of a query are parameters, and each statement is planned for them: so a common word is looked for from the
+newest row on until enough rows have it, and a rare one by the index of words.
+
 PostgreSQL's own rank knows how often a word is in a row, but not how rare the word is. So each word is ranked alone and
 weighted by its rarity.
 """
@@ -18,7 +21,7 @@ from msgspec import Struct
 
 from transom.core.tokens import replace_surrogates
 from transom.search.base import SearchFilters
-from transom.search.query import MOST_LIKE, MOST_ROWS
+from transom.search.query import MOST_LIKE
 from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
 from transom.stores.postgres_database import PostgresDatabase
 
@@ -27,27 +30,28 @@ Place = tuple[int, int]
 Ranking = Callable[[int], list[Place]]
 """Gives the best entries of one ranking, the best first: as many as it is asked for, or all."""
 
+MOST_ROWS = 2_000
+"""The most rows that one query ranks. The server looks at every row from the newest on until so many have a word."""
 MAX_WORD = 64
 """Characters of a word that are indexed and searched for; the rest is cut off."""
 
 _WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 
+_IS: LiteralString = "phraseto_tsquery('{s}.words', %s)"
 _COUNT: LiteralString = """SELECT (SELECT count(*) FROM (
         SELECT FROM {s}.search_entries AS entry
-        WHERE entry.words @@ phraseto_tsquery('{s}.words', term.words)__SCOPE__ LIMIT %s) AS counted)
-    FROM unnest(%s::text[]) WITH ORDINALITY AS term (words, place) ORDER BY term.place"""
+        WHERE entry.words @@ phraseto_tsquery('{s}.words', %s)__SCOPE__ LIMIT %s) AS counted)"""
 _BEST: LiteralString = """WITH terms AS MATERIALIZED (
         SELECT phraseto_tsquery('{s}.words', term.words) AS query, weight
         FROM unnest(%s::text[], %s::float8[]) AS term (words, weight)
-    ), found AS (
+    ), found AS MATERIALIZED (
         SELECT entry.log, entry.seq, entry.words FROM {s}.search_entries AS entry
-        WHERE entry.words @@ (SELECT string_agg(query::text, ' | ')::tsquery FROM terms WHERE numnode(query) > 0)
-        __SCOPE__ ORDER BY entry.log DESC, entry.seq DESC LIMIT %s
+        WHERE entry.words @@ (__ANY__)__SCOPE__ ORDER BY entry.log DESC, entry.seq DESC LIMIT %s
     ), ranked AS (
         SELECT log, seq, (SELECT sum(weight * ts_rank(ARRAY[0, 0, 0.5, 1]::float4[], found.words, query, 1))
             FROM terms) AS rank
-        FROM found
+        FROM found WHERE found.words @@ (__ALSO__)
     )
     SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
 _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'
@@ -147,7 +151,9 @@ def rankings(database: PostgresDatabase, query: str, scope: Scope) -> list[Ranki
     found = list[Ranking]()
     if present := [(term, n) for n, _, term in counted if n]:
         if len(terms) > 1:
-            found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], scope))
+            rarest, n = present[0]  # the phrase is in no row that lacks it
+            among = rarest if n > MOST_ROWS else query[:MAX_QUERY]
+            found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], scope, among=among))
         found.append(partial(_best, database, _chosen(present), scope))
     for n, _, term in counted:
         word = plain(plain_words(term))
@@ -174,18 +180,44 @@ def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> l
     """Count the rows that have each word, up to MOST_ROWS + 1."""
     if not terms:
         return []
-    statement = _COUNT.replace("__SCOPE__", scope.conditions)
-    words = [plain(plain_words(term)) for term in terms]
-    return [n for (n,) in database.fetch(statement, *scope.values, MOST_ROWS + 1, words)]
+    one = _COUNT.replace("__SCOPE__", scope.conditions)
+    statement, values = one, list[Any]()
+    for number, term in enumerate(terms):
+        statement = f"{statement} UNION ALL {one}" if number else statement
+        values += [plain(plain_words(term)), *scope.values, MOST_ROWS + 1]
+    return [n for (n,) in _planned(database, statement, values)]
 
 
-def _best(database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int) -> list[Place]:
+def _best(
+    database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int, *, among: str | None = None
+) -> list[Place]:
     """Rank the entries that have any of these words or phrases, the best first.
 
     `terms`: each with the count of its rows. If more than MOST_ROWS rows have them, only the newest are ranked.
+    `among`: if given, only rows that have these words are looked at, the newest MOST_ROWS of them.
     """
     words, counts = zip(*terms, strict=True)
     weights = [log(1 + MOST_ROWS / n) for n in counts]
-    phrases = [plain(plain_words(each)[:MAX_TERMS]) for each in words]
-    statement = _BEST.replace("__SCOPE__", scope.conditions)
-    return database.fetch(statement, phrases, weights, *scope.values, MOST_ROWS, limit)
+    phrases = [_phrase(each) for each in words]
+    looked_for = phrases if among is None else [_phrase(among)]
+    statement = _BEST.replace("__ANY__", _any(looked_for)).replace("__ALSO__", _any(phrases))
+    values = [phrases, weights, *looked_for, *scope.values, MOST_ROWS, *phrases, limit]
+    return _planned(database, statement.replace("__SCOPE__", scope.conditions), values)
+
+
+def _phrase(words: str) -> str:
+    return plain(plain_words(words)[:MAX_TERMS])
+
+
+def _any(phrases: Sequence[str]) -> LiteralString:
+    """Return an expression for rows that have any of so many phrases."""
+    found = _IS
+    for _ in phrases[1:]:
+        found += " || " + _IS
+    return found
+
+
+def _planned(database: PostgresDatabase, text: LiteralString, values: Sequence[object]) -> list[Any]:
+    """Execute a statement that is planned for these values, and not once for all."""
+    statement = database.statement(text)
+    return database.run(lambda db: db.cursor(binary=True).execute(statement, values, prepare=False).fetchall())
