@@ -11,7 +11,8 @@ import transom
 from transom.core.message import Call, ToolResult
 from transom.core.message import Text as TextPart
 from transom.strategies.digest.passages import behind_announcement, opening
-from transom.strategies.digest.tool_lines import call_facts, outcome_text, result_facts
+from transom.strategies.digest.tool_lines import call_facts
+from transom.strategies.digest.tool_outcomes import outcome_text, result_facts
 from transom.texts import is_record
 
 PLAIN = "def run():\n    return 1\n"

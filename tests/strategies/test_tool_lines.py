@@ -7,7 +7,8 @@ import json
 import pytest
 
 from transom.core.message import Call, Text, ToolResult
-from transom.strategies.digest.tool_lines import call_facts, is_failure, outcome_text, result_facts
+from transom.strategies.digest.tool_lines import call_facts
+from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: src/b.py\n+z\n*** End Patch"
 

@@ -19,15 +19,8 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import TokenCounter
 from transom.errors import SummaryFailed
 from transom.strategies.digest.plans import plan_text
-from transom.strategies.digest.tool_lines import (
-    PLAN_TOOLS,
-    call_facts,
-    is_failure,
-    one_line,
-    outcome_text,
-    path_text,
-    result_facts,
-)
+from transom.strategies.digest.tool_lines import PLAN_TOOLS, call_facts, one_line, path_text
+from transom.strategies.digest.tool_outcomes import is_failure, outcome_text, result_facts
 from transom.strategies.sentences.corrections import LoggedStatement, outdated
 from transom.strategies.sentences.salience import Statement, statements
 from transom.summaries.base import Model, Steps

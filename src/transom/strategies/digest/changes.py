@@ -11,7 +11,8 @@ from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
 from transom.strategies.digest.record import in_same_folder
-from transom.strategies.digest.tool_lines import own_code, path_text
+from transom.strategies.digest.tool_lines import path_text
+from transom.strategies.digest.tool_outcomes import own_code
 from transom.strategies.digest.visible import Visible
 
 MOST, TOKENS_PER_CHANGE = 8, 160

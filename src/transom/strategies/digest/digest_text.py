@@ -24,7 +24,7 @@ from transom.strategies.digest.passages import Passage, behind_announcement, rea
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
-from transom.strategies.digest.tool_lines import is_failure, outcome_text
+from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
 from transom.strategies.text.references import range_reference

@@ -22,15 +22,8 @@ from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, json_elements, readable, split
-from transom.strategies.digest.tool_lines import (
-    NO_NAMES,
-    TOOL_LINES,
-    CallFacts,
-    ResultFacts,
-    ToolLine,
-    call_facts,
-    result_facts,
-)
+from transom.strategies.digest.tool_lines import NO_NAMES, TOOL_LINES, CallFacts, ToolLine, call_facts
+from transom.strategies.digest.tool_outcomes import ResultFacts, result_facts
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.terms import words_in
 

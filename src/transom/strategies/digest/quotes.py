@@ -9,7 +9,8 @@ from msgspec import Struct
 from transom.core.edit import Span
 from transom.core.message import Call
 from transom.strategies.digest.passages import arguments, quoted_spans
-from transom.strategies.digest.tool_lines import HEADER, SETTINGS, SUBJECT, one_line
+from transom.strategies.digest.tool_lines import SETTINGS, SUBJECT, one_line
+from transom.strategies.digest.tool_outcomes import HEADER
 from transom.strategies.text.spans import joined
 
 
