@@ -20,9 +20,9 @@ EXCERPTS, ANSWERS = (1_200, 600, 400, 240, 120, 60), (1_200, 600, 400, 240, 160,
 """Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote: the
 most for which there is room."""
 
-FOR_ANSWERS = 0.35
-"""At most this share of the room is for the beginnings of the answers, before longer excerpts of the user's
-messages."""
+BEFORE_ANSWERS, FOR_ANSWERS = 240, 0.35
+"""The user's messages have so many characters each before the answers have any; then at most this share of the room is
+for the beginnings of the answers, before longer excerpts of the user's messages."""
 
 LEAST_END = 60
 """Characters of the end of a message, at least; a shorter excerpt has the beginning only."""
@@ -70,8 +70,10 @@ class MessageQuotes:
         left = room
         said, answers = self._said, self._answers
         shortest = 0.0 if is_talk else sum(self._excerpt(unit, ANSWERS[-1]).tokens for unit in answers)
+        beside = room - sum(self._excerpt(unit, BEFORE_ANSWERS).tokens for unit in said)
+        reserved = max(0.0, min(FOR_ANSWERS * room, shortest, beside))
         first = said[0].seqs[0] if said else -1
-        for units, levels, kept in ((said, EXCERPTS, min(FOR_ANSWERS * room, shortest)), (answers, ANSWERS, 0.0)):
+        for units, levels, kept in ((said, EXCERPTS, reserved), (answers, ANSWERS, 0.0)):
             found = {most: [self._excerpt(unit, most) for unit in units] for most in levels}
             fitting = (most for most in levels if sum(one.tokens for one in found[most]) <= left - kept)
             excerpts = found[next(fitting, levels[-2 if is_talk else -1])]

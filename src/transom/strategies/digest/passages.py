@@ -268,7 +268,7 @@ def opening(text: str, most: int) -> int:
     ends = (*_LINES, *_ENDS[0])
     if (end := _last_end(text, most // 4, most, ends)) and not _announces(text, end):
         return end
-    if end := _first_end(text, most, most + FAR, ends):
+    if end := _first_end(text, most - 2, most + FAR, ends):
         return end
     if (end := _last_end(text, 0, most // 4, ends)) > 1 and not _announces(text, end):  # better short than cut
         return end
