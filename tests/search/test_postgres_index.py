@@ -133,7 +133,9 @@ def test_of_a_common_word_the_newest_rows_are_read_and_no_others(stores, monkeyp
     index.update()
     store.database.fetch("ANALYZE {s}.search_entries")
     ran = []
-    monkeypatch.setattr(postgres_search_query, "_planned", lambda *given: ran.append(given) or planned(*given))
+    monkeypatch.setattr(
+        postgres_search_query, "_planned", lambda *given, **how: ran.append(given) or planned(*given, **how)
+    )
     assert [hit.entry for hit in index.search("ferry", limit=3)] == [5_000, 4_999, 4_998]
     database, statement, values = ran[-1]
     explain = b"EXPLAIN " + database.statement(statement)

@@ -23,7 +23,7 @@ from transom.core.tokens import replace_surrogates
 from transom.search.base import SearchFilters
 from transom.search.query import MOST_LIKE
 from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, terms_of
-from transom.stores.postgres_database import PostgresDatabase
+from transom.stores.postgres_database import Db, PostgresDatabase
 
 Place = tuple[int, int]
 """The id of a conversation, and the seq of an entry in it."""
@@ -54,6 +54,8 @@ _BEST: LiteralString = """WITH terms AS MATERIALIZED (
         FROM found WHERE found.words @@ (__ALSO__)
     )
     SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
+_BACKWARDS: LiteralString = """SELECT set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_seqscan', 'off', true)"""
 _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'
     ORDER BY length(word), word LIMIT %s"""
 
@@ -202,7 +204,8 @@ def _best(
     looked_for = phrases if among is None else [_phrase(among)]
     statement = _BEST.replace("__ANY__", _any(looked_for)).replace("__ALSO__", _any(phrases))
     values = [phrases, weights, *looked_for, *scope.values, MOST_ROWS, *phrases, limit]
-    return _planned(database, statement.replace("__SCOPE__", scope.conditions), values)
+    common = among is not None or sum(counts) > MOST_ROWS
+    return _planned(database, statement.replace("__SCOPE__", scope.conditions), values, backwards=common)
 
 
 def _phrase(words: str) -> str:
@@ -217,7 +220,20 @@ def _any(phrases: Sequence[str]) -> LiteralString:
     return found
 
 
-def _planned(database: PostgresDatabase, text: LiteralString, values: Sequence[object]) -> list[Any]:
-    """Execute a statement that is planned for these values, and not once for all."""
+def _planned(
+    database: PostgresDatabase, text: LiteralString, values: Sequence[object], *, backwards: bool = False
+) -> list[Any]:
+    """Execute a statement that is planned for these values, and not once for all.
+
+    `backwards`: the words are known to be common, so the index of words is not used. The server does not know how
+    common a phrase is.
+    """
     statement = database.statement(text)
-    return database.run(lambda db: db.cursor(binary=True).execute(statement, values, prepare=False).fetchall())
+
+    def work(db: Db) -> list[Any]:
+        with db.transaction():
+            if backwards:
+                db.execute(_BACKWARDS)
+            return db.cursor(binary=True).execute(statement, values, prepare=False).fetchall()
+
+    return database.run(work)
