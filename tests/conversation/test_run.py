@@ -135,6 +135,15 @@ def test_events_come_in_order(conv: Conversation) -> None:
     assert conv.log[happened[6].entry].body.parts == (Text("It is sunny."),)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reply_with_calls_stops_for_them_in_every_dialect(dialect: str) -> None:
+    """Responses and Gemini say only that the model is done."""
+    with Conversation.open("memory:", "w", budget=8_000, dialect=dialect) as conv:
+        provider = Scripted(call("weather", city="Rome"), "Sunny.", dialect=dialect)
+        happened = list(conv.stream("Go", provider=provider, tools=[weather]))
+    assert [event.stop for event in happened if isinstance(event, events.Replied)] == ["tool_calls", "stop"]
+
+
 # ---- input
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,10 @@ def test_an_empty_object_in_every_dialect(dialect: str) -> None:
     assert after({}, dialect=dialect) == ("{}", False)
 
 
+def iter_lines() -> Iterator[str]:
+    yield "a line"
+
+
 UNREADABLE = "[failed] the tool ran, but its result cannot be read: "
 
 
@@ -109,6 +114,7 @@ UNREADABLE = "[failed] the tool ran, but its result cannot be read: "
         (nested(1_200), UNREADABLE + "it is nested too deep"),
         (Mute(), UNREADABLE + "RuntimeError: no repr"),
         ([Mute()], UNREADABLE + "RuntimeError: no repr"),
+        (iter_lines(), UNREADABLE + "TypeError: it is a generator; the tool must return a list or a text"),
         (MuteError(), "[failed] MuteError: (it has no text: its __str__ failed)"),
     ],
 )

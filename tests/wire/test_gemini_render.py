@@ -8,6 +8,7 @@ import pytest
 from test_gemini_counting import read, request_of, request_tokens, talk
 from windows import Letters
 
+from transom.conversation.conversation import Conversation
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import (
     Assistant,
@@ -26,8 +27,10 @@ from transom.core.message import (
 )
 from transom.errors import InvalidMessage
 from transom.texts import ABORTED, CONTINUE
+from transom.wire.dialects import dialect_named
 from transom.wire.gemini import GEMINI, Gemini
 from transom.wire.openai import parse
+from transom.wire.translate import translate_fact
 
 ESCAPE = "skip_thought_signature_validator"
 PNG = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
@@ -533,3 +536,28 @@ def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
 
 def test_the_dialect_is_a_value():
     assert repr(GEMINI) == "Gemini(name='gemini', digest_role='user', sign=True, strict=False)"
+
+
+def test_results_of_calls_without_ids_are_in_the_order_of_the_calls():
+    """Only their order says which is whose, and tools that run at once end in any order."""
+    calls = [{"functionCall": {"name": name, "args": {"x": at}}} for at, name in enumerate(("temp", "wind", "temp"))]
+    conv = Conversation.open("memory:", "w", budget=8_000, dialect="gemini")
+    conv.user("How is it there?")
+    conv.observe({"candidates": [{"content": {"role": "model", "parts": calls}, "finishReason": "STOP"}]})
+    key = len(conv.log) - 1
+    for index, result in ((2, "third"), (1, "second"), (0, "first")):
+        conv.append(ToolResult(parts=(Text(result),), place=(key, index)))
+    answers = conv.request()["contents"][-1]["parts"]
+    assert [(each["functionResponse"]["name"], each["functionResponse"]["response"]["output"]) for each in answers] == [
+        ("temp", "first"),
+        ("wind", "second"),
+        ("temp", "third"),
+    ]
+
+
+def test_a_call_of_another_dialect_has_no_field_of_it():
+    """A custom call of the Responses API has fields of its own beside name and arguments."""
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"}
+    turn = dialect_named("responses").parse_reply({"output": [call], "status": "completed"})
+    assert turn.calls[0].extra is not None
+    assert translate_fact(turn, "gemini").calls == (Call("c", "apply_patch", "*** Begin"),)

@@ -59,7 +59,10 @@ def _turn_of(want: Complete, outcome: object) -> Assistant:
 
 
 def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
-    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply."""
+    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply.
+
+    A turn with calls stopped for "tool_calls", also where the API says only that it is done (Responses, Gemini).
+    """
     if isinstance(outcome, ProviderError):
         raise outcome
     stream = want.accumulator
@@ -79,7 +82,7 @@ def read_reply(want: Complete, outcome: object) -> tuple[Assistant, StopReason]:
         raise ProviderError(kind, f"the answer was cut in a tool call: {cut[0] or 'unnamed'}")
     if is_empty(turn):
         raise ProviderError("length" if stop == "length" else "empty", "the reply has no text and no calls")
-    return turn, stop
+    return turn, "tool_calls" if stop == "stop" and turn.calls else stop
 
 
 def _cut_calls(want: Complete, turn: Assistant, stop: StopReason) -> list[str]:

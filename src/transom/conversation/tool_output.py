@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Generator
 from typing import Any, cast
 
 import msgspec
@@ -33,10 +34,12 @@ def result_content(value: object) -> object:
     models become objects, at any depth; bytes become their UTF-8 text; keys become texts; of anything else its `str`
     is taken. None and an empty text become "[no output]".
 
-    Raises what the `str` of an object raises.
+    Raises what the `str` of an object raises, and TypeError for a generator, which has nothing to read.
     """
     if value is None:
         return texts.NO_OUTPUT
+    if isinstance(value, (Generator, AsyncGenerator)):
+        raise TypeError("it is a generator; the tool must return a list or a text")
     try:
         content = check.tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
     except (InvalidMessage, TypeError, ValueError, RecursionError):

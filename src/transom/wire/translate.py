@@ -46,7 +46,8 @@ def translate_fact(fact: Fact, target: str) -> Fact:
     changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "separate": False}
     if isinstance(fact, Assistant):
         order = "".join(letter for letter in fact.order if letter in "pc")
-        changed |= {"reasoning": (), "order": order if len(parts) == len(fact.parts) else ""}
+        calls = tuple(Call(call.id, call.name, call.args) for call in fact.calls)
+        changed |= {"reasoning": (), "calls": calls, "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, m.ToolResult):
         changed["legacy"] = False
     elif isinstance(fact, m.Instruction) and target not in {"openai", "responses"}:  # only OpenAI's know developers

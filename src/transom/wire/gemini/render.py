@@ -6,6 +6,7 @@ The contents of a slot depend on that slot alone, so that they never change.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import cast
 
 from msgspec.structs import replace
@@ -51,11 +52,25 @@ def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     if calls and (strict if own else sign):
         _sign(out)
     many = len(out)
-    for answer, index in zip(answers, unit.answered_calls, strict=True):
+    for answer, index in _in_order_of_calls(list(zip(answers, unit.answered_calls, strict=True)), calls):
         if len(out) == many or (answer.separate and answer.dialect == NAME):
             out.append(Rendered({"role": "user", "parts": []}, joins=False))
         out[-1].message["parts"].append(_response(cast("ToolResult", answer), calls[index]))
     return out
+
+
+def _in_order_of_calls(answers: Sequence[tuple[m.Fact, int]], calls: Sequence[Call]) -> Sequence[tuple[m.Fact, int]]:
+    """The answers, each with the index of its call. Answers to calls of one function without ids are in the order of
+    the calls, because only their order says which is whose; tools that run at once end in any order."""
+    places: dict[str, list[int]] = {}
+    for place, (_, index) in enumerate(answers):
+        if not calls[index].id:
+            places.setdefault(calls[index].name, []).append(place)
+    ordered = list(answers)
+    for same in places.values():
+        for place, answer in zip(same, sorted((answers[at] for at in same), key=itemgetter(1)), strict=True):
+            ordered[place] = answer
+    return ordered
 
 
 def joined(contents: Sequence[Rendered]) -> list[Raw]:
