@@ -80,6 +80,18 @@ def test_an_error_of_forget_is_one_line(run, url, args, error):
     assert ids(run, url) == "chat 1, chat 10"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [("explain", ""), ("forget", ""), ("forget", "", "--yes"), ("fork", " "), ("search", "x", "--conversation", "")],
+)
+def test_an_empty_id_is_no_part_of_an_id(run, args):
+    chats = {"id": "chat 1", "messages": chat(3)}
+    assert run("replay", write_jsonl("chats.jsonl", chats), "--budget", 90_000, "--store", "sqlite:///a.db")[0] == 0
+    code, out, err = run(*args, "--store", "sqlite:///a.db")
+    assert (code, out, err.split(": `")[0]) == (2, "", "transom: the id of a conversation must not be empty")
+    assert ids(run, "sqlite:///a.db") == "chat 1"
+
+
 def test_a_closed_stdin_is_no_terminal(run, url, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     assert run("forget", "chat 10", "--store", url)[0] == 2
@@ -151,6 +163,10 @@ def test_what_cannot_be_read_is_in_the_json_too(run, folder):
     path.write_bytes(path.read_bytes().replace(b'"crc":"', b'"crc":"!', 1))
     code, out, err = run("forget", "--user", "ana", "--yes", "--json", "--store", "jsonl:///logs")
     assert (code, err.count("damaged")) == (0, 1)
+    rows = run("conversations", "jsonl:///logs")[1].splitlines()
+    assert [row.split() for row in rows[2:]] == [["damaged", "chat", "1"]]
+    (row,) = json.loads(run("conversations", "jsonl:///logs", "--json")[1])["conversations"]
+    assert (row["id"], row["entries"], "is damaged" in row["damaged"]) == ("chat 1", None, True)
     found = json.loads(out)
     assert found.pop("freed") > 0
     assert found == {"user": "ana", "conversations": ["chat 2"], "memory": [], "damaged": ["chat 1"]}

@@ -256,7 +256,8 @@ def test_three_refusals_end_the_run_with_the_bill() -> None:
         body = "This model's maximum context length was exceeded. Please reduce the length of the messages."
         provider = Scripted(then=Fault(kind="bad_request", status=400, body=body))
         with pytest.raises(
-            ProviderError, match=r"after 3 attempts: need .* tokens by our count: system prompt and tools"
+            ProviderError,
+            match=r"after 3 attempts: the last attempt had .* tokens by our count: system prompt and tools",
         ) as raised:
             conv.run("Go", provider=provider)
         assert raised.value.kind == "overflow"

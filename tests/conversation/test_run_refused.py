@@ -51,7 +51,7 @@ def test_a_claim_that_cannot_be_true_is_not_taken_for_the_ratio_of_the_tokens() 
 
 def test_a_limit_below_the_head_is_not_learned() -> None:
     with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 160) as conv:
-        bill = "need 493 tokens by our count, limit 200: system prompt and tools 485, conversation 8"
+        bill = "the last attempt had 493 tokens by our count, limit 200: system prompt and tools 485, conversation 8"
         with pytest.raises(ProviderError, match=bill):
             conv.run(
                 "Hello", provider=Scripted(Fault(kind="bad_request", status=400, body=LIES.replace("1000", "200")))

@@ -29,13 +29,14 @@ _CHUNK = 5_000
 class StoredConversation(Struct, frozen=True, kw_only=True):
     """A conversation of a store.
 
-    `first`, `last`: when its first and last entries were appended, in seconds since the epoch; `dialect`: the one its
-    entries were counted for, None if nothing was counted; `damaged`: the error if it cannot be read. Only a full list
-    has `calls`, how many requests were sent, and `size`, the bytes of its entries, and looks for damage in all of them.
+    `entries`: how many it has, None if it cannot be read; `first`, `last`: when its first and last entries were
+    appended, in seconds since the epoch; `dialect`: the one its entries were counted for, None if nothing was counted;
+    `damaged`: the error if it cannot be read. Only a full list has `calls`, how many requests were sent, and `size`,
+    the bytes of its entries, and looks for damage in all of them.
     """
 
     id: str
-    entries: int = 0
+    entries: int | None = 0
     calls: int | None = None
     first: float | None = None
     last: float | None = None
@@ -62,7 +63,8 @@ def run(options: Conversations) -> int:
     for one in conversations:
         last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
         figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} " if options.full else ""
-        line = f"{one.entries:>9,} {figures}{last:<16} {one.dialect or '':<10} "
+        entries = "damaged" if one.entries is None else f"{one.entries:,}"
+        line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
         print_line(console, (line, "red" if one.damaged else ""), one_line(one.id))
     for one in conversations:
         if one.damaged:
@@ -91,7 +93,7 @@ def conversations_in(
             log = store.open(name)
             yield _in_full(log, show) if full else _described(log)
         except StoreDamaged as problem:
-            yield StoredConversation(id=name, damaged=str(problem))
+            yield StoredConversation(id=name, entries=None, damaged=str(problem))
         except UnknownLog:  # forgotten meanwhile
             continue
 

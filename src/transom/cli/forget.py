@@ -9,7 +9,7 @@ import msgspec
 
 from transom.cli.commands import Forget
 from transom.cli.confirm import is_confirmed
-from transom.cli.locate import existing_store, find_name, store_path, store_url
+from transom.cli.locate import check_part, existing_store, find_name, store_path, store_url
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line, print_notice
@@ -72,6 +72,7 @@ def _forget_conversation(options: Forget, part: str) -> int:
     Exit code 1 if the user does not agree. If the store has no such id, but an interrupted `forget` left a part of that
     conversation, this part is removed without asking.
     """
+    check_part(part)
     url = store_url(options.store)
     with existing_store(url) as store:
         size, name, entries = _size(url), part, None

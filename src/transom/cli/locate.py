@@ -13,7 +13,7 @@ from shutil import which
 
 from transom.cli.lock_notice import LockNotice
 from transom.cli.runs import FOLDER, STORE, make_folder, split_name, stored_name
-from transom.cli.streams import counted
+from transom.cli.streams import counted, print_notice
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog
 from transom.search.source import is_own_log
@@ -52,11 +52,15 @@ def command() -> str:
 def remember_store(url: str) -> None:
     """Make this store the default of commands without --store, except one in memory. A password is not written.
 
-    Raises OSError.
+    Where the folder may not be written, a notice says so. Raises OSError for other failures.
     """
-    if url != "memory:":
+    if url == "memory:":
+        return
+    try:
         make_folder()
         LAST_STORE.write_text(without_password(url) + "\n", encoding="utf-8")
+    except (InvalidSetting, PermissionError):
+        print_notice(f"{LAST_STORE} cannot be written: give --store {without_password(url)} to the other commands too")
 
 
 @contextmanager
@@ -125,8 +129,10 @@ def find_name(names: list[str], part: str, url: str) -> str:
     """Return the stored name that is `part`, or the only one that contains it.
 
     Raises UnknownLog if none or several match. In the store of this folder's replays, `part` is looked up run by run,
-    the newest first: see `transom.cli.runs`. `url`: of the store, for the error too.
+    the newest first: see `transom.cli.runs`. `url`: of the store, for the error too. Raises InvalidSetting if `part` is
+    empty, which would be a part of every id.
     """
+    check_part(part)
     names = [name for name in names if not is_own_log(name)]
     if Path(store_path(url)) != STORE:
         return _find(names, part, without_password(url))
@@ -142,6 +148,12 @@ def find_name(names: list[str], part: str, url: str) -> str:
             return stored_name(number, _find(runs[number], part, url))
     newest = max(runs, default=1)
     return stored_name(newest, _find(runs.get(newest, []), part, url))
+
+
+def check_part(part: str) -> None:
+    """Raise InvalidSetting if `part` is empty or blank."""
+    if not part.strip():
+        raise InvalidSetting(f"the id of a conversation must not be empty: `{command()} conversations` lists them")
 
 
 def _find(names: list[str], part: str, where: str) -> str:

@@ -11,6 +11,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.runs import FOLDER, MAP_CACHE, make_folder
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json
+from transom.errors import InvalidSetting
 from transom.repo_map import RepoMap
 from transom.repo_map.facts_cache import hash_of
 from transom.repo_map.languages import LANGUAGES
@@ -44,7 +45,7 @@ def _why_empty(options: Map, *, has_files: bool) -> str:
 
 def _cache(folder: Path) -> Path | None:
     """Return the file that keeps what was parsed; None if it cannot be written here."""
-    with suppress(OSError):
+    with suppress(OSError, InvalidSetting):
         make_folder()
         return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
+from errno import EACCES, EPERM, EROFS
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from transom.errors import InvalidSetting
 from transom.importers.files import files_in
 from transom.stores import SqliteStore
 from transom.stores.locks import locked
@@ -29,6 +31,9 @@ URL = f"sqlite:///{STORE.as_posix()}?synchronous=normal"
 RUNS = FOLDER / "runs.json"
 MAP_CACHE = "map-"
 """How the names of the files begin that keep what `transom map` has parsed: 32 hex digits and ".db" follow."""
+
+READ_ONLY = frozenset({EACCES, EPERM, EROFS})
+"""The errors of a folder that may not be written."""
 
 _STORED_NAME = re.compile(r"(?s)(?P<id>.*) \(run (?P<number>[1-9]\d{0,8})\)")
 
@@ -86,11 +91,20 @@ def split_name(name: str) -> tuple[str, int]:
 
 
 def make_folder() -> None:
-    """Create the folder `.transom`, with a .gitignore that makes git ignore it. Raises OSError."""
-    FOLDER.mkdir(exist_ok=True)
-    ignore = FOLDER / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    """Create the folder `.transom`, with a .gitignore that makes git ignore it.
+
+    Raises InvalidSetting where it may not be written, OSError for other failures.
+    """
+    try:
+        FOLDER.mkdir(exist_ok=True)
+        ignore = FOLDER / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as problem:
+        if problem.errno not in READ_ONLY:
+            raise
+        way = "go to a folder that can be written, or give --store URL if the command has it"
+        raise InvalidSetting(f"{FOLDER}: {problem.strerror}: {way}") from None
 
 
 @contextmanager

@@ -163,4 +163,5 @@ def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderE
 def _bill(window: Window, said: Overflow) -> str:
     size, head = window.size.tokens, window.view.head_size.tokens
     known = f", limit {said.limit:,}" if said.limit else ""
-    return f"need {size:,} tokens by our count{known}: system prompt and tools {head:,}, conversation {size - head:,}"
+    shares = f"system prompt and tools {head:,}, conversation {size - head:,}"
+    return f"the last attempt had {size:,} tokens by our count{known}: {shares}"

@@ -216,12 +216,13 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _uri(path: str) -> str:
     """Return the URI to open.
 
-    It asks for an immutable file, without lock and write-ahead log, where the file may only be read and nobody has
-    written beside it.
+    It asks for an immutable file, without lock and write-ahead log, where the file or its folder may only be read and
+    nobody has written beside it: SQLite needs the folder for its write-ahead log, even to read.
     """
     whole = Path(path)
     beside = whole.with_name(f"{whole.name}-wal")
-    fixed = whole.exists() and not os.access(path, os.W_OK) and not (beside.exists() and beside.stat().st_size)
+    is_writable = os.access(path, os.W_OK) and os.access(whole.parent, os.W_OK)
+    fixed = whole.exists() and not is_writable and not (beside.exists() and beside.stat().st_size)
     return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else "")
 
 
