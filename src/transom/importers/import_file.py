@@ -18,15 +18,17 @@ from transom.clock import Clock, system_clock
 from transom.core.entry import Body, Meta
 from transom.core.message import Fact, Head
 from transom.core.tokens import TokenCounter
-from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
 from transom.importers import unified
 from transom.importers.documents import SESSIONS, OnSkip, Settings, UnrecognisedError
 from transom.importers.files import Line, OpenFile, checked_source, files_in, opened, parsed
 from transom.importers.import_session import Counts, SessionImport
 from transom.importers.imported_log import ImportedLog, New, stored_texts
+from transom.importers.log_names import begins, name_in, safe_name
 from transom.importers.reader import Reader, session_in
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.session_events import Ranges, Said, SessionReader
+from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
@@ -113,7 +115,10 @@ class _Both(Struct, frozen=True):
 
 
 class _Job(Struct, kw_only=True):
-    """One call of `import_file`. `names`: the conversations that it has imported so far."""
+    """One call of `import_file`.
+
+    `names`: the conversations that it has imported so far; `in_folder`: the source is a folder of files.
+    """
 
     store: Store
     format: str | None
@@ -123,6 +128,7 @@ class _Job(Struct, kw_only=True):
     on_skip: OnSkip
     on_progress: OnProgress
     names: set[str] = field(default_factory=set[str])
+    in_folder: bool = False
 
     def run(self, source: Path | IO[Any]) -> Iterator[Imported]:
         if not isinstance(source, Path):
@@ -136,6 +142,7 @@ class _Job(Struct, kw_only=True):
             yield from self._import(source, str(source), 0.0, 1.0)
             return
         paths = files_in(source)
+        self.in_folder = True
         for number, path in enumerate(paths):
             try:
                 yield from self._import(path, str(path), number / len(paths), 1 / len(paths))
@@ -143,6 +150,10 @@ class _Job(Struct, kw_only=True):
                 self.on_skip(f"{problem.where}: skipped, it holds {problem.seen}")
             except InvalidMessage as problem:
                 self.on_skip(f"{problem.where}: the rest of the file is skipped, {problem.why}")
+            except (InvalidSetting, StoreDamaged) as problem:
+                if self.id is not None:
+                    raise
+                self.on_skip(f"{path}: skipped, {problem}")
 
     def _import(self, path: Path, label: str, begin: float, share: float) -> Iterator[Imported]:
         """Import one file: it is the part of the whole work that starts at `begin` and is `share` long, both from 0 to
@@ -150,21 +161,22 @@ class _Job(Struct, kw_only=True):
         """
         settings = Settings(format=self.format, questions=False, on_skip=self.on_skip, text=True)
         with opened(path) as file:
-            kind = session_in(replace(file, label=label), settings)
+            named = replace(file, label=label)
+            kind, stem = session_in(named, settings), named.stem
         if kind:
             yield from self._session(path, label, kind, begin, share)
             return
         reader = Reader(path, settings, label=label)
         for record in self._named(reader):
             self.on_progress(begin + share * reader.progress, label)
-            yield self._document(record)
+            yield self._document(record, stem)
 
     def _unified(self, index: Path) -> Iterator[Imported]:
         """Import every conversation of an index of the unified layout."""
         settings = Settings(format="unified", questions=False, on_skip=self.on_skip, text=True)
         for beside, path in unified.recorded_in(index, lambda part: self.on_progress(part, str(index))):
             for record in Reader(path, settings):
-                yield self._document(replace(record, id=str(beside["id"]), beside=beside))
+                yield self._document(replace(record, id=str(beside["id"]), beside=beside), path.stem)
 
     # ---- sessions
 
@@ -177,7 +189,8 @@ class _Job(Struct, kw_only=True):
         skip = _Both(notes.append, self.on_skip)
         with opened(path) as packed:
             file = replace(packed, label=label)
-            title = self._take_name(self.id or scanned.name(file.stem))
+            wanted = scanned.name(file.stem)
+            title = self._take_name(wanted, file.stem, lambda log: begins(log, kind, path), known_as=file.stem)
             session = SessionImport(
                 SESSIONS[kind].reader(),
                 dialect=dialect_named(FORMATS[kind].dialect),
@@ -201,19 +214,24 @@ class _Job(Struct, kw_only=True):
             messages=counts.messages,
             earlier=counts.earlier,
             hidden=counts.taken_back,
-            remarks=tuple(_remarks(counts, [name for name in session.branches if name != scanned.main])),
+            remarks=(
+                *self._renamed(wanted),
+                *_remarks(counts, [name for name in session.branches if name != scanned.main]),
+            ),
             skipped=tuple(notes),
         )
 
     # ---- everything else
 
-    def _document(self, record: Recorded) -> Imported:
+    def _document(self, record: Recorded, stem: str) -> Imported:
         head, placed = record.facts()
-        title = self._take_name(self.id or record.id)
-        log = self._open(title, record.format)
         facts = [New(body=fact, meta=_meta_of(record, at)) for at, fact in placed]
+        title = self._take_name(record.id, stem, lambda log: _continues(log, record, facts))
+        log = self._open(title, record.format)
         known = _known(log.log, record)
-        remarks = ["an export gives the same JSON, not the same bytes"] if record.reformatted else []
+        remarks = self._renamed(record.id)
+        if record.reformatted:
+            remarks.append("an export gives the same JSON, not the same bytes")
         new = [] if known is None else _unknown(facts, known, title, record.source)
         if new is None:
             remarks.append("the file is shorter than what was imported before; nothing was changed")
@@ -246,19 +264,29 @@ class _Job(Struct, kw_only=True):
             raise InvalidSetting(_SEVERAL)
         return chain(first, records)
 
-    def _take_name(self, wanted: str) -> str:
-        """Take the name for the next conversation: `wanted`, with " (2)" and so on if it is taken in this import.
+    def _take_name(self, wanted: str, stem: str, fits: Callable[[StoredLog], bool], known_as: str | None = None) -> str:
+        """Take the name for the next conversation: `--id`, or `wanted`, with " (2)" and so on if it is taken.
+
+        `stem`: the name of the file; `fits` and `known_as`: see `name_in`.
 
         Raises InvalidSetting if --id was given for a second conversation.
         """
-        if self.id is not None and self.names:
-            raise InvalidSetting(_SEVERAL)
-        name, number = wanted, 1
-        while name in self.names:
-            number += 1
-            name = f"{wanted} ({number})"
+        if self.id is not None:
+            if self.names:
+                raise InvalidSetting(_SEVERAL)
+            name = self.id
+        else:
+            name = name_in(
+                self.store, safe_name(wanted, stem), fits, self.names, known_as=known_as, several=self.in_folder
+            )
         self.names.add(name)
         return name
+
+    def _renamed(self, wanted: str) -> list[str]:
+        """Return the remark that a conversation has not its id as its name, if Transom keeps that for its own logs."""
+        if self.id is not None or not is_own_log(wanted):
+            return []
+        return [f"its id {quote(wanted)} is a name of Transom's own logs: the conversation has that of the file"]
 
     def _open(self, name: str, kind: str) -> ImportedLog:
         counter = dialect_named(FORMATS[kind].dialect).format_counter(self.counter)
@@ -326,6 +354,17 @@ def _remarks(counts: Counts, sides: list[str]) -> Iterator[str]:
         yield f"{counts.shown_before:,} messages were taken back after they had been imported: they are still sent"
     if sides:
         yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sorted(sides)[:5])}"
+
+
+def _continues(log: StoredLog, record: Recorded, facts: list[New]) -> bool:
+    """True if a log was imported from the beginning of this conversation, or from more of it."""
+    try:
+        known = _known(log, record)
+        if known is not None:
+            _unknown(facts, known, log.name, record.source)
+    except InvalidSetting:
+        return False
+    return True
 
 
 def _known(log: StoredLog, record: Recorded) -> list[Body] | None:
