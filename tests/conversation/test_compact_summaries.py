@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import transom
@@ -141,3 +143,25 @@ def test_a_note_stays_where_there_is_little_to_summarise() -> None:
         assert done.failure == ""
         assert conv.summary.notes == (note,)
         assert note in conv.summary.text
+
+
+class Meanwhile(Scripted):
+    """The model of a summary, and what happens while it is at work."""
+
+    def complete(self, request: Any, **settings: Any) -> Any:
+        self.meanwhile()
+        return super().complete(request, **settings)
+
+
+def test_a_run_that_begins_while_a_summary_is_made_gets_no_edits_between_request_and_reply() -> None:
+    model = Meanwhile(then="## User intent\n- the harbour of Lisbon has a crane")
+    with conversation(model) as conv:
+        run = conv.stream("Go on.", provider=Scripted("Yes."))
+        model.meanwhile = lambda: next(run)
+        with pytest.raises(InvalidSetting, match=r"^compact: a run of this conversation began while the summary was"):
+            conv.compact(focus="the crane")
+        assert conv.summary is None
+        list(run)
+        assert list(conv.view.edits.live) == []
+        model.meanwhile = lambda: None
+        assert conv.compact(focus="the crane").edits

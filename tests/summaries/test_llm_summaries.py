@@ -348,8 +348,15 @@ def task_again(request: dict) -> str:
     return "\n".join(["## User intent", *(f"- {line}" for line in lines if line)])
 
 
+def task_in_bold(request: dict) -> str:
+    """A model that repeats its task in other case, in bold and without full stops. Its headings are as asked for."""
+    lines = [line.removeprefix("- ") for line in task_again(request).split("\n")]
+    return "\n".join(line if line.startswith("#") else f"- **{line.upper().rstrip('.')}**" for line in lines)
+
+
 HOSTILE = {
     "its own task": (task_again, "none of the sections"),
+    "its own task in bold": (task_in_bold, "none of the sections"),
     "nothing": ("", "empty"),
     "blanks": (" \n ", "empty"),
     "a tool call": (calls_tool("sh"), "called a tool"),
@@ -408,6 +415,44 @@ def test_without_a_model_or_turns_there_is_no_summary():
         drive(LlmSummarizer(), want_of(()), Scripted("x"))
     with pytest.raises(SummaryFailed, match="has no room"):
         drive(LlmSummarizer(), want_of(TALK), Scripted("x"), context=600)
+
+
+EXAMPLE = """\
+{
+  "add": [
+    {"section": "progress", "text": "…", "status": "done"}
+  ],
+  "remove": []
+}"""
+
+
+def with_example(answer):
+    """The second summary of a model whose prompt has a long example of JSON."""
+    prompts = Prompts(update=f"Answer with one JSON object:\n{EXAMPLE}\nThe sections are:\n{{sections}}")
+    more = turns_of("Go on, and use a stable sort, please.", says("It uses a stable sort now; the test passes. " * 5))
+    first = drive(LlmSummarizer(), want_of(TALK), Scripted("## User intent\n- a flag"))
+    return drive(LlmSummarizer(prompts=prompts), want_of(more, first), Scripted(then=answer))
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_json_with_a_line_separator_in_a_text_is_read(end):
+    summary = with_example(EXAMPLE.replace("…", f"a stable{end}sort"))
+    assert lines_of(summary)[-1] == "- [done] a stable sort"
+
+
+def test_json_in_the_form_of_the_example_is_read():
+    summary = with_example(EXAMPLE.replace("…", "a stable sort"))
+    assert lines_of(summary) == ["## User intent", "- a flag", "## Progress", "- [done] a stable sort"]
+
+
+def test_json_behind_the_example_is_read():
+    summary = with_example(f"{EXAMPLE}\n{EXAMPLE.replace('…', 'a stable sort')}")
+    assert lines_of(summary)[-1] == "- [done] a stable sort"
+
+
+def test_the_example_is_no_answer():
+    with pytest.raises(SummaryFailed, match="none of the sections"):
+        with_example(EXAMPLE)
 
 
 # ---- prompts

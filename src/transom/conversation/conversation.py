@@ -650,22 +650,18 @@ class Conversation:
         policy never compacts, or finds nothing to take away. Nothing is sent to the conversation's model. If the model
         of the summary fails, the fallback makes it, and `failure` of the result says why.
 
-        Raises InvalidSetting while a run is at work, and for a focus or notes that no summary can have;
-        BudgetImpossible.
+        Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
+        notes that no summary can have; BudgetImpossible.
         """
         return run_steps(self._compact_steps(focus=focus, notes=notes))
 
     def _compact_steps(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> SummarySteps[Compacted]:
         """The steps of `compact`."""
         asked = SummaryOptions(waits=True, focus=check.focus(focus), notes=check.notes(notes))
-        with self._guard.lock:
-            self._guard.must_be_open()
-            if self._guard.is_running:
-                raise InvalidSetting("compact: a run of this conversation is at work")
         return (yield from self._steps.compact(asked))
 
     def _compact_in_run(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
-        return self._steps.compact(asked)
+        return self._steps.compact(asked, within_run=True)
 
     # ---- running
 

@@ -22,13 +22,17 @@ class Guard:
         if self.is_closed:
             raise InvalidSetting("the conversation is closed")
 
+    def must_not_run(self, why: str) -> None:
+        """Raise InvalidSetting, with this line, if a run is at work."""
+        if self.is_running:
+            raise InvalidSetting(why)
+
     @contextmanager
     def run(self) -> Generator[None]:
         """While a run is at work: only one at a time. Raises InvalidSetting."""
         with self.lock:
             self.must_be_open()
-            if self.is_running:
-                raise InvalidSetting("run: another run of this conversation is at work")
+            self.must_not_run("run: another run of this conversation is at work")
             self.is_running = True
         try:
             yield

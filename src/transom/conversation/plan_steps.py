@@ -29,6 +29,8 @@ NOTHING_NEW = (
 )
 SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
+RUNS = "compact: a run of this conversation is at work"
+RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
@@ -41,9 +43,16 @@ class PlanSteps:
     def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler, guard: Guard) -> None:
         self._planner, self._summaries, self._guard = planner, summaries, guard
 
-    def compact(self, asked: SummaryOptions) -> SummarySteps[Compacted]:
-        """Compact now, with a summary if the policy shows summaries."""
+    def compact(self, asked: SummaryOptions, *, within_run: bool = False) -> SummarySteps[Compacted]:
+        """Compact now, with a summary if the policy shows summaries.
+
+        `within_run`: the run itself compacts, between two of its requests. Otherwise a run is refused, also one that
+        began while this waited: its reply must follow its request, without edits between them.
+        """
         with self._guard.lock:
+            self._guard.must_be_open()
+            if not within_run:
+                self._guard.must_not_run(RUNS)
             self.take_finished()
             may_have = self._summaries.shows_summaries(self._planner.policy)
             if (asked.focus or asked.notes) and not may_have:
@@ -64,6 +73,8 @@ class PlanSteps:
         outcome = yield wanted
         with self._guard.lock:
             self._guard.must_be_open()
+            if not within_run:
+                self._guard.must_not_run(RUN_BEGAN)
             self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
             if summary is not None and not self._is_news(summary, again=again, known=known):

@@ -25,7 +25,7 @@ from transom.summaries.prompts import Prompts, filled
 from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_required
 from transom.summaries.source import Piece, boundary_line, boundary_named, boundary_of, data_text, pieces_of, text_of
 from transom.summaries.summary_text import outline_text
-from transom.summaries.validate import Unusable, answer_text, check_words, delta_of, without_task
+from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.text_request import forked_request, text_request
@@ -214,8 +214,8 @@ class _Job:
             raise SummaryFailed(str(answer))
         if answer.usage is not None:
             self.usage = answer.usage.plus(self.usage)
-        text = without_task(answer_text(answer, self.answer_tokens), self._task(outline) + again)
-        delta = delta_of(text, self.sections, [item.id for item in outline.items])
+        text, known = answer_text(answer, self.answer_tokens), [item.id for item in outline.items]
+        delta = delta_of(text, self.sections, known, self._task(outline) + again)
         if not outline.items and not delta.add:
             raise Unusable("it adds nothing to an empty summary")
         check_words(delta, [*source, self._summary_text(outline), self.focus, *self.want.exact])

@@ -22,6 +22,9 @@ WORDS, SHARE, SHARE_CJK = 15, 0.25, 0.1
 """Of an answer with so many different words, the share that must occur in the conversation. Of the pairs of letters in
 Chinese, Japanese and Korean fewer recur."""
 
+LEAST_TERMS = 3
+"""Different words that a line must have to be known as one that repeats the task: shorter ones are alike by chance."""
+
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BOUNDARY = re.compile(r"^\s*(?:===+ [0-9a-f]{10} .*|The boundary is [0-9a-f]{10}\.)$", re.MULTILINE)
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s*|\*\*\s*)(?:\d{1,2}[.)]\s*)?([^*#:\n]{2,60}?)\s*:?\s*(?:\*\*)?\s*:?\s*#*\s*")
@@ -64,21 +67,16 @@ def answer_text(answer: Answer, max_tokens: int) -> str:
     return text
 
 
-def without_task(text: str, task: str) -> str:
-    """An answer without the lines that only repeat the task. Headings stay: they are asked for."""
-    asked = {line.strip() for line in task.splitlines() if not line.startswith("#")}
-    return "\n".join(line for line in text.splitlines() if _BULLET.sub("", line, count=1).strip() not in asked)
-
-
-def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = ()) -> Delta:
+def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), task: str = "") -> Delta:
     """The changes that an answer names, as JSON, or as a whole summary with headings. `known`: the ids of the items
-    that there are.
+    that there are. `task`: what was asked; an answer's lines that repeat one of its lines, and its example of JSON,
+    are left out.
 
     Raises Unusable if it is neither, or if more of its changes are malformed than are not.
     """
-    found = _json_object(text, sections)
+    found = _json_object(text, sections, example=_json_object(task, sections))
     if found is None or not _CHANGES & set(found):
-        delta = _whole(text, sections) if found is None else _whole_json(found, sections)
+        delta = _whole(text, sections, task) if found is None else _whole_json(found, sections)
         if not delta.add:
             why = "the model refused" if _REFUSAL.match(text) else "none of the sections is in it"
             raise Unusable(why, text)
@@ -111,8 +109,11 @@ def check_words(delta: Delta, source: Iterable[str]) -> None:
 _CHANGES = {"add", "update", "remove"}
 
 
-def _json_object(text: str, sections: Sequence[Section]) -> Mapping[str, object] | None:
-    """The first JSON object in a text that names changes, or sections."""
+def _json_object(
+    text: str, sections: Sequence[Section], example: Mapping[str, object] | None = None
+) -> Mapping[str, object] | None:
+    """The first JSON object in a text that names changes, or sections, and is not the task's example. An example
+    without any change may be the answer."""
     decoder, at = json.JSONDecoder(), text.find("{")
     for _ in range(8):
         if at < 0:
@@ -123,7 +124,8 @@ def _json_object(text: str, sections: Sequence[Section]) -> Mapping[str, object]
             found = None
         if isinstance(found, dict):
             given = cast("dict[str, object]", found)
-            if _CHANGES & set(given) or any(_section_named(key, sections) for key in given):
+            is_example = given == example and any(given.values())
+            if not is_example and (_CHANGES & set(given) or any(_section_named(key, sections) for key in given)):
                 return given
         at = text.find("{", at + 1)
     return None
@@ -189,16 +191,19 @@ def lines_of(text: str, sections: Sequence[Section]) -> Delta:
     return Delta(add=add or tuple(Addition("", _BULLET.sub("", line)) for line in text.splitlines()[:CHANGES]))
 
 
-def _whole(text: str, sections: Sequence[Section]) -> Delta:
+def _whole(text: str, sections: Sequence[Section], task: str = "") -> Delta:
     """A whole summary: the sections that it has take the place of what there was."""
-    lines = list(_section_lines(text, sections))
+    lines = list(_section_lines(text, sections, task))
     add = tuple(Addition(section, line, status) for section, line, status in lines[:CHANGES])
     return Delta(add=add, replaced=frozenset(one.section for one in add))
 
 
-def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str, str, Status]]:
-    """The lines below headings that are known, each with its section and status. One section needs no heading."""
+def _section_lines(text: str, sections: Sequence[Section], task: str) -> Iterator[tuple[str, str, Status]]:
+    """The lines below headings that are known, each with its section and status, without those that repeat the task.
+    One section needs no heading."""
     explained = {f"({each.about})" for each in sections}  # as the prompt shows them below the headings
+    lines = (tuple(words_in(_BULLET.sub("", line, count=1))) for line in task.splitlines())
+    asked = {terms for terms in lines if len(terms) >= LEAST_TERMS}
     section = sections[0].key if len(sections) == 1 else ""
     for line in text.splitlines():
         words = _BULLET.sub("", line, count=1)
@@ -211,7 +216,7 @@ def _section_lines(text: str, sections: Sequence[Section]) -> Iterator[tuple[str
         while mark := _MARK.match(words):
             status = _STATUS[mark[1].lower()] if mark[1] is not None else status
             words = words[mark.end() :]
-        if words.strip() in explained:
+        if words.strip() in explained or tuple(words_in(words)) in asked:
             continue
         if section and words.strip(" -*_`#=") and (heading is None or not marked.lstrip().startswith("#")):
             yield section, words.strip(), status
