@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the `__getattr__` (PEP 562) of a package that imports its names at first use.
+def lazy_exports(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use.
 
     `modules`: for each module, named as below `transom`, the names that it has. A name in none raises AttributeError.
     """
@@ -19,4 +21,7 @@ def lazy_exports(package: str, modules: Mapping[str, Sequence[str]]) -> Callable
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"transom.{module_of[name]}"), name)
 
-    return get
+    def names() -> list[str]:
+        return sorted({*vars(import_module(package)), *module_of})
+
+    return get, names

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import subprocess
+import sys
 import typing
 from collections.abc import Iterator
 
@@ -57,3 +59,8 @@ def test_the_package_exports_few_names_that_are_there():
     assert len(transom.__all__) <= 60
     assert sorted(set(transom.__all__)) == sorted(transom.__all__)
     assert all(hasattr(transom, name) for name in transom.__all__)
+
+
+def test_dir_lists_names_before_they_are_used():
+    code = "import transom.summaries as s; print(set(s.__all__) <= set(dir(s)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"

@@ -101,3 +101,20 @@ def test_vectors_are_of_one_entry_too(store):
     append(store, "trip", "a needle", "two")
     fork(store, "trip", 1, "fork")
     assert sorted(found(store, "xyz", embedder=Length())) == [("trip", 0), ("trip", 1)]
+
+
+def test_a_query_is_embedded_once(store):
+    queries = []
+
+    class Counted:
+        name = "counted"
+
+        def embed(self, texts, /):
+            queries.extend(text for text in texts if text == "xyz")
+            return [[len(text), 1.0] for text in texts]
+
+    append(store, "trip", "a needle", "another text")
+    for number in range(40):
+        fork(store, "trip", 1, f"fork {number}")
+    assert len(found(store, "xyz", limit=2, embedder=Counted())) == 2
+    assert queries == ["xyz"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from transom.cli.commands import Memory as Options
 from transom.cli.confirm import is_confirmed
-from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import UnknownLog, quote
 from transom.memory import Memory
@@ -29,7 +27,7 @@ def show_archive(memory: Memory, options: Options) -> int:
         console = terminal()
         for one in found:
             tags = f" ({one_line(', '.join(one.tags))})" if one.tags else ""
-            when = f"{datetime.fromtimestamp(one.at).astimezone():%Y-%m-%d %H:%M}"
+            when = minute_of(one.at)
             print_line(console, (f"text {one.number}{tags}", "bold"), f", {when}")
             for line in one.text.splitlines():
                 print_wrapped(console, f"  {one_line(line)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from transom.cli.commands import Conversations
 from transom.cli.locate import existing_store, store_url
 from transom.cli.progress import ProgressBar
-from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.codec import encode
 from transom.core.entry import Sent
@@ -61,7 +60,7 @@ def run(options: Conversations) -> int:
         figures = f"{'calls':>7} {'size':>9} " if options.full else ""
         print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
     for one in conversations:
-        last = "" if one.last is None else f"{datetime.fromtimestamp(one.last).astimezone():%Y-%m-%d %H:%M}"
+        last = "" if one.last is None else minute_of(one.last)
         figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} " if options.full else ""
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "

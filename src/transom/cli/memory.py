@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from transom.cli.archive import forget_archive, show_archive
 from transom.cli.commands import Memory as Options
 from transom.cli.confirm import is_confirmed
 from transom.cli.locate import existing_store, store_url
-from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting, quote
 from transom.memory import Block, Memory
@@ -106,7 +104,7 @@ def _history(memory: Memory, label: str, options: Options) -> int:
         return 0
     console = terminal()
     for one in versions:
-        when = f"{datetime.fromtimestamp(one.at).astimezone():%Y-%m-%d %H:%M}"
+        when = minute_of(one.at)
         print_line(console, (f"{one.version:>4} {when} {one.operation:<8} {one_line(one.by)}", "bold"))
         for line in one.text.splitlines():
             print_wrapped(console, f"     {one_line(line)}")

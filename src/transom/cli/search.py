@@ -7,7 +7,7 @@ from datetime import datetime
 from transom.cli.commands import Search
 from transom.cli.locate import existing_store, find_name, store_url
 from transom.cli.progress import ProgressBar
-from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.core.log import owner_of
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
@@ -77,7 +77,7 @@ def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:
 def _print(hit: SearchHit) -> None:
     console = terminal()
     tool = f" {one_line(hit.tool)}" if hit.tool else ""
-    when = f"{datetime.fromtimestamp(hit.at).astimezone():%Y-%m-%d %H:%M}"
+    when = minute_of(hit.at)
     print_line(console, (f"{one_line(hit.conversation)}: {hit.reference}", "bold"), f", {hit.role}{tool}, {when}")
     print_line(console, f"  {hit.snippet}")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import datetime
 from typing import TextIO, cast
 
 
@@ -31,6 +32,17 @@ def one_line(text: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: "1 entry", "2 entries". `plural`: the noun with an "s" if not given."""
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+
+
+def minute_of(at: float) -> str:
+    """Write a time in seconds since the epoch as date, hour and minute here; "" if no calendar has it.
+
+    A clock of the user's may have given milliseconds.
+    """
+    try:
+        return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def print_notice(line: str) -> None:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from heapq import merge
 from itertools import combinations, islice
-from math import log
+from math import isnan, log
 from typing import Any
 
 from msgspec import Struct
@@ -79,13 +79,16 @@ class Scope(Struct, frozen=True, kw_only=True):
 
 
 def check_search(filters: SearchFilters, limit: int) -> None:
-    """Raise InvalidSetting unless `limit` is a whole number from 1 to 1,000, and `filters.file`, if given, has a letter
-    or digit.
+    """Raise InvalidSetting unless `limit` is a whole number from 1 to 1,000, `filters.file`, if given, has a letter or
+    digit, and the dates, if given, are numbers.
     """
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
     if filters.file and not has_words(filters.file):
         raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
+    for name, at in (("since", filters.since), ("until", filters.until)):
+        if at is not None and (type(at) not in {int, float} or isnan(at)):
+            raise InvalidSetting(f"{name}: must be a number of seconds since the epoch, not {quote(at)}")
 
 
 def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:

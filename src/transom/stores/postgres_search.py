@@ -14,7 +14,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from typing import LiteralString, NamedTuple, Protocol
 
@@ -137,7 +136,7 @@ class PostgresIndex:
         scope, terms = scope_of(filters, logs), terms_of(query)
         ways = rankings(self._database, query, scope)
         if embedder is not None:
-            ways.append(partial(nearest, self._database, embedder, query, scope))
+            ways.append(nearest(self._database, embedder, query, scope))
         best = fused(first_said(self._database, way, scope, limit) for way in ways)
         rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
         hits = {(log, seq): (_name(name), *rest) for log, seq, name, *rest in rows}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import Any, LiteralString, NamedTuple
 
@@ -23,7 +24,7 @@ from transom.search.base import Embedder
 from transom.search.vectors import BATCH, MAX_PARTS, PART, embedded, parts_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_schema import USE_PGVECTOR
-from transom.stores.postgres_search_query import Place, Scope
+from transom.stores.postgres_search_query import Place, Ranking, Scope
 
 INDEXED_FROM = 10_000
 """How many vectors of one embedder get an HNSW index. Fewer are compared one by one."""
@@ -144,20 +145,23 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
     return done
 
 
-def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope, limit: int) -> list[Place]:
-    """Find the entries whose vectors are nearest to that of the query by cosine, the nearest first.
+def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope) -> Ranking:
+    """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first.
 
-    Empty for a blank query.
+    The query is embedded once, however often the ranking is asked. For a blank query the ranking is empty.
     """
     if not query.strip():
-        return []
+        return lambda _: []
     (wanted,) = embedded(embedder, [query[:PART]])
+    return partial(_nearest, database, embedder.name, wanted, scope)
 
+
+def _nearest(database: PostgresDatabase, model: str, wanted: Any, scope: Scope, limit: int) -> list[Place]:
     def work(db: Db) -> list[Place]:
         found = _pgvector(database, db)
         if found is None or found.bytes:
-            return _nearest_bytes(database, db, embedder.name, wanted, scope, limit)
-        statements = _Statements(database.schema, found.schema, embedder.name, len(wanted))
+            return _nearest_bytes(database, db, model, wanted, scope, limit)
+        statements = _Statements(database.schema, found.schema, model, len(wanted))
         places = list[Place]()
         if found.scans_on and not scope.named:
             places = _nearest_by_index(db, statements, wanted, scope, limit)

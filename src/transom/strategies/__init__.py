@@ -125,7 +125,7 @@ __all__ = [
     "visible_texts",
 ]
 
-__getattr__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.edit": ("Edit", "Fold", "Trim"),

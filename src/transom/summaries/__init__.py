@@ -37,7 +37,7 @@ __all__ = [
     "fallback_summary",
 ]
 
-__getattr__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.summary": ("SourceTurn", "Summarise", "Summary"),
