@@ -166,7 +166,7 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(folder, tmp_path, caplog):
         assert repo_map.refresh() == 1
         (folder / "new.py").unlink()
         assert file.read_bytes() == before
-    why = ["file is not a database", *["it is a database of something else"] * 2]
+    why = ["file is not a database", *["this is another program's database"] * 2]
     assert [record.getMessage() for record in caplog.records] == [
         f"repo map: going on without the cache '{file}': {reason}"
         for file, reason in zip((notes, store, tables), why, strict=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
+from contextlib import closing
 
 import pytest
 from msgspec.structs import replace
@@ -260,6 +262,19 @@ def test_a_damaged_index_is_made_again(tmp_path):
     assert found(store, "needle") == [("trip", 0)]
     store.close()
     assert path.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path, caplog):
+    path = tmp_path / "agent.db.search"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE logs (mine TEXT)")
+    before = path.read_bytes()
+    store = open_store(tmp_path / "agent.db")
+    append(store, "trip", talk("needle"))
+    assert found(store, "needle") == [("trip", 0)]
+    assert "this is another program's database, where the search index belongs; move it away" in caplog.text
+    store.close()
+    assert path.read_bytes() == before
 
 
 def test_where_no_file_can_be_made_it_is_in_memory(tmp_path, caplog):

@@ -18,6 +18,7 @@ from msgspec import Struct
 from transom.errors import quote
 from transom.repo_map.languages import LANGUAGES, versions
 from transom.repo_map.symbols import FileFacts
+from transom.sqlite_tables import Tables, replace_tables, transaction, version_of
 
 APPLICATION = 0x7472736D
 """The application_id that marks a file as a cache: "trsm" in ASCII.
@@ -26,14 +27,11 @@ A file without it is never changed, unless it is empty.
 """
 
 _FORMAT = "1"
+_VERSIONS = 2**31 - 1  # the user_version of a SQLite file is a signed number of 32 bits
 _SQLITE, _MARK_AT = b"SQLite format 3\0", 68  # sqlite.org/fileformat2.html, "The Database Header"
-_SCHEMA = (
-    "DROP TABLE IF EXISTS files",
-    "DROP TABLE IF EXISTS version",
-    "CREATE TABLE version (version TEXT)",
-    "CREATE TABLE files (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID",
-    f"PRAGMA application_id = {APPLICATION}",
-)
+_TABLES = ("DROP TABLE IF EXISTS files", "CREATE TABLE files (path TEXT PRIMARY KEY, known BLOB) WITHOUT ROWID")
+_PATIENCE = 1.0
+"""Seconds to wait while another process is writing: after that the map does without the cache."""
 _logger = logging.getLogger(__name__)
 
 
@@ -57,11 +55,12 @@ class FactsCache:
     def __init__(self, file: Path) -> None:
         self._file, self._has_warned = file, False
         queries = "".join(language.query for language in LANGUAGES)
-        self._version = f"{_FORMAT} {versions()} {hash_of(queries.encode()).hex()}"
+        made_with = hash_of(f"{_FORMAT} {versions()} {queries}".encode())
+        self._tables = Tables(APPLICATION, int.from_bytes(made_with[:4], "big") % _VERSIONS + 1, _TABLES)
 
     def load(self) -> dict[str, Known]:
         """Return what the cache knows of every file, by path; empty if it cannot be read."""
-        with suppress(sqlite3.Error, msgspec.MsgspecError, OSError, _NotOursError), closing(self._open()) as db:
+        with suppress(sqlite3.Error, msgspec.MsgspecError, OSError), closing(self._open()) as db:
             decoder = msgspec.msgpack.Decoder(Known)
             return {path: decoder.decode(known) for path, known in db.execute("SELECT path, known FROM files")}
         return {}
@@ -79,7 +78,7 @@ class FactsCache:
                     raise
                 self._file.unlink(missing_ok=True)
                 self._write(rows, gone)
-        except (sqlite3.Error, OSError, _NotOursError) as problem:
+        except (sqlite3.Error, OSError) as problem:
             self._warn(problem)
 
     def _warn(self, problem: Exception) -> None:
@@ -88,33 +87,21 @@ class FactsCache:
             _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), problem)
 
     def _write(self, rows: list[tuple[str, bytes]], gone: set[str]) -> None:
-        with closing(self._open()) as db, db:
-            db.execute("BEGIN IMMEDIATE")
+        with closing(self._open()) as db, transaction(db):
             db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
             db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
 
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._file, timeout=1, isolation_level=None)
+        db = sqlite3.connect(self._file, _PATIENCE, isolation_level=None)
         try:
-            (mark,) = db.execute("PRAGMA application_id").fetchone()
-            if mark != APPLICATION:
-                _require_empty(db)
-            db.execute("PRAGMA synchronous=OFF")  # it can be made anew
-            if mark != APPLICATION or db.execute("SELECT version FROM version").fetchone() != (self._version,):
-                self._begin_anew(db)
+            db.execute("PRAGMA synchronous = OFF")  # it can be made anew
+            found = version_of(db, APPLICATION)
+            if found != self._tables.version:
+                replace_tables(db, self._tables, of_version=found)
         except BaseException:
             db.close()
             raise
         return db
-
-    def _begin_anew(self, db: sqlite3.Connection) -> None:
-        db.execute("BEGIN IMMEDIATE")
-        if db.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-            _require_empty(db)  # nobody else has made it theirs meanwhile
-        for statement in _SCHEMA:
-            db.execute(statement)
-        db.execute("INSERT INTO version VALUES (?)", (self._version,))
-        db.execute("COMMIT")
 
 
 def is_cache(file: Path) -> bool:
@@ -123,17 +110,6 @@ def is_cache(file: Path) -> bool:
         header = opened.read(_MARK_AT + 4)
         return header.startswith(_SQLITE) and header[_MARK_AT:] == APPLICATION.to_bytes(4, "big")
     return False
-
-
-def _require_empty(db: sqlite3.Connection) -> None:
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    (mark,) = db.execute("PRAGMA application_id").fetchone()
-    if tables or mark:
-        raise _NotOursError("it is a database of something else")
-
-
-class _NotOursError(Exception):
-    """Raised for a file that belongs to another program: it is left as it is."""
 
 
 def hash_of(data: bytes) -> bytes:

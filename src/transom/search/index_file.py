@@ -15,6 +15,7 @@ from threading import RLock
 from weakref import finalize
 
 from transom.errors import StoreUnavailable
+from transom.sqlite_tables import OtherProgramsFileError, Tables, create_tables, transaction
 
 VERSION = 4
 APPLICATION = 0x74727378
@@ -24,7 +25,7 @@ PATIENCE = 30.0
 MEMORY = ":memory:"
 _CACHE_KIB = 32_768
 
-_SCHEMA = (
+_TABLES = (
     """CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
        stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL,
        began REAL NOT NULL)""",
@@ -37,8 +38,6 @@ _SCHEMA = (
        tokenize = 'trigram')""",
     """CREATE TABLE vectors (entry INTEGER NOT NULL, part INTEGER NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
        PRIMARY KEY (model, entry, part)) WITHOUT ROWID""",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
 )
 
 
@@ -46,7 +45,7 @@ class IndexFile:
     """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:".
 
     A file that is damaged or of another version is deleted and made anew. Raises StoreUnavailable if it can neither be
-    opened nor made.
+    opened nor made, or is another program's database.
     """
 
     def __init__(self, path: str) -> None:
@@ -75,15 +74,8 @@ class IndexFile:
         It is committed at the end, and rolled back if the block raises. Errors of SQLite are raised as
         StoreUnavailable.
         """
-        with self.reading() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+        with self.reading() as db, transaction(db):
+            yield db
 
     def wipe_free_pages(self) -> None:
         """Rewrite the file so that it has no byte of what was deleted."""
@@ -106,13 +98,15 @@ class IndexFile:
 
     def _open(self) -> sqlite3.Connection:
         try:
+            try:
+                return self._connect()
+            except (sqlite3.OperationalError, OtherProgramsFileError):  # locked, may not be written, or not ours
+                raise
+            except (sqlite3.DatabaseError, _OtherVersionError):
+                self._delete()
             return self._connect()
-        except sqlite3.OperationalError as problem:  # locked, or a folder that may not be written
-            raise self._unavailable(problem) from problem
-        except (sqlite3.DatabaseError, _OtherVersionError):
-            self._delete()
-        try:
-            return self._connect()
+        except OtherProgramsFileError as problem:
+            raise StoreUnavailable(f"{self.path}: {problem}, where the search index belongs; move it away") from problem
         except (sqlite3.DatabaseError, _OtherVersionError) as problem:
             raise self._unavailable(problem) from problem
 
@@ -121,29 +115,11 @@ class IndexFile:
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute("PRAGMA synchronous = NORMAL")
-            if self._version(db) == (0, 0):
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("BEGIN IMMEDIATE")
-                if self._version(db) == (0, 0):  # else another process was faster
-                    for statement in _SCHEMA:
-                        db.execute(statement)
-                db.execute("COMMIT")
-            self._check_version(db)
+            _check_version(create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE))
         except BaseException:
             db.close()
             raise
         return db
-
-    def _check_version(self, db: sqlite3.Connection) -> None:
-        if self._version(db) != (APPLICATION, VERSION):
-            raise _OtherVersionError
-
-    @staticmethod
-    def _version(db: sqlite3.Connection) -> tuple[int, int]:
-        application, version = (
-            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        return application, version
 
     def _delete(self) -> None:
         for end in ("", "-wal", "-shm"):
@@ -154,5 +130,10 @@ class IndexFile:
         return StoreUnavailable(f"{self.path}: {problem}; the search index can be deleted: it is made again")
 
 
+def _check_version(found: int) -> None:
+    if found != VERSION:
+        raise _OtherVersionError
+
+
 class _OtherVersionError(Exception):
-    """Raised for a file that is of another version of the index, or not an index: it is made anew."""
+    """Raised for an index of another version: it is made anew."""

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from transom.errors import InvalidSetting, TransomError
+from transom.sqlite_tables import PAUSE, Tables, create_tables, replace_tables, transaction
 from transom.stores.checks import store_damaged, store_unavailable
 from transom.stores.shared import Shared
 
@@ -24,24 +25,16 @@ VERSION = 2
 """The version of the tables. Version 1 had no checksums: `crc` is null in rows of that time."""
 PATIENCE = 30.0
 """Seconds to wait while another process is writing."""
-_PAUSE = 0.01
-"""Seconds between two tries where SQLite does not wait by itself."""
 
-_SCHEMA = (
+_TABLES = (
     "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
     """CREATE TABLE entries (log INTEGER NOT NULL REFERENCES logs, seq INTEGER NOT NULL, body BLOB NOT NULL,
        blob TEXT REFERENCES blobs, crc INTEGER, PRIMARY KEY (log, seq))""",
     "CREATE TABLE blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL)",
     """CREATE TABLE snapshots (log INTEGER PRIMARY KEY REFERENCES logs, at INTEGER NOT NULL, view BLOB NOT NULL,
        crc INTEGER)""",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
 )
-_MIGRATION = (
-    "ALTER TABLE entries ADD COLUMN crc INTEGER",
-    "ALTER TABLE snapshots ADD COLUMN crc INTEGER",
-    f"PRAGMA user_version = {VERSION}",
-)
+_MIGRATION = ("ALTER TABLE entries ADD COLUMN crc INTEGER", "ALTER TABLE snapshots ADD COLUMN crc INTEGER")
 
 
 class SqliteFile:
@@ -107,15 +100,8 @@ class SqliteFile:
         """
         if not self.checksums:
             raise store_unavailable(self.path, "attempt to write a readonly database")
-        with self.reading() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:  # some failures have already rolled back
-                    db.execute("ROLLBACK")
-                raise
+        with self.reading() as db, transaction(db):
+            yield db
 
     def empty_write_ahead_log(self) -> None:
         """Move the write-ahead log into the file and empty it.
@@ -128,7 +114,7 @@ class SqliteFile:
             while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if time.monotonic() > stop:
                     raise TimeoutError("others are reading")
-                time.sleep(_PAUSE)
+                time.sleep(PAUSE)
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
@@ -137,44 +123,23 @@ class SqliteFile:
     def _prepare(self, synchronous: str) -> None:
         with self.reading() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
-            db.execute("BEGIN")  # one consistent look: another process may be creating the file right now
-            try:
-                version = self._version(db)
-            finally:
-                db.execute("COMMIT")
-            if version == 0:
-                _use_write_ahead_log(db)
-        if version == 0:
-            self._change(0, _SCHEMA)
-        elif version == 1:
-            try:
-                self._change(1, _MIGRATION)
-            except TransomError as problem:
-                cause = problem.__cause__
-                if not isinstance(cause, sqlite3.Error) or cause.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
-                    raise
-                self.checksums = False
+            version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), PATIENCE)
+        if not 0 < version <= VERSION:
+            newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
+            raise store_damaged(self.path, newer)
+        if version == 1:
+            self._migrate()
 
-    def _change(self, version: int, statements: tuple[str, ...]) -> None:
-        with self.writing() as db:
-            if self._version(db) == version:  # else another process was faster
-                for statement in statements:
-                    db.execute(statement)
-
-    def _version(self, db: sqlite3.Connection) -> int:
-        """Return the version of the file's tables; 0 if it is empty.
-
-        Raises StoreDamaged if the file is another program's or was written by a newer version.
-        """
-        owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        if owner == APPLICATION:
-            if not 0 < version <= VERSION:
-                newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
-                raise store_damaged(self.path, newer)
-            return version
-        if owner or version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-            raise store_damaged(self.path, "this is another program's database")
-        return 0
+    def _migrate(self) -> None:
+        """Add the checksums of version 2; a file that may only be read stays without them."""
+        try:
+            with self.reading() as db:
+                replace_tables(db, Tables(APPLICATION, VERSION, _MIGRATION), of_version=1)
+        except TransomError as problem:
+            cause = problem.__cause__
+            if not isinstance(cause, sqlite3.Error) or cause.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                raise
+            self.checksums = False
 
     def _translated(self, problem: sqlite3.DatabaseError) -> TransomError:
         if isinstance(problem, sqlite3.ProgrammingError):
@@ -224,19 +189,3 @@ def _uri(path: str) -> str:
     is_writable = os.access(path, os.W_OK) and os.access(whole.parent, os.W_OK)
     fixed = whole.exists() and not is_writable and not (beside.exists() and beside.stat().st_size)
     return whole.as_uri() + ("?mode=ro&immutable=1" if fixed else "")
-
-
-def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Switch the file to WAL mode.
-
-    While another process is creating the file it tries again, for up to PATIENCE seconds.
-    """
-    for left in reversed(range(int(PATIENCE / _PAUSE) + 1)):
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left:
-                raise
-            time.sleep(_PAUSE)
-        else:
-            return

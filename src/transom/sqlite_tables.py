@@ -1,0 +1,112 @@
+"""Creates the tables of our SQLite files, where several processes may open a file for the first time at once.
+
+A file says whose it is by its `application_id`, and which tables it has by its `user_version`: two numbers in its
+header, 0 in an empty file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+PAUSE = 0.01
+"""Seconds between two tries where SQLite does not wait by itself."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one kind of file. `application`: its application_id. `version`: the user_version of these tables,
+    at least 1. `statements` create them; those that set the two numbers are added.
+    """
+
+    application: int
+    version: int
+    statements: Sequence[str]
+
+
+class OtherProgramsFileError(sqlite3.DatabaseError):
+    """Raised for a database of another program."""
+
+    def __init__(self) -> None:
+        super().__init__("this is another program's database")
+
+
+def version_of(db: sqlite3.Connection, application: int) -> int:
+    """Return the user_version of a file with this application_id; 0 if the file is empty.
+
+    Raises OtherProgramsFileError if it is neither.
+    """
+    if not db.in_transaction:
+        db.execute("BEGIN")  # one consistent look: another process may be creating the file right now
+        try:
+            return version_of(db, application)
+        finally:
+            db.execute("COMMIT")
+    owner, version = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if owner == application:
+        return version
+    if owner or version or db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+        raise OtherProgramsFileError
+    return 0
+
+
+def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> int:
+    """Create the tables if the file is empty, and switch it to a write-ahead log. Returns the version that it has then.
+
+    Of several processes that do this at once one creates the tables, and the others wait for it, up to `patience`
+    seconds. A file that has tables of any version is not changed.
+
+    Raises OtherProgramsFileError if the file is another program's, sqlite3.Error if it cannot be read or written.
+    """
+    version = version_of(db, tables.application)
+    if version == 0:
+        _use_write_ahead_log(db, patience)
+        replace_tables(db, tables, of_version=0)
+        version = version_of(db, tables.application)
+    return version
+
+
+def replace_tables(db: sqlite3.Connection, tables: Tables, of_version: int) -> None:
+    """Run the statements if the file still has this version: else another process was faster, and nothing is done."""
+    with transaction(db):
+        if version_of(db, tables.application) == of_version:
+            for statement in tables.statements:
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {tables.application}")
+            db.execute(f"PRAGMA user_version = {tables.version}")
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Generator[None]:
+    """Run the block in a transaction that no other writer can interrupt.
+
+    It is committed at the end, and rolled back if the block raises. The connection must be without transactions of
+    Python's: `isolation_level=None`.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # some failures have already rolled back
+            db.execute("ROLLBACK")
+        raise
+
+
+def _use_write_ahead_log(db: sqlite3.Connection, patience: float) -> None:
+    """Switch the file to WAL mode. SQLite does not wait for another process that does the same: so it is tried again,
+    for `patience` seconds.
+    """
+    stop = time.monotonic() + patience
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > stop:
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
