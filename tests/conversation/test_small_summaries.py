@@ -11,6 +11,7 @@ from test_summary_scheduler import NowPool
 import transom
 from transom.core.message import Failure
 from transom.core.summary import Summarise, Summary
+from transom.errors import InvalidSetting
 from transom.providers.scripted import Scripted
 from transom.strategies.summary_wants import summary_cap
 from transom.summaries import Ask, LlmSummarizer
@@ -130,15 +131,54 @@ def test_no_model_is_asked_where_no_summary_fits(policy: str) -> None:
         assert conv.explain().no_summary == ""
 
 
-def test_somebody_elses_summarizer_is_asked_in_any_room() -> None:
-    class Short:
-        def steps(self, want: Summarise, counter: object, model: object) -> Iterator[Ask]:
-            return Summary(last=want.last, text=f"[{len(want.turns)} turns]", made_by="short")
-            yield
+class Counting:
+    """Somebody's own summarizer, which keeps what it was asked."""
 
-    with opened(Short(), budget=600) as conv:
+    def __init__(self) -> None:
+        self.wants: list[Summarise] = []
+
+    def steps(self, want: Summarise, counter: object, model: object) -> Iterator[Ask]:
+        self.wants.append(want)
+        return Summary(last=want.last, text=f"[{len(want.turns)} turns]", made_by="counting")
+        yield
+
+
+class Short(Counting):
+    least_tokens = 4
+
+
+class Long(Counting):
+    least_tokens = 500
+
+
+@pytest.mark.parametrize("policy", ["summary", "codex"])
+@pytest.mark.parametrize(("kind", "budget"), [(Counting, 600), (Long, 1_024)])
+def test_nobody_is_asked_for_a_summary_that_would_have_fewer_tokens_than_it_needs(
+    kind: type[Counting], budget: int, policy: str
+) -> None:
+    summarizer = kind()
+    with opened(summarizer, budget=budget, policy=policy) as conv:
+        talk(conv, 4)
+        failure = conv.compact(notes="The crane is CR-7.").failure
+        assert (summarizer.wants, bodies(conv, Summary), bodies(conv, Failure)) == ([], [], [])
+        assert f"and needs {getattr(summarizer, 'least_tokens', 80)} to hold anything" in failure
+
+
+@pytest.mark.parametrize(("kind", "budget"), [(Short, 600), (Counting, 6_000)])
+def test_somebody_elses_summarizer_is_asked_where_it_has_what_it_needs(kind: type[Counting], budget: int) -> None:
+    summarizer = kind()
+    with opened(summarizer, budget=budget) as conv:
         talk(conv, 2)
-        assert {one.made_by for one in bodies(conv, Summary)} == {"short"}
+        assert {one.made_by for one in bodies(conv, Summary)} == {"counting"}
+        assert min(want.max_tokens for want in summarizer.wants) >= getattr(summarizer, "least_tokens", 80)
+
+
+@pytest.mark.parametrize("least", [-1, 1.5, "80", True])
+def test_least_tokens_that_are_no_whole_number_are_refused(least: object) -> None:
+    summarizer = Counting()
+    summarizer.least_tokens = least
+    with pytest.raises(InvalidSetting, match="summarizer: least_tokens must be a whole number of at least 0, not"):
+        opened(summarizer)
 
 
 @pytest.mark.parametrize(("room", "most"), [(100, 6), (639, 38), (640, 160), (2_600, 160), (10_000, 600)])

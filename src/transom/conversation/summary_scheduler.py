@@ -72,14 +72,8 @@ class SummaryScheduler:
 
     @property
     def least(self) -> int:
-        """The tokens that a summary of ours needs to hold anything. What another summarizer needs is not known: 0."""
-        summarizer = self._settings.summarizer
-        if summarizer is None:
-            return LEAST_SUMMARY
-        from transom.summaries.extractive import Extractive  # noqa: PLC0415 - only where there is a summarizer
-        from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a summarizer
-
-        return LEAST_SUMMARY if isinstance(summarizer, LlmSummarizer | Extractive) else 0
+        """The tokens that a summary needs to hold anything: what its summarizer says, else `LEAST_SUMMARY`."""
+        return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
 
     def why_not(self, view: View, usable: int) -> str:
         """Why the brakes let no model be asked for a summary, as a sentence for people; empty if they do."""

@@ -53,6 +53,9 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
                 raise InvalidSetting(f"summarizer: {error}") from None
         if self.summarizer is not None and not callable(getattr(self.summarizer, "steps", None)):
             raise InvalidSetting(f"summarizer: must have a method steps, not {quote(self.summarizer)}")
+        least = cast("object", getattr(self.summarizer, "least_tokens", 0))
+        if type(least) is not int or least < 0:
+            raise InvalidSetting(f"summarizer: least_tokens must be a whole number of at least 0, not {quote(least)}")
 
 
 SummarizedBy = str | Provider | Summarizer | SummarySettings

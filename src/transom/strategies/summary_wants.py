@@ -41,7 +41,8 @@ LEAST_TOKENS, MOST_SHARE = 160, 0.25
 than this share of the room, where the record holds more in as many."""
 
 LEAST_SUMMARY = LEAST_TOKENS // 2
-"""Tokens without which a summary of ours holds nothing: no model is asked for a shorter one."""
+"""Tokens without which a summary holds nothing, if its summarizer does not say otherwise: nobody is asked for a shorter
+one."""
 
 
 def summary_cap(share: float, room: float) -> float:

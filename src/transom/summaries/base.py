@@ -60,6 +60,9 @@ class Summarizer(Protocol):
 
     `model` is None where there is none. Raises SummaryFailed, with one line that says why, if nothing usable came out:
     a failed summary never replaces history.
+
+    It may have an attribute `least_tokens`: the tokens that a summary of its kind needs to hold anything. It is not
+    asked for one that may have fewer. Without the attribute these are 80 tokens, as for Transom's own.
     """
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
