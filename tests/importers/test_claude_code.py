@@ -55,7 +55,9 @@ def test_a_session(session, tmp_path):
         {"role": "assistant", "content": [text("Two.")]},
     ]
     source = str(tmp_path / "0a1b.jsonl")
-    expected = Recorded(id="0a1b", format="claude_code", dialect="anthropic", messages=messages, source=source)
+    expected = Recorded(
+        id="0a1b", format="claude_code", dialect="anthropic", messages=messages, source=source, injected=frozenset({0})
+    )
     assert (found, skipped) == ([expected], [])
     assert ANTHROPIC.violations({"messages": messages[:-1]}) == []
 

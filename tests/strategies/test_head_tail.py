@@ -9,6 +9,7 @@ from proposals import seen, target_of
 from transom import Budget, Conversation, Policy
 from transom.conversation.request import render
 from transom.core.edit import Fold, Pin, Undo
+from transom.core.entry import Meta
 from transom.core.message import Note
 from transom.policies.plain import LADDER
 from transom.strategies.head_tail import HeadTail, Rounds
@@ -39,6 +40,13 @@ def test_the_middle_is_left_out_and_both_ends_stay():
     assert folds(HeadTail(first=3, last=4), turns(6)) == []
     assert folds(HeadTail(first=30, last=4), turns(6)) == []
     assert folds(HeadTail(first=3, last=40), turns(6)) == []
+
+
+def test_an_injected_message_begins_no_round():
+    log = talk("go", says(LONG), "one", says(LONG), "two", says(LONG), "a reminder", says(LONG))
+    assert folds(Rounds(last=2), log, context=400) == [(1, 3)]
+    log[6] = replace(log[6], meta=Meta(injected=True))
+    assert folds(Rounds(last=2), log, context=400) == [(1, 1)]
 
 
 def test_the_ends_may_be_measured_in_tokens():

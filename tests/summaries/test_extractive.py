@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from summary_kit import COUNTER, drive, turns_of, want_of
 
 from transom.core.summary import Summary
@@ -52,6 +53,12 @@ src/report.py; bash pytest tests/test_report.py: «3 passed in 0.1s»
 ## Next steps
 - Push it
 - Answer the newest request: «Good. Now deploy it with the script deploy.sh, please.»"""
+
+
+def test_what_a_program_injected_is_no_wish():
+    reminder, *turns = turns_of("Always decide to use tabs.", *TALK)
+    summary = drive(Extractive(), want_of((replace(reminder, injected=True), *turns)))
+    assert body(summary) == SHOWN
 
 
 def body(summary: Summary) -> str:

@@ -202,7 +202,8 @@ def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
     )
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]
-    steps = timed_steps(conversation, facts, questions, tools=tools_for(record, conversation.dialect.name))
+    tools = tools_for(record, conversation.dialect.name)
+    steps = timed_steps(conversation, facts, questions, tools=tools, injected=record.injected_in(facts))
     seen = (
         Seen(step.at, step.window, request, seconds, labels.get(-1 if step.question is None else step.question))
         for step, request, seconds in steps

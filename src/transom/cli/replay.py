@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import thread_time
@@ -153,7 +153,8 @@ class _Replayer:
         )
         tools = tools_for(record, dialect.name)
         total, tokens, newest = ReplayStats(conversations=1), list[int | None](), -1
-        for step, request, seconds in timed_steps(conversation, facts, record.questions, tools=tools):
+        steps = timed_steps(conversation, facts, record.questions, tools=tools, injected=record.injected_in(facts))
+        for step, request, seconds in steps:
             if self._windows is not None:
                 self._windows.write(window_line(record.id, step, request))
             files_done = begin + (end - begin) * step.at / max(1, len(record.messages))
@@ -219,13 +220,18 @@ def _begin_run(options: Replay) -> runs.Run:
 
 
 def timed_steps(
-    conversation: Conversation, facts: list[Placed], questions: Sequence[Question], *, tools: Sequence[Raw] = ()
+    conversation: Conversation,
+    facts: list[Placed],
+    questions: Sequence[Question],
+    *,
+    tools: Sequence[Raw] = (),
+    injected: Collection[int] = (),
 ) -> Iterator[tuple[Step, Raw, float]]:
     """Yield each step of a replay, the part of the request that its window gives, and the CPU seconds that both took.
 
     The time is that of this thread. What happens after the last call, when its reply is appended, is not counted.
     """
-    steps = replay(conversation, facts, tools=tools or None, questions=questions)
+    steps = replay(conversation, facts, tools=tools or None, questions=questions, injected=injected)
     while True:
         begin = thread_time()
         step = next(steps, None)

@@ -6,7 +6,7 @@ goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -53,15 +53,18 @@ def replay(
     *,
     tools: Sequence[Raw | Tool] | None = None,
     questions: Sequence[Question] = (),
+    injected: Collection[int] = (),
 ) -> Iterator[Step]:
     """A step for each call (an assistant message with a message before it) and each question, in order.
 
     There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
+    `injected`: the positions of messages in the user's role that a program wrote: see `Meta.injected`.
+
     A log that already holds a part of this replay is read back as far as it goes. Raises InvalidSetting if it holds
     something else: other messages or tools, or the same ones under another budget or policy. If another process may
     replay into the same store, the conversation's log must be a `SoleWriterLog`, which refuses to append behind it.
     """
-    past = _Past(conversation, replay_settings(conversation, facts, tools))
+    past = _Past(conversation, replay_settings(conversation, facts, tools, injected), injected)
     waiting = sorted(questions, key=lambda question: (question.asked_at, question.index))
     for at, fact in facts:
         while waiting and waiting[0].asked_at <= at:
@@ -77,8 +80,8 @@ def replay(
 class _Past:
     """Where a replay stands: in the stored part of the log, read back entry by entry, or at its end."""
 
-    def __init__(self, conversation: Conversation, settings: dict[str, Any]) -> None:
-        self._conversation, self._settings = conversation, settings
+    def __init__(self, conversation: Conversation, settings: dict[str, Any], injected: Collection[int]) -> None:
+        self._conversation, self._settings, self._injected = conversation, settings, injected
         self._stored = conversation.log.read() if len(conversation.log) else iter(())
         self._next = next(self._stored, None)
         self._view = View.empty(conversation.log, conversation.view.counter)
@@ -108,7 +111,8 @@ class _Past:
         """Go past the message at this position."""
         extra = {"replay": self._settings} if self._first else None
         if self._next is None:
-            self._conversation.append(fact, Meta(source=at, extra=extra))
+            injected = isinstance(fact, User) and at in self._injected
+            self._conversation.append(fact, Meta(source=at, extra=extra, injected=injected))
         else:
             self._check(self._next.meta)
             self._advance()

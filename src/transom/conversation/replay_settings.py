@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from math import isfinite
@@ -29,9 +29,13 @@ _DEEPEST = 8
 
 
 def replay_settings(
-    conversation: Conversation, facts: Sequence[Placed], tools: Sequence[Raw | Tool] | None
+    conversation: Conversation,
+    facts: Sequence[Placed],
+    tools: Sequence[Raw | Tool] | None,
+    injected: Collection[int] = (),
 ) -> dict[str, Any]:
     """The settings that windows depend on, and hashes of the messages, of the tools and of the policy's strategies."""
+    marks = [plain(sorted(injected))] if injected else []
     limits = {name: value for name, value in to_builtins(conversation.budget).items() if value}
     return {
         **limits,
@@ -39,7 +43,7 @@ def replay_settings(
         "policy": conversation.policy.name,
         "policy_settings": _policy_settings(conversation.policy),
         "tools": _hash(map(plain, check.schemas(tools or (), ()))),
-        "messages": _hash([plain(conversation.head.messages), *(plain(fact) for _, fact in facts)]),
+        "messages": _hash([plain(conversation.head.messages), *(plain(fact) for _, fact in facts), *marks]),
     }
 
 

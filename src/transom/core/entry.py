@@ -78,6 +78,10 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Of a tool result: the seconds that the tool took."""
     source: int | None = None
     """Position in the list a fact was imported from."""
+    injected: bool = False
+    """Of a message in the user's role: the program around the agent wrote it, not the user. Windows contain it like any
+    other message, but it is neither the first task nor the newest user message. A caller or an importer says so; the
+    text never does."""
     extra: dict[str, Any] | None = None
     """Whatever else was to be kept beside the fact."""
     user_id: str = ""
@@ -125,3 +129,8 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     meta: Meta | None = None
     """Where a fact belongs; None if nothing is known of that."""
     plan: int | None = None
+
+    @property
+    def by_user(self) -> bool:
+        """True for a message that the user wrote: in the user's role, and not injected by a program."""
+        return isinstance(self.body, User) and (self.meta is None or not self.meta.injected)

@@ -104,9 +104,9 @@ def _event(builder: Builder, entry: Entry) -> int:
 
 
 def _user(builder: Builder, entry: Entry) -> int:
-    """Add a user message. It is the newest one, and the first task if there was none."""
+    """Add a user message. It is the newest one, and the first task if there was none, unless a program injected it."""
     key = _event(builder, entry)
-    if key >= 0:
+    if key >= 0 and entry.by_user:
         first = key if builder.landmarks.first_task is None else builder.landmarks.first_task
         builder.landmarks = replace(builder.landmarks, newest_user=key, first_task=first)
     return key

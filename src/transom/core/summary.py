@@ -102,6 +102,8 @@ class SourceTurn(Struct, frozen=True, kw_only=True):
     """Of the unit."""
     facts: tuple[Fact, ...]
     """In full, untrimmed."""
+    injected: bool = False
+    """True for a message in the user's role that a program wrote: see `Meta.injected`."""
 
 
 class Summarise(Struct, frozen=True, kw_only=True, eq=False):

@@ -84,6 +84,13 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         assert entries, "a unit in a fold has no entries: ask the view"
         return tuple(map(_body, entries))
 
+    @property
+    def by_user(self) -> bool:
+        """True for a message that the user wrote, and no program. Not for a unit that a fold hides."""
+        entries: Any = self.entries
+        assert entries, "a unit in a fold has no entries: ask the view"
+        return entries[0].by_user
+
     def effective_trims(self) -> dict[Place, AppliedTrim]:
         """The trim in effect for each part that has any."""
         return effective_trims(self.trims)

@@ -33,4 +33,8 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
         replace(one, asked_at=moved(one.asked_at), evidence=tuple(map(moved, one.evidence)))
         for one in recorded.questions
     )
-    return replace(recorded, dialect="openai", messages=messages, system=None, questions=questions)
+    marked = recorded.injected_in(facts)
+    injected = frozenset(begin + number for number, (at, _) in enumerate(facts) if at in marked)
+    return replace(
+        recorded, dialect="openai", messages=messages, system=None, questions=questions, metas=(), injected=injected
+    )

@@ -9,6 +9,10 @@ forks have no meaning: answers to parallel calls, hooks and retries make some, a
 written. Only one kind means that something was taken back: two prompts of the user with the same parent message, the
 first of them answered. Everything from the first prompt up to the second was taken back.
 
+Claude Code writes messages in the user's name (`isMeta`): reminders, the text of a skill, output of local commands.
+These are marked as injected. The text that a command stands for ("/init") is marked `isMeta` too, but it is what the
+user asks for: it counts as the user's.
+
 After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. The summary is kept
 like any other message; so is everything before it.
 """
@@ -18,6 +22,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from transom.core.message import Raw
+from transom.importers.injected import is_command
 from transom.importers.session_events import Ranges, Said, SessionEvent, add_range, seconds_of
 from transom.importers.values import objects_in
 from transom.wire.violations import as_dict, text
@@ -53,6 +58,7 @@ class ClaudeCodeReader:
         self._turn: dict[str, str] = {}
         self._answered: dict[str, int] = {}  # the number of the last line of the model in each branch
         self._prompts: dict[tuple[str, int, int], int] = {}  # the last prompt behind a message, between compactions
+        self._asks: dict[str, bool] = {}  # whether the last message of a branch is a command that stands for a prompt
         self._last: dict[str, int] = {}  # the last message of each branch
         self._compactions = self._sides = 0
 
@@ -98,7 +104,9 @@ class ClaudeCodeReader:
         back.
         """
         plain = {"role": message["role"], "content": message["content"]}
-        said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line))
+        injected = bool(line.get("isMeta")) and not self._asks.get(branch)
+        self._asks[branch] = is_command(_words(plain))
+        said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line), injected=injected)
         if message["role"] == "assistant":
             self._answered[branch] = number
             turn = text(message, "id")
@@ -211,6 +219,12 @@ def _answers(message: Raw) -> bool:
 
 def _only_results(said: Said) -> bool:
     return all(block.get("type") == "tool_result" for block in _blocks(said.message))
+
+
+def _words(message: Raw) -> str:
+    """Return the text of a message of one text; empty for another one."""
+    blocks = _blocks(message)
+    return text(blocks[0], "text") if len(blocks) == 1 else ""
 
 
 def _blocks(message: Raw) -> list[Raw]:

@@ -144,6 +144,7 @@ def session(kind: str, events: Iterable[object], where: str, name: str, settings
             messages=each.messages,
             system=found.system if is_main else None,
             source=where,
+            injected=each.injected,
         )
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
-from transom.core.entry import Body, Meta
+from transom.core.entry import Body
 from transom.core.message import Fact, Head
 from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
@@ -225,7 +225,7 @@ class _Job(Struct, kw_only=True):
 
     def _document(self, record: Recorded, stem: str) -> Imported:
         head, placed = record.facts()
-        facts = [New(body=fact, meta=_meta_of(record, at)) for at, fact in placed]
+        facts = [New(body=fact, meta=record.meta_of(at, fact)) for at, fact in placed]
         title = self._take_name(record.id, stem, lambda log: _continues(log, record, facts))
         log = self._open(title, record.format)
         known = _known(log.log, record)
@@ -399,10 +399,6 @@ def _unknown(facts: list[New], known: list[Body], name: str, source: str) -> lis
             why = f"its message {number} is not what {source} has there"
             raise InvalidSetting(f"conversation {quote(name)} is in the store already, and {why}; use another --id")
     return None if len(facts) < len(stored) else facts[len(stored) :]
-
-
-def _meta_of(record: Recorded, at: int) -> Meta | None:
-    return record.metas[at] if record.metas else None
 
 
 @contextmanager

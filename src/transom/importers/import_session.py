@@ -12,11 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.entry import Meta
-from transom.core.message import Fact, Head
+from transom.core.message import Fact, Head, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.documents import OnSkip
 from transom.importers.files import parsed
 from transom.importers.imported_log import ImportedLog, New, Stored, stored_texts
+from transom.importers.injected import is_injected
 from transom.importers.session_events import Ranges, Said, SessionEvent, SessionReader, is_taken_back
 from transom.wire.dialect import Dialect
 
@@ -25,9 +26,6 @@ BATCH = 64_000
 
 MOST_HELD = 16_000_000
 """A turn of more characters than this is taken in pieces."""
-
-HIDDEN = Meta(include_in_context=False)
-"""The metadata of a message that was taken back: it is never sent."""
 
 
 class Counts(Struct, kw_only=True):
@@ -181,7 +179,9 @@ class SessionImport:
             fact = replace(fact, separate=True) if first and self._dialect.name == "anthropic" else fact  # noqa: PLW2901
             gone = is_taken_back(said[at], self._taken_back.get(branch.name, []))
             self.counts.taken_back += gone
-            out.append(New(body=fact, at=said[at].at, meta=HIDDEN if gone else None))
+            injected = isinstance(fact, User) and (said[at].injected or is_injected(fact, self._main.log.format_name))
+            meta = Meta(include_in_context=not gone, injected=injected) if gone or injected else None
+            out.append(New(body=fact, at=said[at].at, meta=meta))
         branch.before = str(messages[-1].get("role"))
         return out
 
@@ -232,7 +232,7 @@ class SessionImport:
         if [type(new.body) for new in main] != [type(entry.body) for entry in due.entries]:
             raise self._differs(where, "its messages were read in another way by the version that imported it")
         for new, entry in zip(main, due.entries, strict=True):
-            self.counts.shown_before += new.meta is not None and entry.meta is None
+            self.counts.shown_before += _is_hidden(new.meta) and not _is_hidden(entry.meta)
         self.counts.earlier += sum(isinstance(new.body, Fact) for new in main)
         self._append_to_sides(self._groups)
         self._groups.clear()
@@ -291,6 +291,11 @@ class SessionImport:
                 self.counts.earlier += len(group.facts) - len(new)
                 branch.log.add(new, None)
                 branch.log.flush()
+
+
+def _is_hidden(meta: Meta | None) -> bool:
+    """True if the message was taken back: it is never sent."""
+    return meta is not None and not meta.include_in_context
 
 
 class _Branch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -9,8 +10,9 @@ from msgspec import Struct
 from transom.conversation.facts import split_head
 from transom.conversation.replay import Question
 from transom.core.entry import Meta
-from transom.core.message import Instruction, Raw
+from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.importers.injected import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
 
@@ -64,7 +66,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
     errors name the place: the file, and the line where a file holds several conversations. `text`: its text in the
     file, if that was asked for; `reformatted`: that text is the same JSON, not the same bytes. `metas`: where each
-    message belongs (its run, agent, …), if the format says so. `beside`: what an index of conversations says of it.
+    message belongs (its run, agent, …), if the format says so. `injected`: the positions of the messages that the file
+    calls injected. `beside`: what an index of conversations says of it.
     """
 
     id: str
@@ -81,6 +84,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     text: str = ""
     reformatted: bool = False
     metas: tuple[Meta | None, ...] = ()
+    injected: frozenset[int] = frozenset()
     beside: Raw | None = None
 
     def facts(self) -> tuple[list[Instruction], list[Placed]]:
@@ -96,6 +100,19 @@ class Recorded(Struct, frozen=True, kw_only=True):
             return [*dialect.parse_system(self.system), *head], facts
         except InvalidMessage as problem:
             raise InvalidMessage(f"{self.source}, {problem.where}", problem.why) from None
+
+    def meta_of(self, at: int, fact: Fact) -> Meta | None:
+        """Return where a fact of the message at this position belongs, and whether a program injected it."""
+        if self.metas:
+            return self.metas[at]
+        if isinstance(fact, User) and (at in self.injected or is_injected(fact, self.format)):
+            return INJECTED
+        return None
+
+    def injected_in(self, facts: Iterable[Placed]) -> frozenset[int]:
+        """Return the positions of the messages that a program wrote in the user's role, among these facts."""
+        metas = ((at, self.meta_of(at, fact)) for at, fact in facts)
+        return frozenset(at for at, meta in metas if meta is not None and meta.injected)
 
 
 def format_named(name: object) -> Format:

@@ -23,7 +23,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
     `branch`: the subagent whose conversation it belongs to, empty for the session's own. `first` and `last`: the
     numbers of its first and last line; `lines`: how many lines it was made from. `at`: when it was said, in seconds
-    since the epoch.
+    since the epoch. `injected`: the file says that the program wrote it in the user's name.
     """
 
     branch: str = ""
@@ -32,6 +32,7 @@ class Said(Struct, frozen=True, kw_only=True):
     lines: int = 1
     message: Raw
     at: float | None = None
+    injected: bool = False
 
 
 class SystemPrompt(Struct, frozen=True, kw_only=True):
@@ -92,12 +93,14 @@ class SessionReader(Protocol):
 class Branch(Struct, frozen=True, kw_only=True):
     """One conversation of a session. `name`: empty for the session itself, else that of a subagent.
 
-    `messages`: without those that were taken back; `dropped`: how many lines of messages were taken back.
+    `messages`: without those that were taken back; `dropped`: how many lines of messages were taken back. `injected`:
+    the positions of the messages that the file calls injected.
     """
 
     name: str
     messages: list[Raw]
     dropped: int
+    injected: frozenset[int] = frozenset()
 
 
 class WholeSession(Struct, frozen=True, kw_only=True):
@@ -123,9 +126,10 @@ def read_session(reader: SessionReader, lines: Iterable[object]) -> WholeSession
     branches: list[Branch] = []
     for name, listed in sorted(said.items(), key=lambda item: item[0] != ""):
         gone = [is_taken_back(each, reader.taken_back.get(name, [])) for each in listed]
-        messages = [each.message for each, left_out in zip(listed, gone, strict=True) if not left_out]
+        kept = [each for each, left_out in zip(listed, gone, strict=True) if not left_out]
+        injected = frozenset(at for at, each in enumerate(kept) if each.injected)
         dropped = sum(each.lines for each, left_out in zip(listed, gone, strict=True) if left_out)
-        branches.append(Branch(name=name, messages=messages, dropped=dropped))
+        branches.append(Branch(name=name, messages=[each.message for each in kept], dropped=dropped, injected=injected))
     return WholeSession(branches=branches, system=system, lines=reader.count)
 
 

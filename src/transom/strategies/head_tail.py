@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from transom.core.edit import Edit, Fold
-from transom.core.message import User
 from transom.core.policy import Target
 from transom.core.tokens import ZERO
 from transom.core.unit import Slot, Unit
@@ -52,7 +51,7 @@ class Rounds(Struct, frozen=True, kw_only=True):
     least: float = 0.1
 
     def __call__(self, view: View, target: Target) -> Iterator[Edit]:
-        starts = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
+        starts = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and slot.by_user]
         return _leave_out(view, target, 0, starts[-self.last] if self.last <= len(starts) else 0, self.least)
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.budget import UNLIMITED, fits
 from transom.core.edit import Trim
-from transom.core.message import Assistant, Instruction, User
+from transom.core.message import Assistant, Instruction
 from transom.core.policy import KeptUnit, Target
 from transom.core.tokens import Size
 from transom.core.unit import Unit
@@ -43,7 +43,7 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     def __call__(self, view: View, target: Target) -> Iterator[KeptUnit]:
         other_limits = (int(self.fraction * limit) for limit in list(target.limit)[1:])
         left = Size(target.budget.share(self.tokens, self.fraction), *other_limits)
-        messages = [unit for unit in view.visible_units() if isinstance(unit.head, (User, Instruction))]
+        messages = [unit for unit in view.visible_units() if unit.by_user or isinstance(unit.head, Instruction)]
         for unit in reversed(messages):
             if unit.key in target.required or (self.each is not None and unit.size.tokens > self.each):
                 continue

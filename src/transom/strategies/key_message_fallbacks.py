@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core.edit import Edit, Fold, Span, Trim
-from transom.core.message import Note, User
+from transom.core.message import Note
 from transom.core.policy import Target
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
@@ -63,7 +63,7 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
     A round begins with a user message; if there are too few of these, with any unit.
     """
     units = [slot for slot in view.slots if isinstance(slot, Unit) and not isinstance(slot.head, Note)]
-    starts = [unit.key for unit in units if isinstance(unit.head, User)]
+    starts = [unit.key for unit in units if unit.by_user]
     if len(starts) <= ROUNDS:
         starts = [unit.key for unit in units]
     if len(starts) <= ROUNDS:

@@ -11,7 +11,6 @@ from transom import texts
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.derived import Derived
 from transom.core.edit import Edit, Fold
-from transom.core.message import User
 from transom.core.policy import Target
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import Size
@@ -116,7 +115,7 @@ class Rolling(Struct, frozen=True, kw_only=True):
         """The slots between both ends."""
         stop = slots_before_newest(view, target)
         if self.rounds:
-            users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and isinstance(slot.head, User)]
+            users = [at for at, slot in enumerate(view.slots) if isinstance(slot, Unit) and slot.by_user]
             stop = min(stop, users[-self.rounds] if self.rounds <= len(users) else 0)
         start = min(leading_slots(view, target), stop)
         start += how_many_fit(view.slots[start:stop], int(size), messages=self.first)

@@ -111,7 +111,9 @@ def _units_after(view: View, prior: Summary | None, last: int) -> list[Unit]:
 
 
 def _source(view: View, unit: Unit) -> SourceTurn:
-    return SourceTurn(key=unit.key, facts=tuple(entry.body for entry in view.entries_of(unit)))  # pyright: ignore[reportArgumentType]
+    entries = view.entries_of(unit)
+    injected = isinstance(entries[0].body, User) and not entries[0].by_user
+    return SourceTurn(key=unit.key, facts=tuple(entry.body for entry in entries), injected=injected)  # pyright: ignore[reportArgumentType]
 
 
 def _exact_values(
@@ -123,7 +125,7 @@ def _exact_values(
     index = Index.of(view, target.budget.usable, target.derived)
     typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):
-        by_user = isinstance(view.fetch(unit.seqs[0]).body, User)
+        by_user = view.fetch(unit.seqs[0]).by_user
         for seq in unit.seqs:
             names = [name for passage in index.at(view, seq).passages for name in passage.names]
             group = others if not by_user else typed if len(set(names)) <= TYPED else users

@@ -127,6 +127,8 @@ def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Block]:
     wish, calls, report, answered, is_empty = "", list[CallDone](), "", False, True
     for turn in turns:
         head = turn.facts[0]
+        if turn.injected:
+            continue
         if isinstance(head, (User, Handoff)):
             if not is_empty:
                 yield Block(wish, tuple(calls), report, answered)
@@ -188,7 +190,7 @@ def _decisions(turns: Sequence[SourceTurn], quoted: Sequence[str]) -> Iterator[A
     newest: list[LoggedStatement] = []
     for turn in reversed(turns):
         head = turn.facts[0]
-        if not isinstance(head, (User, Assistant)) or len(newest) >= READ:
+        if not isinstance(head, (User, Assistant)) or turn.injected or len(newest) >= READ:
             continue
         text = text_of(head)
         if isinstance(head, Assistant) or len(text) > WORDS:  # else it is among the wishes, whole

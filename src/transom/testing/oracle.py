@@ -173,7 +173,7 @@ def _gather_fact(facts: Facts, entries: Sequence[Entry], entry: Entry, fact: Fac
     if isinstance(fact, Assistant):
         unit.calls = fact.calls
         unit.bound_to = digest if any(thought.bound for thought in fact.reasoning) else None
-    if isinstance(fact, User):
+    if isinstance(fact, User) and not (entry.meta is not None and entry.meta.injected):
         facts.newest_user = key
         facts.first_task = key if facts.first_task is None else facts.first_task
     facts.units.append(unit)

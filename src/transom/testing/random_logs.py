@@ -103,9 +103,10 @@ class LogBuilder:
         self.log: list[Entry] = list(log)
         self.view = apply(View.empty(Entries(self.log), COUNTER), self.log)
 
-    def append(self, body: Body, *, hidden: bool = False) -> None:
-        """Append an entry with this body, also an edit that does not apply. `hidden`: no window contains it."""
-        meta = Meta(include_in_context=False) if hidden else None
+    def append(self, body: Body, *, hidden: bool = False, injected: bool = False) -> None:
+        """Append an entry with this body, also an edit that does not apply. `hidden`: no window contains it.
+        `injected`: a program wrote it in the user's role."""
+        meta = Meta(include_in_context=not hidden, injected=injected) if hidden or injected else None
         self.log.append(entry(body, self.log, at=float(len(self.log)), counter=COUNTER, meta=meta))
         self.view = apply(self.view.with_log(Entries(self.log)), self.log[-1:])
 
@@ -143,9 +144,10 @@ def _parts(a: int, d: int) -> tuple[Part, ...]:
 
 
 def _user(builder: LogBuilder, step: Step) -> None:
-    """a: text, b: 9 hides it, c: 9 names the user, d: which parts."""
+    """a: text, b: 9 hides it, 8 says that a program wrote it, c: 9 names the user, d: which parts."""
     extra = {"name": "ann"} if step.c == 9 else None
-    builder.append(User(parts=_parts(step.a, step.d), extra=extra), hidden=step.b == 9)
+    message = User(parts=_parts(step.a, step.d), extra=extra)
+    builder.append(message, hidden=step.b == 9, injected=step.b == 8)
 
 
 def _turn(builder: LogBuilder, step: Step) -> None:

@@ -109,8 +109,9 @@ class MessageQuotes:
         return indexed.role == role and not indexed.calls and bool(indexed.passages)
 
     def _is_by_program(self, unit: Unit) -> bool:
-        """Whether a message of the user is between tags, or JSON: a notification, or the output of a command."""
-        return bool(_BY_PROGRAM.fullmatch(self._text(unit)[0]))
+        """Whether a message of the user is marked as injected, is between tags, or is JSON: a notification, or the
+        output of a command."""
+        return not self.view.fetch(unit.seqs[0]).by_user or bool(_BY_PROGRAM.fullmatch(self._text(unit)[0]))
 
     def _excerpt(self, unit: Unit, most: int) -> _Excerpt:
         """A message in so many characters: its beginning, and its end if there is room for both. If the user answers it
