@@ -59,9 +59,9 @@ async def pump_async(
 
     The results of parallel tools are logged one by one as they come; their events come when all are done.
     """
-    driver = AsyncSteps(await in_thread(begin), approve, cancel)
+    driver = AsyncSteps(approve, cancel)
     try:
-        item = await driver.first()
+        item = await driver.first(begin)
         while True:
             outcome: object = None
             try:
@@ -99,26 +99,38 @@ class AsyncSteps:
     A step is never abandoned: a log operation that has begun is finished, and the cancellation is noticed behind it.
     """
 
-    def __init__(self, steps: RunSteps, approve: Approval | None, cancel: Cancel | None) -> None:
-        self._steps, self._approve, self._cancel = steps, approve, cancel
+    def __init__(self, approve: Approval | None, cancel: Cancel | None) -> None:
+        self._steps: RunSteps | None = None
+        self._approve, self._cancel = approve, cancel
         self._tool_threads = CapacityLimiter(math.inf)
         self.error: ProviderError | None = None
 
-    async def first(self) -> Item:
-        """Start the run; return the first thing that it yields."""
-        return await self.send(None)
+    async def first(self, begin: Callable[[], RunSteps]) -> Item:
+        """Start the run; return the first thing that it yields.
+
+        Both in one call: `begin` may import an SDK for seconds, and a cancellation meanwhile must not lose the input,
+        which the first step logs.
+        """
+        return await in_thread(partial(self._begin, begin))
+
+    def _begin(self, begin: Callable[[], RunSteps]) -> Item:
+        self._steps = begin()
+        return _advance(self._steps.send, None)
 
     async def send(self, outcome: object) -> Item:
         """Send the outcome of a want into the run; return what it yields next."""
+        assert self._steps is not None
         return await in_thread(partial(_advance, self._steps.send, outcome))
 
     async def throw(self, reason: BaseException) -> Item:
         """Throw the reason to stop into the run; return what it yields next. In the end the run raises it again."""
+        assert self._steps is not None
         return await in_thread(partial(_advance, self._steps.throw, reason))
 
     async def close(self) -> None:
         """Close the generator of a run that is not over: the run logs what is true of its open request or calls."""
-        await in_thread(self._steps.close)
+        if self._steps is not None:
+            await in_thread(self._steps.close)
 
     async def _wait(self, work: Callable[[], Awaitable[R]]) -> R:
         """Wait for the work. Once `cancel` is set, the work is cancelled. Raises RunStopped then."""

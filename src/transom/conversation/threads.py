@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,12 +22,39 @@ _limiter: RunVar[CapacityLimiter] = RunVar("transom_threads")
 
 
 async def in_thread(call: Callable[[], R]) -> R:
-    """Call it in a worker thread. It is never abandoned: what it logs is logged before a cancellation is noticed."""
+    """Call it in a worker thread. It is never abandoned: what it logs is logged before a cancellation is noticed.
+
+    That holds for a cancelled scope of anyio or trio, and for the `Task.cancel` of asyncio, which knows no shield.
+    """
     try:
         limiter = _limiter.get()
     except LookupError:
         limiter = CapacityLimiter(AT_ONCE)
         _limiter.set(limiter)
     with CancelScope(shield=True):
-        return await to_thread.run_sync(call, limiter=limiter)
+        work = to_thread.run_sync(call, limiter=limiter)
+        return await (_to_its_end(asyncio.ensure_future(work)) if _is_asyncio() else work)
     raise AssertionError("nobody cancels this scope")
+
+
+def _is_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _to_its_end(work: asyncio.Task[R]) -> R:
+    """Wait until the work is done. A cancellation that came meanwhile is raised at the next wait of this task."""
+    stopped: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as reason:
+            stopped = reason
+    task = asyncio.current_task()
+    if stopped is not None and task is not None:
+        task.uncancel()  # counted once, as `asyncio.timeout` expects
+        task.cancel(*stopped.args)
+    return work.result()
