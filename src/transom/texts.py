@@ -222,6 +222,11 @@ def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
     return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" if entries else name for name, entries in changed)
 
 
+def put_back(entry: str) -> str:
+    """In the list of what was changed: the entry that put a file back as it was."""
+    return f"put back {entry}"
+
+
 def stale_line(stale: Iterable[tuple[str, Sequence[str]]]) -> str:
     """A last line of a record: entries that an earlier record quotes and whose subject was changed since, each with the
     entries that changed it."""

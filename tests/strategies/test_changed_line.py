@@ -18,10 +18,10 @@ def work(turn, *calls):
         yield {"role": "tool", "tool_call_id": call["id"], "content": text}
 
 
-def changed_line(*calls):
-    """The line of changes in a record of a turn with these calls."""
+def changed_line(*calls, then=()):
+    """The line of changes in a record of a turn with these calls, and of a second one."""
     text = "def run():\n    return 1\n" * 20
-    messages = [{"role": "user", "content": "Mend the parser."}, *work(0, *calls)]
+    messages = [{"role": "user", "content": "Mend the parser."}, *work(0, *calls), *work(99, *then)]
     for turn in range(1, 40):
         messages += work(turn, ("Read", {"file_path": f"src/part_{turn}.py"}, text))
     short = transom.fit(messages, budget=3_000)
@@ -52,3 +52,27 @@ def test_a_failed_call_beside_one_that_succeeded_changed_nothing():
         ("Edit", {"file_path": "src/good_edit.py", "old_string": "a"}, "The file was updated."),
     )
     assert changed == "Changed: src/good_edit.py (1)"
+
+
+def test_a_file_that_was_put_back_says_so_and_one_that_was_only_staged_is_not_named():
+    changed = changed_line(
+        ("Edit", {"file_path": "CHANGELOG.md", "old_string": "a"}, "The file was updated."),
+        ("Bash", {"command": "cat > /tmp/probe.py <<'E'\nx = 1 > 0\nE\npython /tmp/probe.py"}, "Exit code 1\nno"),
+        ("Write", {"file_path": "docs/new page.md", "content": "x"}, "File created."),
+        then=[("Bash", {"command": "git restore --staged build.yml && git checkout -- CHANGELOG.md other.py"}, "ok")],
+    )
+    assert changed == "Changed: /tmp/probe.py (1), docs/new page.md (1), CHANGELOG.md (1, put back 5)"
+
+
+def test_a_file_that_two_paths_name_is_one():
+    edit = ("Edit", {"file_path": "/app/src/good_edit.py", "old_string": "a"}, "The file was updated.")
+    changed = changed_line(edit, then=[("Bash", {"command": "gofmt -w src/good_edit.py other/good_edit.py"}, "ok")])
+    assert changed == "Changed: other/good_edit.py (3), /app/src/good_edit.py (1, 3)"
+
+
+def test_an_editor_that_only_views_a_file_does_not_change_it():
+    changed = changed_line(
+        ("str_replace_editor", {"command": "view", "path": "/src/seen.py"}, "     1\tx = 1"),
+        ("str_replace_editor", {"command": "str_replace", "path": "/src/made.py", "old_str": "a"}, "Edited."),
+    )
+    assert changed == "Changed: /src/made.py (1)"

@@ -11,9 +11,12 @@ from transom.core.unit import Folded, Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index, is_one_of
 from transom.strategies.digest.record import in_same_folder
-from transom.strategies.digest.tool_lines import path_text
+from transom.strategies.digest.tool_lines import NO_NAMES, path_text
 from transom.strategies.digest.tool_outcomes import own_code
 from transom.strategies.digest.visible import Visible
+
+TEMPORARY = ("/tmp/", "/private/", "/var/")  # noqa: S108 (only compared)
+"""How the paths of files begin that a list of changes leaves out first."""
 
 MOST, TOKENS_PER_CHANGE = 8, 160
 """How many files or objects a list of changes has; in a large record, one for so many of its tokens."""
@@ -30,11 +33,20 @@ class Changes:
         entries the first and the last, and how many there are. A folder that neighbours share is named once. `size`:
         tokens of the record."""
         found: dict[str, list[str]] = {}
+        paths: dict[str, list[str]] = {}
         for unit in units:
-            for name in sorted(self.made_by(unit)):
-                found.setdefault(name, []).append(self.number(unit.seqs[0]))
-                found[name] = found.pop(name)
-        newest = list(found.items())[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
+            restored = self._restored(unit)
+            for made in sorted(self.made_by(unit)):
+                same = paths.setdefault(made.rpartition("/")[2], [])
+                name = next((path for path in same if is_one_of(made, [path])), made)
+                same.append(name)
+                before = found.pop(name, [])
+                if made in restored:
+                    found |= {name: [*before, texts.put_back(self.number(unit.seqs[0]))]} if before else {}
+                else:
+                    found[name] = [*before, self.number(unit.seqs[0])]
+        in_order = sorted(found.items(), key=lambda one: not one[0].startswith(TEMPORARY))
+        newest = in_order[-max(MOST, int(size / TOKENS_PER_CHANGE)) :]
         shown = [
             path_text(name) if (last := in_same_folder(name, before)) == name else last
             for before, (name, _) in zip(["", *(name for name, _ in newest)], newest, strict=False)
@@ -48,14 +60,19 @@ class Changes:
 
     def made_by(self, unit: Unit) -> frozenset[str]:
         """What the calls of a turn changed: those that were neither refused nor failed. An exit code that a command
-        echoes may be that of a check after the change."""
+        echoes may be that of a check after the change; one that a shell states is most often that of its last
+        command."""
         results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
         changed = set[str]()
         for at, call in enumerate(self.index.at(self.view, unit.seqs[0]).calls):
             ended = self.index.at(self.view, results[at]).result if at in results and call.changes else None
-            if ended is not None and not (ended.failed or ended.refused or own_code(call, ended)):
-                changed |= call.changes
+            if ended is not None and not ended.refused:
+                changed |= call.first if ended.failed or own_code(call, ended) else call.changes
         return frozenset(changed)
+
+    def _restored(self, unit: Unit) -> frozenset[str]:
+        """The files that the calls of a turn put back as they were."""
+        return NO_NAMES.union(*(call.restored for call in self.index.at(self.view, unit.seqs[0]).calls))
 
     def stale(self, units: Sequence[Unit], beside: Sequence[Visible]) -> list[tuple[str, list[str]]]:
         """What an earlier record beside them quotes and these turns changed, each with the entries that did."""

@@ -8,6 +8,7 @@ arguments. A tool without an entry is described by its arguments and the first l
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -16,8 +17,9 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.message import Call
-from transom.strategies.digest.commands import SCANNED, echoes_code, finds, shows_files
+from transom.strategies.digest.commands import echoes_code, finds, shows_files
 from transom.strategies.digest.passages import arguments
+from transom.strategies.digest.shell_files import ShellFiles, shell_files
 from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import tool_words
 
@@ -110,17 +112,19 @@ CHANGING = frozenset(
 )
 """Words in the names of tools that change what they are called with."""
 
+SHORT_VERB = 20
+"""Characters of a `command` that says what a tool is to do, at most."""
+
 _OTHER = ToolLine(frozenset(), (), "first line")
-_SHELL = TOOL_LINES[0].words
+_SHELL, _COMMANDS = TOOL_LINES[0].words, TOOL_LINES[0].subject[:-1]
+_VERBS = ("command", "action", "operation")
+_KNOWN = CHANGING.union(*(one.words for one in TOOL_LINES))
+_NO_FILES = ShellFiles(frozenset(), frozenset(), frozenset(), frozenset())
 
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]{0,300})", re.MULTILINE)
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
-_PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
-_WRITES = re.compile(
-    r"(?:^|[\s;&|(])(sed -i|perl -pi|mv|rm|tee|cp|touch|git (?:checkout [^;&|\n]{0,200}?--|restore|mv|rm))"
-    r"\s([^;&|\n]{1,1000})"
-)
-_INTO = re.compile(r">>?\s*([^\s>&;|]{2,200})")
+_IN_SCRIPT = re.compile(r'\bcmd"?\s*:\s*("(?:[^"\\]|\\.)*+")')
+"""A command inside of a script that runs it."""
 _BLANK = re.compile(r"\s")
 _NO_NAME = re.compile(r"\s|\A\d{0,6}\Z|\A\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
@@ -135,7 +139,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     what its result is to say. `complete`: `full` has every name of the arguments, so no quote is needed. `finds`: a
     command that ends with exit code 1 where it finds nothing, or a difference. `shows`: a command that prints files,
     in which "error" is a word like others. `echoes`: a command that prints the exit code of another one. `about`: the
-    files and objects it names. `changes`: those of them that it changes, if it succeeds.
+    files and objects it names. `changes`: those of them that it changes, if it succeeds; `first` of them also if only
+    its last command fails. `restored`: those that it puts back as they were.
     """
 
     tool: str
@@ -148,6 +153,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     echoes: bool
     about: frozenset[str]
     changes: frozenset[str]
+    first: frozenset[str] = NO_NAMES
+    restored: frozenset[str] = NO_NAMES
 
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
@@ -160,8 +167,9 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
         full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
     complete = names <= _names([full])
-    paths, changes = subjects(call)
-    if tool_words(call.name) & CHANGING and call.name not in PLAN_TOOLS:
+    files = files_of(call, values)
+    changes = files.changes
+    if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS:
         changes |= targets(call)
     is_command, command = says == "summary", " ".join(subject)
     return CallFacts(
@@ -173,8 +181,10 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         finds=is_command and finds(command),
         shows=is_command and shows_files(command),
         echoes=says in {"summary", "first line"} and echoes_code(command),
-        about=paths.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
+        about=files.names.union(value for key, value in values if is_name(key, value)) or NO_NAMES,
         changes=changes or NO_NAMES,
+        first=files.first or NO_NAMES,
+        restored=files.restored or NO_NAMES,
     )
 
 
@@ -188,7 +198,7 @@ def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[Tool
         return list(files), "nothing"
     if call.name in PLAN_TOOLS:
         return [], "nothing"
-    words = tool_words(call.name)
+    words = _verbs(call, values)
     for entry in table:
         for wanted in entry.subject if words & entry.words else ():
             if found := [value for key, value in values if key == wanted]:
@@ -218,23 +228,38 @@ def targets(call: Call) -> frozenset[str]:
 
 def is_name(key: str, value: str) -> bool:
     """Whether an argument names a file or an object: it is one name, not a text, a number or a setting."""
+    if key in PATHS:
+        return 0 < len(value) <= LONGEST_PATH and "\n" not in value and not _NUMBER.fullmatch(value)
     return key not in SETTINGS and not _NO_NAME.search(value) and value in names_of(value[:MOST] or " ")
 
 
-def subjects(call: Call) -> tuple[frozenset[str], frozenset[str]]:
-    """The files that a shell command names, or a patch changes; and those of them that it changes, as far as its words
-    tell."""
+def _verbs(call: Call, values: Sequence[tuple[str, str]]) -> set[str]:
+    """The words that say what a tool does: those of its name, or of the `command` that a tool for several things gets:
+    an editor may view a file."""
+    words = tool_words(call.name)
+    if words & _SHELL or not words & CHANGING:
+        return words
+    verb = next((value for key, value in values if key in _VERBS and len(value) <= SHORT_VERB), "")
+    said = tool_words(verb)
+    return said if said & _KNOWN else words
+
+
+def files_of(call: Call, values: Sequence[tuple[str, str]]) -> ShellFiles:
+    """The files that a shell command names, or a patch changes, as far as the words tell."""
     if files := changed_files(call):
-        return frozenset(files), frozenset(files)
+        names = frozenset(files)
+        return ShellFiles(names, names, NO_NAMES, NO_NAMES)
+    return shell_files(command) if (command := command_of(call, values)) else _NO_FILES
+
+
+def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
+    """The command that a call runs in a shell; of a script those that it runs, a line each; "" if there is none."""
     if not tool_words(call.name) & _SHELL:
-        return frozenset(), frozenset()
-    command = " ".join(value for _, value in arguments(call))[:SCANNED]
-    paths = frozenset(_PATH.findall(command))
-    changes = {path for path in _INTO.findall(command) if path in paths and not path.startswith("/dev/")}
-    for verb, rest in _WRITES.findall(command):
-        found = [path for path in _PATH.findall(rest) if not path.startswith(("s/", "/dev/"))]
-        changes.update(found[-1:] if verb in {"cp", "tee"} else found)
-    return paths, frozenset(changes)
+        return ""
+    if len(values) == 1 and not values[0][0]:
+        return "\n".join(str(json.loads(found, strict=False)) for found in _IN_SCRIPT.findall(call.args))
+    given = [value for key, value in values if key in _COMMANDS]
+    return given[-1] if given and given[0].rpartition("/")[2] in {"bash", "sh", "zsh"} else " ".join(given)
 
 
 def changed_files(call: Call) -> tuple[str, ...]:

@@ -1,0 +1,204 @@
+"""Which files a shell command names, which it changes and which it puts back, as far as its words tell.
+
+Only the words are read: a variable, a pattern such as `*.py` and what a script does when it runs stay unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from transom.strategies.digest.commands import SCANNED
+
+_PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n(.*?)(?:\n[ \t]*\2(?=\s|$|[)\"'])|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    r"""(?P<into>(?:(?<![^\s;&|(])(?P<fd>\d)|&)?>>?\|?(?P<copy>&)?)"""
+    r"""|(?P<word>(?:[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*+")++)|(?P<end>&&|\|\|?|[;&\n()])|.""",
+    re.DOTALL,
+)
+_QUOTED_PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)\"|\\(.)""", re.DOTALL)
+_SETS = re.compile(r"[A-Za-z_]\w*=")
+_IS_FILE = re.compile(r"(?:\.{0,2}/|~/)?[\w@+][^\s*?{}$`'\"\\;|&<>=]{0,300}\Z")
+_PREFIXES = frozenset(
+    ("sudo", "env", "command", "time", "nohup", "nice", "then", "do", "else", "if", "while", "!", "{")
+)
+
+_SCRIPTS = frozenset(("python", "python3", "node", "deno", "bun"))
+_WRITES_IN_SCRIPT = re.compile(
+    r"""(?:\bopen\(\s*(?P<a>['"])(?P<opened>[^'"\n]{1,200})(?P=a)\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
+    r"""|\bPath\(\s*(?P<b>['"])(?P<path>[^'"\n]{1,200})(?P=b)\s*\)\.write_"""
+    r"""|\bwriteFile(?:Sync)?\(\s*(?P<c>['"`])(?P<node>[^'"`\n]{1,200})(?P=c))"""
+)
+_WRITES_LATER = re.compile(
+    r"""\.write_(?:text|bytes)\(|\bopen\(\s*\w+\s*,\s*(?:mode\s*=\s*)?['"][wax]|writeFile(?:Sync)?\(\s*\w"""
+)
+_ASSIGNED = re.compile(
+    r"""(?:^|;)\s*(?:(?:const|let|var)\s+)?\w{1,60}\s*=\s*(?:(?:pathlib\.)?Path\(\s*)?(['"])([^'"\n]{1,200}\.\w{1,10})\1""",
+    re.MULTILINE,
+)
+_DIFF = re.compile(r"^\+\+\+ (?:b/)?(\S{1,300})", re.MULTILINE)
+
+
+class ShellFiles(Struct, frozen=True):
+    """The files that a command `names`, those that it `changes`, and those of them that it puts back (`restored`).
+    `first`: those that it changes before its last command: a failure of the last one does not undo them."""
+
+    names: frozenset[str]
+    changes: frozenset[str]
+    restored: frozenset[str]
+    first: frozenset[str]
+
+
+def shell_files(command: str) -> ShellFiles:
+    """What the words of a command say of files."""
+    text = command[: 4 * SCANNED]
+    names = set(_PATH.findall(command[:SCANNED]))
+    changes: set[str] = set()
+    restored: set[str] = set()
+    first: set[str] = set()
+    for words, targets, body in _simple_commands(text):
+        if not words and not targets:
+            continue
+        first |= changes
+        back = _restored(words)
+        changes.update(targets, _changed(words), back)
+        restored.update(back)
+        changes.update(_written_by_script(words, body))
+    return ShellFiles(frozenset(names | changes), frozenset(changes), frozenset(restored), frozenset(first))
+
+
+def _simple_commands(text: str) -> Iterator[tuple[list[str], list[str], str]]:
+    """Each simple command: its words, the files that its output goes into, and the text that is its input."""
+    bodies: list[str] = []
+
+    def without(match: re.Match[str]) -> str:
+        bodies.append(match[4])
+        return f" <<{len(bodies) - 1} {match[3]}\n"
+
+    text = _HEREDOC.sub(without, text) if "<<" in text else text
+    words: list[str] = []
+    targets: list[str] = []
+    body, takes = "", ""
+    for token in _TOKEN.finditer(text):
+        if token["word"]:
+            word = _unquoted(token["word"])
+            if takes == ">":
+                targets += [word] if _is_file(word) else []
+            elif takes == "<<" and word.isdigit() and int(word) < len(bodies):
+                body = bodies[int(word)]
+            elif not takes:
+                words.append(word)
+            takes = ""
+        elif token["into"]:
+            takes = ">" if not token["copy"] and token["fd"] in {None, "1"} else "another"
+        elif token[0] == "<":
+            takes = "<<" if takes in {"<", "<<"} else "<"
+        elif token["end"]:
+            yield _bare(words), targets, body
+            words, targets, body, takes = [], [], "", ""
+    yield _bare(words), targets, body
+
+
+def _unquoted(word: str) -> str:
+    """A word without its quotation marks."""
+    if "'" not in word and '"' not in word and "\\" not in word:
+        return word
+    return _QUOTED_PART.sub(lambda found: next((one for one in found.groups() if one is not None), ""), word)
+
+
+def _bare(words: list[str]) -> list[str]:
+    """The words of a command without what stands before it: `sudo`, `timeout 60`, variables."""
+    at = 0
+    while at < len(words):
+        if words[at] in {"timeout", "gtimeout"}:
+            at += 1
+            while at < len(words) and (words[at].startswith("-") or words[at][:1].isdigit()):
+                at += 1
+        elif words[at] in _PREFIXES or _SETS.match(words[at]):
+            at += 1
+        else:
+            break
+    return words[at:]
+
+
+def _is_file(word: str) -> bool:
+    return bool(_IS_FILE.match(word)) and not word.startswith("/dev/")
+
+
+def _options_and_files(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    options = [word for word in words if word.startswith("-") and word != "-"]
+    return options, [word for word in words if not word.startswith("-") and word]
+
+
+def _changed(words: Sequence[str]) -> list[str]:
+    """The files that a simple command changes."""
+    if not words:
+        return []
+    program = words[0].rpartition("/")[2]
+    options, rest = _options_and_files(words[1:])
+    if program == "git" and rest[:1] in (["mv"], ["rm"]):
+        return [] if "--cached" in options else list(filter(_is_file, rest[1:]))
+    reader = _PROGRAMS.get(program)
+    return list(filter(_is_file, reader(options, rest))) if reader else []
+
+
+def _edited_in_place(options: list[str], rest: list[str]) -> list[str]:
+    """The files of `sed -i` and `perl -pi`, without the script."""
+    in_place = any(re.match(r"-(?!-)\w*i|--in-place", one) for one in options)
+    has_script = any(one in {"-f", "--file"} or one.startswith(("--expression", "--file=")) for one in options)
+    scripts = sum(1 for one in options if re.match(r"-(?!-)\w*e\Z", one))
+    return rest[(scripts or 1) if not has_script else 0 :] if in_place else []
+
+
+_PROGRAMS: dict[str, Callable[[list[str], list[str]], list[str]]] = {
+    "sed": _edited_in_place,
+    "gsed": _edited_in_place,
+    "perl": _edited_in_place,
+    "mv": lambda _, rest: rest,
+    "rm": lambda _, rest: rest,
+    "rmdir": lambda _, rest: rest,
+    "unlink": lambda _, rest: rest,
+    "touch": lambda _, rest: rest,
+    "mkdir": lambda _, rest: rest,
+    "tee": lambda _, rest: rest,
+    "cp": lambda _, rest: rest[-1:],
+    "ln": lambda _, rest: rest[-1:],
+    "install": lambda _, rest: rest[-1:],
+    "gofmt": lambda options, rest: rest if "-w" in options else [],
+    "goimports": lambda options, rest: rest if "-w" in options else [],
+    "prettier": lambda options, rest: rest if "--write" in options else [],
+}
+"""Programs that change files, and which of their words name these."""
+
+
+def _restored(words: Sequence[str]) -> list[str]:
+    """The files that `git checkout -- f` and `git restore f` put back. `git restore --staged` changes no file."""
+    if words[:2] == ["git", "checkout"] and "--" in words:
+        return list(filter(_is_file, words[words.index("--") + 1 :]))
+    if words[:2] == ["git", "restore"]:
+        options, rest = _options_and_files(words[2:])
+        is_staged = not {"--staged", "-S"}.isdisjoint(options) and {"--worktree", "-W", "-SW"}.isdisjoint(options)
+        return [] if is_staged else list(filter(_is_file, rest))
+    return []
+
+
+def _written_by_script(words: Sequence[str], body: str) -> Iterator[str]:
+    """The files that the input of a command says it writes: a script, or a diff."""
+    program = words[0].rpartition("/")[2] if words else ""
+    if program == "patch" or words[:2] == ["git", "apply"]:
+        yield from filter(_is_file, _DIFF.findall(body))
+    elif _SCRIPTS.intersection((program, *words[:3])):
+        given = [word for before, word in pairwise(words) if before in {"-c", "-e"}]
+        yield from files_of_script("\n".join([body, *given]))
+
+
+def files_of_script(script: str) -> Iterator[str]:
+    """The files that a script in Python or JavaScript writes."""
+    for found in _WRITES_IN_SCRIPT.finditer(script):
+        yield from filter(_is_file, filter(None, (found["opened"], found["path"], found["node"])))
+    if _WRITES_LATER.search(script):
+        yield from (path for _, path in _ASSIGNED.findall(script) if _is_file(path))

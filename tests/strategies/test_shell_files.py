@@ -1,0 +1,47 @@
+"""Which files a shell command changes, as far as its words tell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from transom.core.message import Call
+from transom.strategies.digest.shell_files import shell_files
+from transom.strategies.digest.tool_lines import call_facts
+
+
+@pytest.mark.parametrize(
+    ("command", "changes"),
+    [
+        ("sed -i '' 's/a.b/c/g' x.py y.py", {"x.py", "y.py"}),
+        ("sed -i.bak -e 's/x.y/z/' -e 's/p/q/' a/b.go", {"a/b.go"}),
+        ("find . -name '*.go' | xargs sed -i 's#a.Upload/b#a.Up/g#'", set()),
+        ("perl -0pi -e 's/x.y/z/' a.txt", {"a.txt"}),
+        ("cat > f.py <<'EOF'\nimport os > x.py\nEOF\npytest 2>&1 | tail -5", {"f.py"}),
+        ("cat <<EOF > a/b.txt\nmv c.txt d.txt\nEOF", {"a/b.txt"}),
+        ("echo a | tee -a log.txt 2>err.txt", {"log.txt"}),
+        ("make &> all.log; ls >> Makefile", {"all.log", "Makefile"}),
+        ("mkdir -p test/snapshots && touch notes", {"test/snapshots", "notes"}),
+        ("git mv a.py b.py; git rm --cached c.py", {"a.py", "b.py"}),
+        ("cd /x && sudo timeout 9 FOO=1 rm -rf dist", {"dist"}),
+        ("cp a.txt b.txt", {"b.txt"}),
+        ("gofmt -l a.go; gofmt -w c.go", {"c.go"}),
+        ("python3 - <<'P'\np = Path('src/x.py')\ns = p.read_text()\np.write_text(s)\nP", {"src/x.py"}),
+        ("python -c \"open('y.txt', 'w').write('1')\"", {"y.txt"}),
+        ("git apply <<'D'\n--- a/src/a.c\n+++ b/src/a.c\nD", {"src/a.c"}),
+        ("grep -n 'a > b.py' f.py > /dev/null", set()),
+        ("git commit -m \"$(cat <<'EOF'\nfix: a > b.py\n\nEOF\n)\"", set()),
+        ("sed -n '1,9p' a.py; git restore --staged b.py; git checkout main", set()),
+        ("echo x > $OUT; rm *.pyc", set()),
+    ],
+)
+def test_the_files_that_a_command_changes(command, changes):
+    assert shell_files(command).changes == changes
+
+
+def test_a_script_that_runs_commands_changes_what_they_change():
+    script = 'const r = await tools.exec_command({ cmd: "mv a.py b.py", workdir: "/x" });\ntext(r.a > b.py);'
+    assert call_facts(Call(name="exec", args=script, id="c")).changes == {"a.py", "b.py"}
+    shell = Call(name="shell", args=json.dumps({"command": ["bash", "-lc", "touch c.py"], "workdir": "/d.py"}), id="c")
+    assert call_facts(shell).changes == {"c.py"}
