@@ -3,7 +3,8 @@
     python benchmarks/costs.py FOLDER [--families claude_code,codex] [--budgets 16000,64000] [--every 1] [--jobs N]
 
 Every conversation of more than 150 messages is replayed. No model is called. In place of a model, code makes the
-summaries, and each is priced as if a model had made it: the cheaper of a forked and a flat request, and the answer.
+summaries, and each is priced as if a model had made it: the cheaper of a forked and a flat request, and the answer. In
+the row "without a model" they are what such a conversation shows: shorter, and free.
 Costs are relative to sending everything at every call, by the same prices.
 """
 
@@ -47,16 +48,21 @@ POLICIES = ("default", "summary")
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row of the table: a policy, and whether these prices decide when and how it compacts."""
+    """One row of the table: a policy, and whether these prices decide when and how it compacts.
+
+    `has_model`: its summaries are as long, and priced, as if a model made them. Otherwise they are what the policy
+    shows where there is no model: shorter, and free.
+    """
 
     policy: str
     prices: str | None = None
+    has_model: bool = True
 
     @property
     def label(self) -> str:
         """The first column."""
         trigger = "0.8 → 0.5" if self.policy.endswith(FIXED) else f"{self.prices} prices" if self.prices else "full"
-        return f"{self.policy.removesuffix(FIXED)}, {trigger}"
+        return f"{self.policy.removesuffix(FIXED)}{'' if self.has_model else ' without a model'}, {trigger}"
 
 
 class Costs(Struct, frozen=True, kw_only=True):
@@ -100,8 +106,9 @@ class AtOnce:
 
 
 def rows() -> list[Row]:
-    """Each policy at a full window, at the fixed trigger, and by each price list."""
-    return [
+    """Each policy at a full window, at the fixed trigger, and by each price list; and summaries without a model."""
+    without_model = Row(policy="summary", has_model=False)
+    every = [
         row
         for policy in POLICIES
         for row in (
@@ -110,19 +117,21 @@ def rows() -> list[Row]:
             *(Row(policy=policy, prices=name) for name in PRICES),
         )
     ]
+    return [*every, without_model]
 
 
 def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
     """One conversation under one row."""
     record, row, budget = job
     head, facts = record.facts()
+    has_model = row.has_model and row.policy.startswith("summary")
     conversation = Conversation(
         MemoryStore().open(record.id),
         budget=Budget(context=budget, prices=None if row.prices is None else PRICES[row.prices]),
         policy=policy_named(row.policy),
         counter=o200k(),
         system=head,
-        summarizer=SummarySettings(summarizer=StandIn(), pool=AtOnce()) if row.policy.startswith("summary") else None,
+        summarizer=SummarySettings(summarizer=StandIn(), pool=AtOnce()) if has_model else None,
     )
     steps = timed_steps(conversation, facts, [], tools=tools_for(record, conversation.dialect.name))
     seen = (Seen(step.at, step.window, request, seconds) for step, request, seconds in steps)
