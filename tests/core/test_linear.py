@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from transom import BudgetImpossible, Conversation
-from transom.tokenizer import BLANKS, O200k
+from transom.tokenizer import ENDLESS, O200k, _encoding
 from transom.wire.media_tokens import pages
 
 SLACK = 0.15
@@ -46,15 +46,28 @@ def test_runs_of_blanks_below_the_limit(blank):
 
     def text(n: int) -> str:
         run = "x" + (blank * n)[:n]
-        return run * (2 * BLANKS // len(run))
+        return run * (2 * ENDLESS // len(run))
 
-    once, four_times = (seconds(lambda n=n: O200k().count(text(n))) for n in (BLANKS // 5, BLANKS * 4 // 5))
+    once, four_times = (seconds(lambda n=n: O200k().count(text(n))) for n in (ENDLESS // 5, ENDLESS * 4 // 5))
     assert four_times <= 2 * once + SLACK, (once, four_times)
 
 
 @pytest.mark.parametrize("unit", ["a", " ", "\n", "0", "汉", "-", "word ", "ab1_", '{"a": "b"}, '])
 def test_one_long_line(unit):
     assert_linear(lambda n: unit * (n // len(unit)), O200k().count, 100_000)
+
+
+@pytest.mark.parametrize("unit", ["a", "=", "汉字", "xqzjkvbwpygfmlrdhsnuticoe", "!@#$%^&*()", "é\u0301"])
+def test_an_endless_run_is_not_counted_too_low(unit):
+    text = f"before {unit * (3 * ENDLESS // len(unit))} after, and 12 more words"
+    exact = len(_encoding().encode_ordinary(text))
+    assert exact <= O200k().count(text) <= exact * 1.01
+
+
+def test_an_endless_run_takes_no_longer_than_a_text_of_its_size():
+    run = "xqzjkvbwpygfmlrdhsnuticoe" * 60_000
+    in_pieces, whole = (seconds(partial(count, run)) for count in (O200k().count, _encoding().encode_ordinary))
+    assert in_pieces < whole / 2, (in_pieces, whole)
 
 
 TEXT = " the file says that there are many lines" * 3

@@ -14,7 +14,7 @@ from transom.core.edit import Fold, Undo
 from transom.core.message import Instruction, Note, Text, ToolResult
 from transom.strategies.arrival import Stub
 from transom.testing.fakes import FakeClock, WordCounter
-from transom.tokenizer import BLANKS, o200k
+from transom.tokenizer import ENDLESS, o200k
 
 
 def opened(context=1_000, policy=OMISSION, **limits):
@@ -258,4 +258,4 @@ class Reads:
 def test_a_million_blanks_are_counted(blank):
     text = "start" + blank * 1_000_000 + "end"
     assert o200k().count(text) > 1_000
-    assert o200k().count("a b" + "\n" * 3 + " " * (BLANKS - 1) + "c") > 0
+    assert o200k().count("a b" + "\n" * 3 + " " * (ENDLESS - 1) + "c") > 0

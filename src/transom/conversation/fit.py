@@ -43,7 +43,8 @@ def fit(
     such call is rebuilt in order, so each result begins with the one before, except after a compaction. This holds for
     lists that end at a call, not for any two prefixes.
 
-    A list with nothing to show (empty, or only empty messages) gives an empty list, which no provider takes.
+    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A list with nothing
+    to show (empty, or only such messages) gives an empty list, which no provider takes either.
 
     `budget`: a Budget, or the tokens of the model's context window; 128,000 if not given. `counter`: the tokenizer,
     o200k if not given. `policy`: a Policy or its name, which settings may follow ("default:keep_recent=0.3", see
