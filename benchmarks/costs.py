@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -27,15 +27,12 @@ from transom.cli.replay import timed_steps
 from transom.cli.report import number_text
 from transom.conversation.conversation import Conversation
 from transom.conversation.summary_settings import SummarySettings
-from transom.conversation.worker_pool import Ticket
+from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
-from transom.core.choices import price_of_summary
-from transom.core.entry import Sent
-from transom.core.log import Log
 from transom.core.prices import PRICES
-from transom.core.summary import Summary
 from transom.importers import Recorded
 from transom.measure.compare import Compared, Seen, compared
+from transom.measure.summary_costs import summary_costs
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.summaries.extractive import Extractive
@@ -93,18 +90,6 @@ class StandIn:
         return replace(made, made_by="stand-in")
 
 
-class AtOnce:
-    """A pool that does its work at once: the same windows in each run."""
-
-    def submit(self, work):
-        ticket = Ticket(work)
-        ticket.run()
-        return ticket
-
-    def abandon(self, ticket: object) -> None:
-        """Nothing is at work."""
-
-
 def rows() -> list[Row]:
     """Each policy at a full window, at the fixed trigger, and by each price list; and summaries without a model."""
     without_model = Row(policy="summary", has_model=False)
@@ -131,32 +116,15 @@ def replay_one(job: tuple[Recorded, Row, int]) -> Costs:
         policy=policy_named(row.policy),
         counter=o200k(),
         system=head,
-        summarizer=SummarySettings(summarizer=StandIn(), pool=AtOnce()) if has_model else None,
+        summarizer=SummarySettings(summarizer=StandIn(), pool=InPlace()) if has_model else None,
     )
-    steps = timed_steps(conversation, facts, [], tools=tools_for(record, conversation.dialect.name))
+    tools, injected = tools_for(record, conversation.dialect.name), record.injected_in(facts)
+    steps = timed_steps(conversation, facts, [], tools=tools, injected=injected)
     seen = (Seen(step.at, step.window, request, seconds) for step, request, seconds in steps)
     found = compared(record.messages, seen, budget=budget, counter=o200k())
-    made = list(summaries(conversation.log))
-    paid = {
-        name: sum(price_of_summary(one, prices, o200k(), window=window, source=source) for one, window, source in made)
-        for name, prices in PRICES.items()
-    }
+    made = [paid for _, paid in summary_costs(conversation.log.read(), o200k())]
+    paid = {name: sum(one[name] for one in made) for name in PRICES}
     return Costs(compared=found, summaries=paid, made=len(made))
-
-
-def summaries(log: Log) -> Iterator[tuple[Summary, int, int]]:
-    """Each summary, with the tokens of the request before it, and of what it was made from."""
-    window, tokens, found = 0, [0], dict[int, Summary]()
-    for entry in log.read():
-        tokens.append(tokens[-1] + sum(entry.tokens))
-        if isinstance(entry.body, Sent):
-            window = entry.body.tokens
-        elif isinstance(entry.body, Summary):
-            prior = None if entry.body.prior is None else found[entry.body.prior]
-            after = -1 if prior is None else prior.last
-            before = 0 if prior is None else o200k().count(prior.text)
-            yield entry.body, window, before + tokens[entry.body.last + 1] - tokens[after + 1]
-            found[entry.seq] = entry.body
 
 
 def table(family: str, budget: int, results: dict[Row, Costs], conversations: int) -> Generator[str]:

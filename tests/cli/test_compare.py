@@ -245,6 +245,7 @@ def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
     assert list(plain) == [
         "budget",
         "prices",
+        "model",
         "min_messages",
         "max_messages",
         "min_tokens",
@@ -252,11 +253,11 @@ def test_the_settings_are_in_the_json_and_in_the_title(run, folder):
         "files",
         "policies",
     ]
-    assert list(plain.values())[:-2] == [3_000, None, 0, None, 0, 1]
+    assert list(plain.values())[:-2] == [3_000, None, None, 0, None, 0, 1]
     assert plain["files"] == [{"file": "chats.jsonl", "formats": {"openai": 1}}]
     narrowed = ("--min-messages", 2, "--max-messages", 99, "--min-tokens", 5, "--every", 3)
     found = json.loads(run(*args, "--prices", "openai", *narrowed, "--chart", "priced.svg")[1])
-    assert list(found.values())[:-2] == [3_000, "openai", 2, 99, 5, 3]
+    assert list(found.values())[:-2] == [3_000, "openai", None, 2, 99, 5, 3]
     title = "1 conversation, a budget of 3,000 tokens"
     assert f">{title}<" in (folder / "plain.svg").read_text()
     assert f">{title}, prices: openai<" in (folder / "priced.svg").read_text()

@@ -65,13 +65,15 @@ class Compare(Struct, frozen=True, kw_only=True):
     how often is the cached prefix lost, and how many of the names that the next message uses are in the window. Where
     windows were compacted, a second table has a row for each policy that folds: how well do its windows read?
 
-    No model is called, and nothing is stored. Exit code 1 if a window is invalid or over the budget.
+    Nothing is stored. No model is called without --model; with it, each policy that shows summaries has a second row,
+    for which the model writes them from the recorded texts. Exit code 1 if a window is invalid or over the budget.
     """
 
     files: o.Files
     budget: o.Budget
     policies: o.Policies = "default,sliding,passthrough"
     prices: o.Prices = None
+    model: o.SummaryModel = None
     format: o.Format = None
     min_messages: o.MinMessages = 0
     max_messages: o.MaxMessages = None

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from transom.cli.commands import Compare
+from transom.cli.compare_summaries import WITH_MODEL, rows_of, settings_for, summaries_line, with_summaries
 from transom.cli.figures import COMPARE, READABILITY, Figure
 from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines, tools_for
 from transom.cli.locate import command
@@ -69,7 +70,7 @@ READABILITY_MEASURES: dict[str, tuple[str, Callable[[Readability], float | None]
 }
 """The same for the figures of the second table, which are computed from `Compared.readability`."""
 
-SETTINGS = ("budget", "prices", "min_messages", "max_messages", "min_tokens", "every")
+SETTINGS = ("budget", "prices", "model", "min_messages", "max_messages", "min_tokens", "every")
 """The options that the results depend on, beside the files and the policy."""
 
 NOTES = """\
@@ -89,7 +90,7 @@ Results = dict[str, Compared]
 
 def run(options: Compare) -> int:
     """Compare, print and draw. Exit code 0 if every window is valid and within the budget, else 1."""
-    names = _names(options.policies)
+    names = rows_of(_names(options.policies), options.model)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     paths = () if options.chart is None else picture_paths(options.chart)
     chosen, files = choose(options)
@@ -99,7 +100,7 @@ def run(options: Compare) -> int:
             f"no conversation in these files{' has the length that the options ask for' if has_limits else ''}"
         )
     with ProgressBar() as bar:
-        results = compare(chosen, names, budget, jobs=options.jobs, bar=bar)
+        results = compare(chosen, names, budget, model=options.model, jobs=options.jobs, bar=bar)
     if options.json:
         settings = {name: getattr(options, name) for name in SETTINGS}
         file_formats = [{"file": name, "formats": formats} for name, formats in files]
@@ -114,6 +115,8 @@ def run(options: Compare) -> int:
         for line in summary_lines(files):
             print_line(terminal(), line)
         print_table(results)
+        if options.model is not None:
+            print_line(terminal(), summaries_line(results, options.model))
     if paths:
         _draw(results, paths, _title(options, len(chosen)))
     return WRONG if any(one.stats.invalid or one.stats.over for one in results.values()) else 0
@@ -155,22 +158,26 @@ def compare(
     names: Sequence[str],
     budget: Budget,
     *,
+    model: str | None = None,
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
-    """Replay the conversations under each policy, in `jobs` processes (default: one for each core)."""
+    """Replay the conversations under each policy, in `jobs` processes (default: one for each core).
+
+    `names`: rows as in `rows_of`; `model` writes the summaries of those with a model.
+    """
     o200k().count("load the tokenizer before other processes are forked, and before anything is timed")
-    work = [(record, name, budget) for name in names for record in chosen]
+    work = [(record, name, budget, model) for name in names for record in chosen]
     results = dict.fromkeys(names, Compared())
     done = _results(work, min(jobs or os.cpu_count() or 1, len(work)))
-    for number, ((record, name, _), one) in enumerate(zip(work, done, strict=True), start=1):
+    for number, ((record, name, *_), one) in enumerate(zip(work, done, strict=True), start=1):
         results[name] = results[name].plus(one)
         if bar is not None:
             bar.update(number / len(work), f"{name}, {record.source}")
     return results
 
 
-Job = tuple[Recorded, str, Budget]
+Job = tuple[Recorded, str, Budget, str | None]
 
 
 def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
@@ -190,15 +197,21 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 def replay_one(job: Job) -> Compared:
     """Replay one conversation under one policy, in memory, and judge its windows."""
-    record, name, budget = job
-    return replayed(record, policy_named(name), budget)
+    record, name, budget, model = job
+    policy = policy_named(name.removesuffix(WITH_MODEL))
+    return replayed(record, policy, budget, model=model if name.endswith(WITH_MODEL) else None)
 
 
-def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
-    """Replay one conversation under one policy, and measure every window."""
+def replayed(record: Recorded, policy: Policy, budget: Budget, *, model: str | None = None) -> Compared:
+    """Replay one conversation under one policy, and measure every window. `model`: who writes its summaries."""
     head, facts = record.facts()
     conversation = Conversation(
-        MemoryStore().open(record.id), budget=budget, policy=policy, counter=o200k(), system=head
+        MemoryStore().open(record.id),
+        budget=budget,
+        policy=policy,
+        counter=o200k(),
+        system=head,
+        summarizer=None if model is None else settings_for(model),
     )
     labels = {one.index: label for one in record.questions if (label := _label(one)) is not None}
     questions = [one for one in record.questions if one.index in labels]
@@ -208,7 +221,8 @@ def replayed(record: Recorded, policy: Policy, budget: Budget) -> Compared:
         Seen(step.at, step.window, request, seconds, labels.get(-1 if step.question is None else step.question))
         for step, request, seconds in steps
     )
-    return compared(record.messages, seen, budget=budget.usable, counter=o200k())
+    found = compared(record.messages, seen, budget=budget.usable, counter=o200k())
+    return found if model is None else with_summaries(found, conversation.log.read())
 
 
 def _label(question: LabelledQuestion) -> Label | None:
@@ -329,6 +343,8 @@ def numbers(one: Compared) -> dict[str, Any]:
         **asdict(one.stats),
         **{name: measure(one) for name, (_, measure) in MEASURES.items()},
         **sums,
+        "summaries": one.summaries,
+        "failed_summaries": one.failed_summaries,
         "evidence_by_category": {
             name: {"questions": count, "evidence_recall": found / count}
             for name, (count, found) in sorted(one.evidence_by_category.items())

@@ -52,7 +52,8 @@ class Compared(Struct, frozen=True, kw_only=True):
     prices of each. `consecutive_breaks`: breaks at a call where the sent call before it had a break too. `grounding`:
     names that the next step needs. `evidence`: for each question the share of its evidence that is usable, summed.
     `evidence_by_category`: for each category of questions their number and the same sum. `readability`: how well the
-    windows read right after each compaction.
+    windows read right after each compaction. `summaries`, `failed_summaries`: how many a model made, and how often it
+    made none; 0 where no model was asked.
     """
 
     stats: ReplayStats = ReplayStats()
@@ -63,6 +64,8 @@ class Compared(Struct, frozen=True, kw_only=True):
     evidence: float = 0.0
     evidence_by_category: Mapping[str, tuple[int, float]] = {}
     readability: Readability = Readability()
+    summaries: int = 0
+    failed_summaries: int = 0
 
     def plus(self, other: Compared) -> Compared:
         """Return the sum of this and `other`."""
@@ -75,6 +78,8 @@ class Compared(Struct, frozen=True, kw_only=True):
             evidence=self.evidence + other.evidence,
             evidence_by_category=_sums(self.evidence_by_category, other.evidence_by_category),
             readability=self.readability.plus(other.readability),
+            summaries=self.summaries + other.summaries,
+            failed_summaries=self.failed_summaries + other.failed_summaries,
         )
 
     @property

@@ -1,0 +1,37 @@
+"""The summaries in a log, and what their requests and answers cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from transom.core.choices import price_of_summary
+from transom.core.entry import Entry, Sent
+from transom.core.prices import PRICES
+from transom.core.summary import Summary
+from transom.core.tokens import TokenCounter
+
+
+def summary_costs(entries: Iterable[Entry], counter: TokenCounter) -> Iterator[tuple[Summary, Mapping[str, float]]]:
+    """Yield each summary of a log, with its price by each price list, in units of one fresh input token.
+
+    By the usage that its model reported; without that, by the tokens of the request before it and of what it was made
+    from. A summary that no model made costs 0.
+    """
+    window, tokens, found = 0, [0], dict[int, Summary]()
+    for entry in entries:
+        tokens.append(tokens[-1] + sum(entry.tokens))
+        if isinstance(entry.body, Sent):
+            window = entry.body.tokens
+        elif isinstance(entry.body, Summary):
+            summary = found[entry.seq] = entry.body
+            prior = None if summary.prior is None else found[summary.prior]
+            after = -1 if prior is None else prior.last
+            source = tokens[summary.last + 1] - tokens[after + 1]
+            source += 0 if prior is None else counter.count(prior.text)
+            yield (
+                summary,
+                {
+                    name: price_of_summary(summary, prices, counter, window=window, source=source)
+                    for name, prices in PRICES.items()
+                },
+            )
