@@ -263,6 +263,8 @@ def recalled_before(ref: str) -> str:
 
 OPEN, CLOSE = "«", "»"
 BETWEEN_CALLS = " · "
+ADDED, TAKEN_AWAY = "+", "-"
+"""Before the line that tells most of an edit: it was added, or taken away."""
 
 
 def quote_marks(text: str) -> str:

@@ -12,7 +12,7 @@ from transom.core.message import Call
 from transom.measure.quote_ends import end_of, start_of
 from transom.strategies.digest.passages import call_text, inner_words, json_elements, split, with_margins
 from transom.strategies.digest.plans import TaskBoard, items_text, plan_text
-from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
+from transom.strategies.digest.quotes import argument_quotes, text_quote
 from transom.strategies.digest.tool_lines import call_facts
 
 OLD = "def run(job):\n    return job.start()" + "  # as before" * 12
@@ -28,16 +28,16 @@ def quotes(call, *spans):
     return argument_quotes(call, call_facts(call).full, spans)
 
 
-def test_a_quote_of_an_edit_says_which_side_of_the_change_it_is():
+def test_a_quote_of_an_edit_is_what_it_puts_in():
     text = call_text(edit())
-    assert quotes(edit(), (0, len(text))) == [ArgumentQuote(OLD, "old_string"), ArgumentQuote(NEW, "new_string")]
+    assert quotes(edit(), (0, len(text))) == [NEW]
     at = text.index("    return job.start_at")
-    assert quotes(edit(), (at, len(text))) == [ArgumentQuote(NEW[NEW.index("    return") :], "new_string")]
+    assert quotes(edit(), (at, len(text))) == [NEW[NEW.index("    return") :]]
 
 
 def test_what_the_line_says_is_not_quoted_again():
     write = Call(name="Write", args=json.dumps({"file_path": "a.py", "content": "x = 1"}), id="c")
-    assert quotes(write, (0, len(call_text(write)))) == [ArgumentQuote("x = 1")]
+    assert quotes(write, (0, len(call_text(write)))) == ["x = 1"]
     head = text_quote("Chunk ID: 1\nWall time: 0 s\nOutput:\n\n", [(0, 35)], is_result=True)
     assert head == "", "a header and a blank line are no quote"
 
@@ -52,7 +52,7 @@ def turn(at, name, args, result):
     yield {"role": "tool", "tool_call_id": f"c{at}", "content": result}
 
 
-def test_a_record_names_the_side_of_an_edit_and_ends_with_the_tasks():
+def test_a_record_quotes_what_an_edit_puts_in_and_ends_with_the_tasks():
     messages = [{"role": "user", "content": "Mend the queue."}]
     for at, words in enumerate(("Read the queue", "Mend the lock", "Write a test"), start=1):
         messages += turn(at, "TaskCreate", {"subject": words}, f"Task #{at} created successfully: {words}")
@@ -66,7 +66,8 @@ def test_a_record_names_the_side_of_an_edit_and_ends_with_the_tasks():
     for at in range(7, 30):
         messages += turn(at, "Read", {"file_path": f"/app/part_{at}.py"}, "def run():\n    return 1\n" * 30)
     record = text_of(transom.fit(messages, budget=3_000))
-    assert f"9 Edit /app/queue/lock.py, old_string, new_string\n«{old}»\n«{new}»" in record
+    assert f"9 Edit /app/queue/lock.py\n«{new}»" in record
+    assert old not in record
     plan = "«[completed] #1 Read the queue\n[in_progress] #2 Mend the lock\n[pending] #3 Write a test»"
     assert record.count("Plan, from message 11: ") == 1
     assert plan in record

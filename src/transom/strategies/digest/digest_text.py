@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Fact
@@ -22,7 +21,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MessageQuotes, Spans
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
-from transom.strategies.digest.quotes import ArgumentQuote, argument_quotes, text_quote
+from transom.strategies.digest.quotes import argument_quotes, text_quote
 from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
 from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
@@ -214,11 +213,9 @@ class _FoldedTurns:
 
     def tokens_of_lines(self) -> float:
         """Tokens that the lines of all turns would take in detail, about."""
-        return sum(
-            4
-            + sum(len(call.tool) + len(call.subject) + 24 for call in self.index.at(self.view, unit.seqs[0]).calls) / 3
-            for unit in self.units
-        )
+        calls = [call for unit in self.units for call in self.index.at(self.view, unit.seqs[0]).calls]
+        of_calls = sum(len(call.tool) + len(call.subject) + len(call.did) + 24 for call in calls)
+        return 4 * len(self.units) + of_calls / 3
 
     def turns(self, spans: Spans) -> list[Turn]:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
@@ -258,14 +255,13 @@ class _FoldedTurns:
             chosen = of_calls.get(at)
             of_arguments = [] if chosen is None or facts.complete else chosen
             of_result = self._quotes(result, spans) if result is not None else []
-            quotes = [*(one.text for one in of_arguments), *of_result]
-            names = [one.name for one in of_arguments if one.name]
-            subject = facts.subject if chosen is None else facts.full
+            quotes = [*of_arguments, *of_result]
+            said = of_arguments if facts.says == "nothing" else of_result
             calls.append(
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
-                    subject=texts.in_a_line(", ".join([subject, *names])),
-                    outcome=outcome_text(facts, ended, quoted=of_result[0] if of_result else ""),
+                    subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
+                    outcome=outcome_text(facts, ended, quoted="\n".join(said)),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
                     failed=ended is not None and is_failure(facts, ended),
@@ -297,7 +293,7 @@ class _FoldedTurns:
             if (quote := text_quote(sources[number][0], chosen, is_result=is_result))
         ]
 
-    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[ArgumentQuote]]:
+    def _quotes_of_calls(self, seq: int, spans: Spans) -> dict[int, list[str]]:
         """What is quoted of the calls of an entry, under their index."""
         fact = self._fact(seq)
         if seq not in spans or not isinstance(fact, Assistant):
@@ -306,7 +302,7 @@ class _FoldedTurns:
         facts = self.index.at(self.view, seq).calls
         return {
             number - first_call: [
-                replace(one, text=texts.disarmed(one.text, self.view.notes))
+                texts.disarmed(one, self.view.notes)
                 for one in argument_quotes(
                     fact.calls[number - first_call], facts[number - first_call].full, spans[seq][number]
                 )

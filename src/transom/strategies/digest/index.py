@@ -21,7 +21,15 @@ from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
-from transom.strategies.digest.passages import MARGIN, Passage, is_repeated, json_elements, readable, split
+from transom.strategies.digest.passages import (
+    MARGIN,
+    Passage,
+    is_repeated,
+    json_elements,
+    lasting_spans,
+    readable,
+    split,
+)
 from transom.strategies.digest.tool_lines import NO_NAMES, TOOL_LINES, CallFacts, ToolLine, call_facts
 from transom.strategies.digest.tool_outcomes import ResultFacts, result_facts
 from transom.strategies.text.identifiers import names_in
@@ -177,11 +185,15 @@ class Index:
             return NOTHING
         passages: list[Passage] = []
         from_turn = isinstance(fact, (User, Assistant))
-        for number, (text, position) in enumerate(readable(fact)):
-            rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
-            passages.extend(_passages(entry.seq, number, text, rate, talk=talk))
-        names = frozenset(name for passage in passages for name in passage.names)
         calls = fact.calls if isinstance(fact, Assistant) else ()
+        sources = readable(fact)
+        for number, (text, position) in enumerate(sources):
+            rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
+            at = number - len(sources) + len(calls)
+            spans = lasting_spans(calls[at], len(text)) if at >= 0 else [(0, len(text))]
+            for start, end in spans:
+                passages.extend(_passages(entry.seq, number, text[start:end], rate, offset=start, talk=talk))
+        names = frozenset(name for passage in passages for name in passage.names)
         facts = tuple([call_facts(call, self.tools) for call in calls])
         return Indexed(
             passages=tuple(passages),
@@ -211,8 +223,9 @@ class _LastIndex:
     index: Index | None = None
 
 
-def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) -> Iterator[Passage]:
-    """The passages of an entry's `number`-th text, with the names that begin in each. `rate`: tokens a character."""
+def _passages(entry: int, number: int, text: str, rate: float, *, offset: int, talk: bool) -> Iterator[Passage]:
+    """The passages of an entry's `number`-th text, or of a part of it that begins at `offset`, with the names that
+    begin in each. `rate`: tokens a character."""
     spans = list(split(text, rate))
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
@@ -223,7 +236,8 @@ def _passages(entry: int, number: int, text: str, rate: float, *, talk: bool) ->
     last = len(spans) - 1
     for at, ((start, end), runs) in enumerate(zip(spans, found, strict=True)):
         tokens, names = (end - start) * rate + 1, tuple(dict.fromkeys(runs))
-        yield Passage(entry, number, start, end, tokens, MARGIN * rate, names, at == 0, at == last)
+        place = offset + start, offset + end
+        yield Passage(entry, number, *place, tokens, MARGIN * rate, names, at == 0, at == last)
 
 
 def _names_in(text: str) -> frozenset[str]:

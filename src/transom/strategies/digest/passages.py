@@ -35,6 +35,9 @@ DENSE = 0.3
 LINE = 300
 """Characters up to which a line is quoted to its end, rather than cut in it."""
 
+REPLACED = frozenset(("old_string", "old_str", "oldText", "old_text", "oldString", "old_content"))
+"""Arguments of an edit that hold text which it takes away: what was true only until then."""
+
 _LINES = ("\n", "\\n")
 """Ends of lines: in text within a string of JSON or of code they are escaped."""
 
@@ -119,6 +122,36 @@ def arguments(call: Call) -> Iterator[tuple[str, str]]:
             stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
         else:
             yield key, item if isinstance(item, str) else json.dumps(item)
+
+
+class Argument(Struct, frozen=True):
+    """An argument in the text of its call (`call_text`): its value, and where that begins."""
+
+    name: str
+    value: str
+    start: int
+
+
+def arguments_in_text(call: Call) -> Iterator[Argument]:
+    """The arguments of a call, with their places in its text."""
+    at = len(call.name) + 1
+    for name, value in arguments(call):
+        start = at + (len(name) + 2 if name else 0)
+        yield Argument(name, value, start)
+        at = start + len(value) + 1
+
+
+def lasting_spans(call: Call, length: int) -> list[Span]:
+    """The spans of a call's text without what it replaces."""
+    if not any(f'"{name}"' in call.args for name in REPLACED):
+        return [(0, length)]
+    spans: list[Span] = []
+    start = 0
+    for one in arguments_in_text(call):
+        if one.name in REPLACED:
+            spans.append((start, one.start))
+            start = min(length, one.start + len(one.value) + 1)
+    return [span for span in (*spans, (start, length)) if span[0] < span[1]]
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:

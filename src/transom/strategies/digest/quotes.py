@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from transom.core.edit import Span
 from transom.core.message import Call
-from transom.strategies.digest.passages import arguments, quoted_spans
-from transom.strategies.digest.tool_lines import SETTINGS, SUBJECT, one_line
+from transom.strategies.digest.passages import REPLACED, Argument, arguments_in_text, quoted_spans
+from transom.strategies.digest.tool_lines import SETTINGS
 from transom.strategies.digest.tool_outcomes import HEADER
 from transom.strategies.text.spans import joined
-
-
-class ArgumentQuote(Struct, frozen=True):
-    """A quote of one argument of a call. `name`: of the argument, if the call has several that may be quoted: an edit
-    says which side of the change it quotes."""
-
-    text: str
-    name: str = ""
-
-
-class _Argument(Struct, frozen=True):
-    """An argument in the text of its call (`call_text`): its value, and where that begins."""
-
-    name: str
-    value: str
-    start: int
 
 
 def text_quote(text: str, spans: Sequence[Span], *, is_result: bool) -> str:
@@ -37,27 +19,20 @@ def text_quote(text: str, spans: Sequence[Span], *, is_result: bool) -> str:
     return _quote(text, spans, header.end() if header else 0, len(text))
 
 
-def argument_quotes(call: Call, said: str, spans: Sequence[Span]) -> list[ArgumentQuote]:
+def argument_quotes(call: Call, said: str, spans: Sequence[Span]) -> list[str]:
     """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that are `said`
-    in the line above."""
-    quotable = [one for one in _arguments(call) if not _is_said(one, said)]
-    found: list[ArgumentQuote] = []
-    for one in quotable:
+    in the line above, and not of what an edit replaces."""
+    found: list[str] = []
+    for one in arguments_in_text(call):
+        if one.name in REPLACED or _is_said(one, said):
+            continue
         inside = [(start - one.start, end - one.start) for start, end in spans]
         if quote := _quote(one.value, inside, 0, len(one.value)):
-            found.append(ArgumentQuote(quote, one_line(one.name, SUBJECT) if len(quotable) > 1 else ""))
+            found.append(quote)
     return found
 
 
-def _arguments(call: Call) -> Iterator[_Argument]:
-    at = len(call.name) + 1
-    for name, value in arguments(call):
-        start = at + (len(name) + 2 if name else 0)
-        yield _Argument(name, value, start)
-        at = start + len(value) + 1
-
-
-def _is_said(one: _Argument, said: str) -> bool:
+def _is_said(one: Argument, said: str) -> bool:
     """Whether an argument needs no quote: its value stands in the line, or it is a setting without words."""
     line = " ".join(one.value[: 2 * len(said)].split())
     return line in said or (one.name in SETTINGS and " " not in line)

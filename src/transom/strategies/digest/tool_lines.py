@@ -18,6 +18,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Call
 from transom.strategies.digest.commands import echoes_code, finds, shows_files
+from transom.strategies.digest.edit_lines import EditLine, edit_line
 from transom.strategies.digest.passages import arguments
 from transom.strategies.digest.shell_files import ShellFiles, shell_files
 from transom.strategies.text.identifiers import MOST, names_in, names_of
@@ -140,7 +141,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     command that ends with exit code 1 where it finds nothing, or a difference. `shows`: a command that prints files,
     in which "error" is a word like others. `echoes`: a command that prints the exit code of another one. `about`: the
     files and objects it names. `changes`: those of them that it changes, if it succeeds; `first` of them also if only
-    its last command fails. `restored`: those that it puts back as they were.
+    its last command fails. `restored`: those that it puts back as they were. `did`: the most telling line
+    that an edit `added`, or took away.
     """
 
     tool: str
@@ -155,6 +157,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     changes: frozenset[str]
     first: frozenset[str] = NO_NAMES
     restored: frozenset[str] = NO_NAMES
+    did: str = ""
+    added: bool = True
 
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
@@ -169,6 +173,9 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     complete = names <= _names([full])
     files = files_of(call, values)
     changes = files.changes
+    is_edit = says == "nothing" and call.name not in PLAN_TOOLS
+    patch = "\n".join(value for _, value in values) if is_edit and changed_files(call) else ""
+    did = edit_line(values, patch) if is_edit else EditLine()
     if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS:
         changes |= targets(call)
     is_command, command = says == "summary", " ".join(subject)
@@ -185,6 +192,8 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         changes=changes or NO_NAMES,
         first=files.first or NO_NAMES,
         restored=files.restored or NO_NAMES,
+        did=one_line(did.line, OUTCOME),
+        added=did.added,
     )
 
 

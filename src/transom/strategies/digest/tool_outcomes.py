@@ -191,7 +191,7 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         ended = f"still running, session {result.session}"
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
-        return ""
+        return _edited(call, quoted)
     if call.says == "first line" or (call.says == "summary" and result.summary and not call.shows):
         return own
     if call.says == "matches":
@@ -202,6 +202,14 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
     if call.says == "summary" and result.text and not quoted:
         return f"{texts.OPEN}{texts.in_a_line(result.text)}{texts.CLOSE}"
     return _number(result.lines, "line", "lines")
+
+
+def _edited(call: CallFacts, quoted: str) -> str:
+    """What an edit did: a line that it added, or took away, unless that is `quoted` below."""
+    line = texts.in_a_line(call.did)
+    if not line or " ".join(line.removesuffix(" …").split()) in " ".join(quoted.split()):
+        return ""
+    return f"{texts.ADDED if call.added else texts.TAKEN_AWAY} {texts.OPEN}{line}{texts.CLOSE}"
 
 
 def is_failure(call: CallFacts, result: ResultFacts) -> bool:
