@@ -32,6 +32,10 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
         raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
     if not isinstance(id, str) or not id:
         raise InvalidSetting(f"id: must be a text of at least one character, not {_kind(id)}")
+    if id.startswith("."):
+        from transom.search.source import refuse_own_log  # noqa: PLC0415 - search is loaded at first use
+
+        refuse_own_log("id", id)
 
 
 def system(value: object) -> object:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
 from msgspec import Struct
 
+from transom.clock import utc
 from transom.conversation.usage import WindowUsage
 from transom.conversation.wants import Want
 from transom.core.edit import Edit
@@ -116,7 +117,7 @@ class EventBus:
         if self.wants(ConversationRecorded):
             for entry in entries:
                 if isinstance(entry.body, Fact):
-                    self.publish(ConversationRecorded(entry, None, datetime.fromtimestamp(entry.at, UTC)))
+                    self.publish(ConversationRecorded(entry, None, utc(entry.at)))
         edits = tuple(entry.seq for entry in entries if isinstance(entry.body, Edit))
         if edits and self.wants(HistoryCurated):
             self.publish(
@@ -126,7 +127,7 @@ class EventBus:
                     curated_count=after.total.messages,
                     strategy=policy,
                     session_id=None,
-                    created_at=datetime.fromtimestamp(entries[-1].at, UTC),
+                    created_at=utc(entries[-1].at),
                     edits=edits,
                 )
             )

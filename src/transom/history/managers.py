@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from itertools import accumulate, chain
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -18,7 +17,7 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.clock import Clock, system_clock
+from transom.clock import Clock, system_clock, utc
 from transom.conversation.bus import HistoryCurated
 from transom.conversation.conversation import Conversation
 from transom.conversation.facts import split_head
@@ -195,7 +194,7 @@ class ObservableManager(Struct, frozen=True):
                 curated_count=len(result),
                 strategy=self.strategy or strategy_name(self.inner),
                 session_id=getattr(session, "session_id", None),
-                created_at=datetime.fromtimestamp(self.clock(), UTC),
+                created_at=utc(self.clock()),
             )
         )
         return result

@@ -7,14 +7,14 @@ tool result. A manager decides which of them the model sees; the records never c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, cast
 from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
 from transom import texts
-from transom.clock import Clock, system_clock
+from transom.clock import Clock, system_clock, utc
 from transom.conversation.bus import ConversationRecorded
 from transom.conversation.events import ToolCalled
 from transom.conversation.pump import call_tool
@@ -159,4 +159,4 @@ class _Evaluation:
 
     def _now(self) -> datetime:
         """The time now, UTC."""
-        return datetime.fromtimestamp(self._clock(), UTC)
+        return utc(self._clock())

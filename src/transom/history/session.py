@@ -7,13 +7,13 @@ Entries can be made from a log and facts from entries, so that nothing is stored
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.clock import utc
 from transom.conversation.bus import ConversationRecorded, HistoryCurated, UsageChanged
 from transom.conversation.conversation import Conversation
 from transom.core.entry import Entry, Meta
@@ -64,7 +64,7 @@ def log_to_entries(log: Iterable[Entry]) -> Iterator[ConversationEntry]:
             message(translate_fact(fact, "openai")),
             evaluation_id=evaluation_uuid(meta.evaluation_id),
             sequence=meta.sequence,
-            created_at=datetime.fromtimestamp(entry.at, UTC),
+            created_at=utc(entry.at),
         )
         tool = converted.tool_name
         if converted.tool_call_id is not None:

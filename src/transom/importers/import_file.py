@@ -28,7 +28,7 @@ from transom.importers.log_names import begins, name_in, safe_name
 from transom.importers.reader import Reader, session_in
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.session_events import Ranges, Said, SessionReader
-from transom.search.source import is_own_log
+from transom.search.source import is_own_log, refuse_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
@@ -85,12 +85,15 @@ def import_file(
     `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     Raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for `id` where there
-    are several conversations, and if the store has a conversation of that name that is not the beginning of the file's.
-    Raises InvalidMessage for a file that cannot be read as conversations (in a folder it is left out instead), OSError.
+    are several conversations or which Transom keeps for its own logs, and if the store has a conversation of that name
+    that is not the beginning of the file's. Raises InvalidMessage for a file that cannot be read as conversations (in a
+    folder it is left out instead), OSError.
     What was imported before stays.
     """
     path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name
+    if id is not None:
+        refuse_own_log("id", id)
     job = _Job(
         store=store,
         format=name,

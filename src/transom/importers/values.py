@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import cast
 
+from transom.clock import utc
 from transom.core.message import Raw
 
 
@@ -21,8 +21,11 @@ def dumped(value: object) -> str:
 
 
 def iso_time(at: float) -> str:
-    """Write a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Write a time in seconds since the epoch as ISO 8601 in UTC: with milliseconds, and with microseconds where it has
+    any, so that an import gives the same order."""
+    when = utc(at)
+    unit = "microseconds" if when.microsecond % 1_000 else "milliseconds"
+    return when.isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def json_or_text(text: str) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol, cast
 
 from transom.core.entry import Entry
+from transom.errors import InvalidSetting, quote
 
 ARCHIVE = ".memory-archive/"
 OWN_LOGS = (".token-fits", ".memory/", ARCHIVE)
@@ -15,6 +16,15 @@ OWN_LOGS = (".token-fits", ".memory/", ARCHIVE)
 def is_own_log(name: str) -> bool:
     """True if a log is not a conversation but one of Transom's own. Only a search that names such a log searches it."""
     return name.startswith(OWN_LOGS)
+
+
+def refuse_own_log(what: str, name: str) -> None:
+    """Raise InvalidSetting if the name for a conversation is one that Transom keeps for its own logs."""
+    if is_own_log(name):
+        kept = ", ".join(OWN_LOGS)
+        raise InvalidSetting(
+            f"{what}: Transom keeps {quote(name)} for its own logs: choose an id that does not begin with {kept}"
+        )
 
 
 def is_indexed(name: str, names: Iterable[str] | None) -> bool:

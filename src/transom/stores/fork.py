@@ -8,6 +8,7 @@ from typing import Protocol, cast
 from transom.clock import Clock, system_clock
 from transom.core.entry import Entry, Forked
 from transom.errors import Conflict, InvalidSetting, quote
+from transom.search.source import refuse_own_log
 from transom.stores.base import Store, StoredLog
 
 
@@ -36,13 +37,16 @@ def fork_log(
     `name`: of the new conversation. By default it is made of the source's name and `at`, as in "trip@41"; if that is
     taken, "trip@41 (2)", and so on.
 
-    Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken; UnknownLog if `source` was forgotten.
+    Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken or kept for Transom's own logs;
+    UnknownLog if `source` was forgotten.
     """
     length = source.refresh()
     last = length - 1 if at is None else at
     if type(last) is not int or not 0 <= last < length:
         has = f"it has the entries 0 to {length - 1:,}" if length else "it is empty"
         raise InvalidSetting(f"fork: there is no entry {quote(at)} in {quote(source.name)}: {has}")
+    if name is not None:
+        refuse_own_log("fork", name)
     then = Entry(seq=last + 1, at=clock(), body=Forked(source=source.name))
     for number in count(1):
         wanted = name if name is not None else f"{source.name}@{last}" + (f" ({number})" if number > 1 else "")
