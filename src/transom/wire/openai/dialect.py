@@ -24,9 +24,15 @@ from transom.wire.turns import without_surrogates
 
 
 class OpenAIChat(Dialect, frozen=True):
-    """Messages with roles; the system prompt is the first of them."""
+    """Messages with roles; the system prompt is the first of them.
+
+    `alternate`: for servers whose chat template refuses two messages of one role in a row (llama.cpp and vLLM with
+    Mistral's or Gemma's template): texts of the user, and of the model, that follow one another are sent as one
+    message. OpenAI's own API takes them as they are.
+    """
 
     name: str = NAME
+    alternate: bool = False
 
     @property
     def digest_roles(self) -> tuple[str, ...]:
@@ -38,6 +44,15 @@ class OpenAIChat(Dialect, frozen=True):
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
         return without_surrogates([Rendered(each) for each in unit_messages(unit)])
+
+    def join(self, messages: Sequence[Rendered]) -> list[Raw]:
+        out: list[Raw] = []
+        for rendered in messages:
+            joined = _as_one(out[-1], rendered.message) if self.alternate and out else None
+            if joined is not None:
+                out.pop()
+            out.append(joined or rendered.message)
+        return out
 
     def parse(self, messages: Sequence[object], where: str = "") -> list[Placed]:
         prefix = f"{where}, " if where else ""
@@ -73,4 +88,32 @@ class OpenAIChat(Dialect, frozen=True):
         return violations(cast("Sequence[object]", body.get("messages") or ()), body.get("tools"))
 
 
+def _as_one(first: Raw, second: Raw) -> Raw | None:
+    """Two messages of the user or of the model as one: their texts with an empty line between, or their parts.
+
+    None if they cannot be one: other roles, calls in the first, or fields that only one of them has. (Calls in the
+    second are those of both.)
+    """
+    if first["role"] != second["role"] or first["role"] not in {"user", "assistant"}:
+        return None
+    texts = [message.get("content") or "" for message in (first, second)]
+    rest = [{key: value for key, value in message.items() if key not in _JOINED} for message in (first, second)]
+    if first.get("tool_calls") or rest[0] != rest[1]:
+        return None
+    if all(isinstance(text, str) for text in texts):
+        content: object = "\n\n".join(filter(None, texts)) or second.get("content")
+    else:
+        content = [part for text in texts for part in _parts(text)]
+    return {**first, **second, "content": content}
+
+
+def _parts(content: str | list[Raw]) -> list[Raw]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if content else []
+
+
+_JOINED = frozenset({"role", "content", "tool_calls"})
+
 OPENAI_CHAT = OpenAIChat()
+ALTERNATING = OpenAIChat(alternate=True)
