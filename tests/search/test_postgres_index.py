@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from postgres_server import schema_for
-from transom.search import search_index
+from transom.search import SearchFilters, search_index
 from transom.stores import fork_log, open_store, postgres_schema, postgres_search, postgres_search_query
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk
@@ -125,6 +125,18 @@ def test_forks_that_an_older_version_indexed_are_found_once(url):
         assert found(store, "needle") == [("trip", 0)]
 
 
+def test_a_fork_that_an_older_process_indexes_after_the_migration_is_found_once(url):
+    with closing(PostgresStore(url)) as store:
+        store.open("trip").append(talk("needle", "two"), 0)
+        search_index(store).update()
+        fork_log(store, store.open("trip"), name="fork")
+        store.database.fetch("""INSERT INTO {s}.search_logs (log, length, user_key, session_key)
+            SELECT id, length, NULL, NULL FROM {s}.logs WHERE name = 'fork'""")  # as version 3 did it
+        store.database.fetch("""INSERT INTO {s}.search_entries SELECT log.id, seq, part, at, role, tool, tools, run_id,
+            hidden, names, text, words FROM {s}.search_entries, {s}.logs AS log WHERE log.name = 'fork'""")
+        assert found(store, "needle") == [("trip", 0)]
+
+
 def test_of_a_common_word_the_newest_rows_are_read_and_no_others(stores, monkeypatch):
     monkeypatch.setattr(postgres_search_query, "MOST_ROWS", 5)
     store, _ = stores
@@ -141,4 +153,11 @@ def test_of_a_common_word_the_newest_rows_are_read_and_no_others(stores, monkeyp
     explain = b"EXPLAIN " + database.statement(statement)
     plan = database.run(lambda db: db.execute(explain, values, prepare=False).fetchall())
     assert any("Scan Backward using search_entries_pkey" in line for (line,) in plan), plan
+    then = store.open("trip")[100].at
+    long_ago = SearchFilters(since=then - 3, until=then)
+    assert sorted(hit.entry for hit in index.search("ferry", filters=long_ago)) == [97, 98, 99, 100]
+    database, statement, values = ran[-1]
+    explain = b"EXPLAIN " + database.statement(statement)
+    plan = database.run(lambda db: db.execute(explain, values, prepare=False).fetchall())
+    assert any("using search_entries_at" in line for (line,) in plan), "the rows of that time, and no newer ones"
     assert next(hit.entry for hit in index.search("last ferry")) == 0, "a rare word leads to an old row"

@@ -135,6 +135,20 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             WHERE (entry.log, entry.seq) = (done.log, 0)""",
         "CREATE INDEX search_logs_family ON {s}.search_logs (family, log)",
     ),
+    (
+        # a process of an older version, which runs on after the migration, does not know the column
+        """CREATE OR REPLACE FUNCTION {s}.search_log_family() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            NEW.family := coalesce(NEW.family, (SELECT append FROM {s}.entries WHERE log = NEW.log AND seq = 0));
+            RETURN NEW;
+        END $$""",
+        "DROP TRIGGER IF EXISTS search_log_family ON {s}.search_logs",
+        """CREATE TRIGGER search_log_family BEFORE INSERT ON {s}.search_logs
+            FOR EACH ROW EXECUTE FUNCTION {s}.search_log_family()""",
+        """UPDATE {s}.search_logs AS done SET family = entry.append FROM {s}.entries AS entry
+            WHERE (entry.log, entry.seq) = (done.log, 0) AND done.family IS NULL""",
+        # dates far back: the rows of that time, without those that are newer
+        "CREATE INDEX IF NOT EXISTS search_entries_at ON {s}.search_entries (at, log, seq)",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -47,13 +47,16 @@ _BEST: LiteralString = """WITH terms AS MATERIALIZED (
         FROM unnest(%s::text[], %s::float8[]) AS term (words, weight)
     ), found AS MATERIALIZED (
         SELECT entry.log, entry.seq, entry.words FROM {s}.search_entries AS entry
-        WHERE entry.words @@ (__ANY__)__SCOPE__ ORDER BY entry.log DESC, entry.seq DESC LIMIT %s
+        WHERE entry.words @@ (__ANY__)__SCOPE__ ORDER BY __NEWEST__ LIMIT %s
     ), ranked AS (
         SELECT log, seq, (SELECT sum(weight * ts_rank(ARRAY[0, 0, 0.5, 1]::float4[], found.words, query, 1))
             FROM terms) AS rank
         FROM found WHERE found.words @@ (__ALSO__)
     )
     SELECT log, seq FROM ranked GROUP BY log, seq ORDER BY max(rank) DESC, log DESC, seq DESC LIMIT %s"""
+_BY_NUMBER: LiteralString = "entry.log DESC, entry.seq DESC"
+_BY_TIME: LiteralString = "entry.at DESC, entry.log DESC, entry.seq DESC"
+"""Where a search has dates: read by number, every row that is newer than its dates would be looked at first."""
 _BACKWARDS: LiteralString = """SELECT set_config('enable_bitmapscan', 'off', true),
     set_config('enable_seqscan', 'off', true)"""
 _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%' || %s::text || '%%'
@@ -70,6 +73,8 @@ class Scope(Struct, frozen=True):
     log_conditions: LiteralString = ""
     """Those of the conditions that are about whole conversations; `log_values` are their values."""
     log_values: tuple[Any, ...] = ()
+    dated: bool = False
+    """True if the search is for a time."""
 
 
 def text_value(text: str) -> str:
@@ -126,6 +131,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
         named=logs is not None,
         log_conditions=log_conditions,
         log_values=log_values,
+        dated=filters.since is not None or filters.until is not None,
     )
 
 
@@ -203,6 +209,7 @@ def _best(
     phrases = [_phrase(each) for each in words]
     looked_for = phrases if among is None else [_phrase(among)]
     statement = _BEST.replace("__ANY__", _any(looked_for)).replace("__ALSO__", _any(phrases))
+    statement = statement.replace("__NEWEST__", _BY_TIME if scope.dated else _BY_NUMBER)
     values = [phrases, weights, *looked_for, *scope.values, MOST_ROWS, *phrases, limit]
     common = among is not None or sum(counts) > MOST_ROWS
     return _planned(database, statement.replace("__SCOPE__", scope.conditions), values, backwards=common)
