@@ -10,17 +10,15 @@ and the 95th percentile.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from own_server import server_url
 from transom.conversation.conversation import Conversation
 from transom.core.entry import Entry
 from transom.core.message import Assistant, Text, User
@@ -110,12 +108,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100)
     parser.add_argument("--url")
     options = parser.parse_args()
-    url = options.url
-    if url is None:
-        sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-        from postgres_server import TestServer  # noqa: PLC0415
-
-        url = TestServer(f"s{os.getpid()}").url("scale")
+    url = options.url or server_url("scale")
     seconds = load(url, options.conversations, options.entries)
     print(f"{options.conversations * options.entries:,} entries loaded in {seconds:.0f} s")
     with psycopg.connect(url.replace("&schema=scale", "")) as db:

@@ -9,15 +9,13 @@ goals are those of `benchmarks/search.py`, as CPU on one machine: a rare word un
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-from search import CONVERSATION, USERS, Writer
-from transom.search import SearchFilters, search_index
+from made_up import CONVERSATION, USERS, Writer, print_times
+from own_server import server_url
+from transom.search import search_index
 from transom.search.entry_text import SearchTexts
 from transom.stores import encode_entry
 from transom.stores.postgres import PostgresStore
@@ -66,43 +64,8 @@ def load(url: str, entries: int) -> None:
 
 def measure(url: str, entries: int) -> None:
     """Time each query in each scope: the quickest of some runs."""
-    store, writer = PostgresStore(url), Writer()
-    index = search_index(store)
-    half = tuple(f"conversation-{number}" for number in range(0, entries // CONVERSATION, 2))
-    scopes = {
-        "store": SearchFilters(),
-        "user": SearchFilters(user_id="user-7"),
-        "one conv.": SearchFilters(conversations=("conversation-3",)),
-        "half conv.": SearchFilters(conversations=half),
-        "tool": SearchFilters(tools=("sh",)),
-        "until half": SearchFilters(until=entries / 2),
-        "since 1%": SearchFilters(since=entries / 100),
-        "1% between": SearchFilters(since=entries / 2, until=entries * 0.51),
-    }
-    queries = {
-        "a name, in 1 entry": f"handleRequest{entries // 2:07d}Done",
-        "a part of a name": f"Request{entries // 2:07d}D",
-        "a rare word": writer.words[20_000],
-        "two rare words": f"{writer.words[20_000]} {writer.words[30_000]}",
-        "a rare and a common word": f"{writer.words[20_000]} {writer.words[0]}",
-        "a word in 4% of the entries": writer.words[100],
-        "the most common word": writer.words[0],
-        "three very common words": " ".join(writer.words[:3]),
-        "Chinese, in 10% of the entries": "索引报错",
-        "a question of ten common words": " ".join(writer.words[:20:2]),
-        "a word that nobody said": "zzzzqqqq",
-    }
-    print(f"{'ms':>32}" + "".join(f"{name:>11}" for name in scopes))
-    for name, query in queries.items():
-        cells: list[str] = []
-        for scope in scopes.values():
-            times: list[float] = []
-            for _ in range(RUNS):
-                begin = time.perf_counter()
-                hits = index.search(query, filters=scope)
-                times.append(time.perf_counter() - begin)
-            cells.append(f"{min(times) * 1_000:>8.1f}/{len(hits):<2}")
-        print(f"{name:>32}" + "".join(cells), flush=True)
+    store = PostgresStore(url)
+    print_times("ms", search_index(store), entries, time.perf_counter, RUNS)
     store.close()
 
 
@@ -112,12 +75,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--url")
     options = parser.parse_args()
-    url = options.url
-    if url is None:
-        sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-        from postgres_server import TestServer  # noqa: PLC0415
-
-        url = TestServer(f"s{os.getpid()}").url("search")
+    url = options.url or server_url("search")
     store = PostgresStore(url)
     known = store.names()
     store.close()
