@@ -44,9 +44,9 @@ class Span(NamedTuple):
     """A secret within a text: its start and end in characters, and what it is ("AWS access key")."""
 
     start: int
-    """In characters."""
+    """Where it begins, in characters of the text."""
     end: int
-    """In characters, exclusive."""
+    """Where it ends, in characters; the character at `end` does not belong to it."""
     kind: str
     """What it is, as the redacted text says it."""
 

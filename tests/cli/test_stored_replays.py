@@ -14,7 +14,7 @@ import pytest
 from command_process import finish, start_command
 from conversation_files import chat, write_jsonl
 
-from transom.cli.conversations import COUNTED_WITHIN, StoredConversation, conversations_in
+from transom.cli.conversations import FIRST_ENTRIES, StoredConversation, conversations_in
 from transom.core.codec import encode
 from transom.stores import open_store
 from transom.stores.sqlite import SqliteLog
@@ -240,7 +240,7 @@ def test_a_list_reads_the_ends_of_conversations_only(tmp_path):
         store.open = lambda name: Counted(store, name)
         (one,) = conversations_in(store)
         assert one == StoredConversation(id="long", entries=1_000, first=said[0].at, last=said[-1].at, dialect="openai")
-        assert set(read) <= {*range(COUNTED_WITHIN), 999}
+        assert set(read) <= {*range(FIRST_ENTRIES), 999}
         (full,) = conversations_in(store, full=True)
         assert (full.calls, full.size) == (0, sum(len(encode(entry)) for entry in store.open("long").read()))
 

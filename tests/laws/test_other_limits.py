@@ -78,10 +78,10 @@ def test_after_a_compaction_there_is_room_for_several_calls(policy: str, limit: 
     for window in found:
         check_fits(window, budget)
     breaks = broken(found)
-    # twice at most: a policy that masks first may mask two windows in a row, and fold in the next
     twice = sum(a and b for a, b in pairwise(breaks))
     assert any(breaks), "the limit was never met"
-    assert twice <= 2, f"{twice} times two windows in a row break the prefix"
+    # manus masks results first: it may mask in two windows in a row, and fold in the next
+    assert twice <= (2 if policy == "manus" else 1), f"{twice} times two windows in a row break the prefix"
     assert sum(breaks) <= len(found) // 4
 
 

@@ -11,7 +11,7 @@ from transom.core.reducer import build_view
 from transom.core.window import assemble
 from transom.measure.quote_ends import end_of, passages_of, start_of
 from transom.measure.readability import Readability, ReadabilityJudge, pairs_in_order
-from transom.measure.record_lines import Line, Quote, Record, parsed_record
+from transom.measure.record_lines import Quote, Record, RecordLine, parsed_record
 from transom.measure.stale_quotes import Touched, touched
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
@@ -53,15 +53,15 @@ It fails»
 Changed: src/app.py (3)
 Plan, from entry 3: «[done] one
 [ ] two»"""
-    read = Line(1, 1, "read_file src/app.py: 4 lines (changed since: 3)")
+    read = RecordLine(1, 1, "read_file src/app.py: 4 lines (changed since: 3)")
     assert parsed_record(text) == Record(
         parts=(
-            Line(0, 0, "user"),
-            Quote(Line(0, 0, "user"), "Fix main.\nIt fails"),
+            RecordLine(0, 0, "user"),
+            Quote(RecordLine(0, 0, "user"), "Fix main.\nIt fails"),
             read,
             Quote(read, "def main():"),
             Quote(read, "7 \\9 Read nothing"),
-            Line(3, 1005, "2 × edit_file"),
+            RecordLine(3, 1005, "2 × edit_file"),
         ),
         endings=("Changed: src/app.py (3)", "Plan, from entry 3: «[done] one\n[ ] two»"),
     )
@@ -71,8 +71,8 @@ def test_a_summary_of_another_kind_has_no_lines():
     assert parsed_record("[entry 0 to entry 6: 3 earlier turns are left out]") is None
     assert parsed_record("[entry 3, user] hello\nyou\n[entry 4, assistant] hi") == Record(
         parts=(
-            *(line := Line(3, 3, "user"), Quote(line, "hello\nyou")),
-            *(line := Line(4, 4, "assistant"), Quote(line, "hi")),
+            *(line := RecordLine(3, 3, "user"), Quote(line, "hello\nyou")),
+            *(line := RecordLine(4, 4, "assistant"), Quote(line, "hi")),
         )
     )
 

@@ -18,7 +18,7 @@ from transom.core.message import Text, User
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, TransomError, UnknownLog
 from transom.stores import JsonlStore, SqliteStore, jsonl
 from transom.stores.blobs import body_key, split_entry
-from transom.stores.jsonl_format import Line, encode_header, encode_line
+from transom.stores.jsonl_format import LogLine, encode_header, encode_line
 from transom.stores.locks import locked
 from transom.testing import entries_of, user_entries
 
@@ -466,7 +466,7 @@ def test_jsonl_what_seems_damaged_may_be_half_a_repair(lines: tuple[Path, list[b
 
 def test_jsonl_not_an_entry(lines: tuple[Path, list[bytes]]) -> None:
     path, good = lines
-    path.write_bytes(b"".join([*good[:6], encode_line(Line(0, None, b'{"seq":5,"at":1.0}'))]))
+    path.write_bytes(b"".join([*good[:6], encode_line(LogLine(0, None, b'{"seq":5,"at":1.0}'))]))
     log = JsonlStore(str(path.parent)).open("trip")
     with pytest.raises(StoreDamaged, match="entry 5: not an entry"):
         log[5]

@@ -14,7 +14,7 @@ from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Failure, Instruction, Reasoning, Text, ToolResult, User
 from transom.policies import policy_named
 from transom.stores import MemoryStore
-from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic import ANTHROPIC, AnthropicDialect
 
 MEDIA = 1_000
 
@@ -58,7 +58,7 @@ def _texts(content):
             yield from strings({key: value for key, value in block.items() if key not in {"type", "cache_control"}})
 
 
-def talking(*facts, dialect: AnthropicMessages = ANTHROPIC, context=10_000_000, counter=None, system=None, **more):
+def talking(*facts, dialect: AnthropicDialect = ANTHROPIC, context=10_000_000, counter=None, system=None, **more):
     """A conversation that holds these facts; open calls stay open."""
     log = MemoryStore().open("x")
     budget = Budget(context=context, **more)

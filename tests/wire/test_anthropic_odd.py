@@ -16,7 +16,7 @@ from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, a
 from transom.core.unit import Folded
 from transom.core.window import assemble
 from transom.errors import BudgetImpossible, InvalidEdit, InvalidMessage
-from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic import ANTHROPIC, AnthropicDialect
 from transom.wire.openai import parse as parse_chat
 from transom.wire.rendering import render_messages
 
@@ -232,7 +232,7 @@ def ends_unseen(view) -> bool:
 
 @given(STRETCHES, st.lists(OWN, max_size=4), EDITS, st.booleans())
 def test_any_log_with_any_edits_makes_a_valid_window(raws, own, edits, bound):
-    facts = facts_of(raws, AnthropicMessages(bound=bound))
+    facts = facts_of(raws, AnthropicDialect(bound=bound))
     for at, fact in enumerate(own):
         facts.insert(3 * at, fact)
     talk = talking(*facts)

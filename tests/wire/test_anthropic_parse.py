@@ -6,7 +6,7 @@ import pytest
 
 from transom.core.message import Assistant, Call, Instruction, Media, Other, Reasoning, Text, ToolResult, Usage, User
 from transom.errors import InvalidMessage
-from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic import ANTHROPIC, AnthropicDialect
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 IMAGE = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
@@ -79,7 +79,7 @@ def test_a_turn_keeps_the_order_of_its_blocks():
 
 
 def test_reasoning_is_bound_where_the_model_binds_it():
-    ((_, fact),) = read(turn(THOUGHT, text()), dialect=AnthropicMessages(bound=True))
+    ((_, fact),) = read(turn(THOUGHT, text()), dialect=AnthropicDialect(bound=True))
     assert [thought.bound for thought in fact.reasoning] == [True]
 
 

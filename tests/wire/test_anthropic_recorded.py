@@ -17,7 +17,7 @@ from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble
 from transom.tokenizer import o200k
-from transom.wire.anthropic import ANTHROPIC, AnthropicMessages
+from transom.wire.anthropic import ANTHROPIC, AnthropicDialect
 from transom.wire.rendering import render_messages
 
 NO_SHAPE = {"not_found_error": 2, "does not support effort level": 1}
@@ -83,7 +83,7 @@ def test_every_accepted_request_is_sent_again_as_it_was(exchanges):
 
 
 def test_bound_reasoning_comes_back_on_the_prefix_it_was_made_on(exchanges):
-    bound = AnthropicMessages(bound=True)
+    bound = AnthropicDialect(bound=True)
     thoughtful = [row["request"] for row in exchanges if row["status"] == 200 and '"thinking": "' in json.dumps(row)]
     for request in thoughtful:
         facts = [fact for _, fact in bound.parse(request["messages"])]

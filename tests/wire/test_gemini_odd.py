@@ -21,10 +21,10 @@ from transom.errors import BudgetImpossible, InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
 from transom.testing.random_logs import logs
-from transom.wire.gemini import GEMINI, Gemini
+from transom.wire.gemini import GEMINI, GeminiDialect
 from transom.wire.openai import parse
 
-STRICT = Gemini(strict=True)
+STRICT = GeminiDialect(strict=True)
 COUNTER = WordCounter()
 TEXTS = st.sampled_from(["", "x", "é\ud800", "{}", " ", "long words " * 30]) | st.text(max_size=5)
 WORDS = TEXTS.filter(lambda text: text and "\ud800" not in text)

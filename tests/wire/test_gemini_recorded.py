@@ -14,7 +14,7 @@ from transom.conversation.conversation import Conversation
 from transom.policies import policy_named
 from transom.stores.memory import MemoryStore
 from transom.tokenizer import o200k
-from transom.wire.gemini import GEMINI, Gemini
+from transom.wire.gemini import GEMINI, GeminiDialect
 from transom.wire.openai import parse
 
 NO_SHAPE = {"is not found for API version": 1, "Cannot fetch content from the provided URL": 2}
@@ -76,7 +76,7 @@ def test_no_request_was_refused_for_its_shape(exchanges):
 
 
 def test_only_older_models_take_calls_without_a_signature(exchanges):
-    strict = Gemini(strict=True)
+    strict = GeminiDialect(strict=True)
     found = {row["path"]: strict.violations(row["request"]) for row in exchanges}
     unsigned = {path: each for path, each in found.items() if each}
     assert len(unsigned) == UNSIGNED
@@ -93,7 +93,7 @@ def check(messages):
     conversation = talk(*facts)
     window = conversation.plan_request()
     request = request_of(conversation, window)
-    assert Gemini(strict=True).violations(request) == []
+    assert GeminiDialect(strict=True).violations(request) == []
     assert request_tokens(request, o200k()) <= window.size.tokens
 
 
@@ -117,7 +117,7 @@ def test_within_small_budgets_too(data, family):
         if message["role"] == "assistant" and grown.view.slots:
             window = grown.plan_request()
             request = request_of(grown, window)
-            assert Gemini(strict=True).violations(request) == []
+            assert GeminiDialect(strict=True).violations(request) == []
             assert request_tokens(request, o200k()) <= min(window.size.tokens, grown.budget.usable)
         grown.append(fact)
 

@@ -28,7 +28,7 @@ from transom.core.message import (
 from transom.errors import InvalidMessage
 from transom.texts import ABORTED, CONTINUE
 from transom.wire.dialects import dialect_named
-from transom.wire.gemini import GEMINI, Gemini
+from transom.wire.gemini import GEMINI, GeminiDialect
 from transom.wire.openai import parse
 from transom.wire.translate import translate_fact
 
@@ -306,7 +306,7 @@ def test_words_of_two_turns_from_elsewhere_are_one_content():
 def test_signatures_are_made_where_they_are_missing():
     said = parse({"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "sh", "arguments": "{}"}}] * 2})
     foreign = [User(parts=(Text("go"),)), said]
-    for dialect, signed in ((GEMINI, True), (Gemini(sign=False), False), (Gemini(strict=True), True)):
+    for dialect, signed in ((GEMINI, True), (GeminiDialect(sign=False), False), (GeminiDialect(strict=True), True)):
         _, turn, _ = sent(talk(*foreign, counter=Letters(), dialect=dialect))
         assert ["thoughtSignature" in part for part in turn["parts"]] == [signed, False]
 
@@ -315,7 +315,7 @@ def test_unsigned_turns_of_its_own_are_signed_for_strict_models_only():
     snake = {"function_call": {"name": "sh"}}
     contents = [user("go"), model(snake), user({"function_response": {"name": "sh", "response": {}}})]
     assert window(*contents) == contents
-    strict = Gemini(strict=True)
+    strict = GeminiDialect(strict=True)
     assert window(*contents, dialect=strict)[1] == model({**snake, "thought_signature": ESCAPE})
     signed = [user("go"), model(call(thoughtSignature="c2ln")), user(answer())]
     assert window(*signed, dialect=strict) == signed
@@ -535,7 +535,7 @@ def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
 
 
 def test_the_dialect_is_a_value():
-    assert repr(GEMINI) == "Gemini(name='gemini', digest_role='user', sign=True, strict=False)"
+    assert repr(GEMINI) == "GeminiDialect(name='gemini', digest_role='user', sign=True, strict=False)"
 
 
 def test_results_of_calls_without_ids_are_in_the_order_of_the_calls():

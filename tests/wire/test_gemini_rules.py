@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from transom.wire.gemini import GEMINI, Gemini, violations
+from transom.wire.gemini import GEMINI, GeminiDialect, violations
 
-STRICT = Gemini(strict=True)
+STRICT = GeminiDialect(strict=True)
 
 
 def user(*parts):

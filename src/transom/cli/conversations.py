@@ -19,8 +19,8 @@ from transom.search.source import is_own_log
 from transom.stores import Store, StoredLog
 from transom.stores.postgres_url import without_password
 
-COUNTED_WITHIN = 8
-"""The entries, from the first on, of which one says for which dialect they were counted."""
+FIRST_ENTRIES = 8
+"""How many entries from the first on are read to find one that was counted, which says for which dialect."""
 _CHUNK = 5_000
 """Entries that are read between two updates of the progress bar."""
 
@@ -90,7 +90,7 @@ def conversations_in(
         show(0)
         try:
             log = store.open(name)
-            yield _in_full(log, show) if full else _described(log)
+            yield _described_in_full(log, show) if full else _described(log)
         except StoreDamaged as problem:
             yield StoredConversation(id=name, entries=None, damaged=str(problem))
         except UnknownLog:  # forgotten meanwhile
@@ -101,7 +101,7 @@ def _described(log: StoredLog) -> StoredConversation:
     """Describe a conversation by its first entries and its last one."""
     if not len(log):
         return StoredConversation(id=log.name)
-    counters = (entry.counter for entry in log.read(0, COUNTED_WITHIN))
+    counters = (entry.counter for entry in log.read(0, FIRST_ENTRIES))
     return StoredConversation(
         id=log.name,
         entries=len(log),
@@ -111,7 +111,7 @@ def _described(log: StoredLog) -> StoredConversation:
     )
 
 
-def _in_full(log: StoredLog, show: Callable[[float], None]) -> StoredConversation:
+def _described_in_full(log: StoredLog, show: Callable[[float], None]) -> StoredConversation:
     """Describe a conversation by all its entries."""
     calls, size, dialect = 0, 0, None
     for entry in log.read():

@@ -18,7 +18,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.window_file import STDOUT, window_line, windows_file
 from transom.conversation.conversation import Conversation
-from transom.conversation.replay import Placed, Question, Step, replay
+from transom.conversation.replay import Placed, Question, ReplayStep, replay
 from transom.conversation.request import render
 from transom.conversation.sole_writer import SoleWriterLog
 from transom.core.budget import Budget
@@ -78,8 +78,10 @@ def replayed(options: Replay) -> Outcome:
                 )
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
-        again = "the same command continues" if run is not None else f"continue with --store '{without_password(url)}'"
-        interrupt.add_note("nothing was stored" if url == "memory:" else again)
+        to_go_on = (
+            "the same command continues" if run is not None else f"continue with --store '{without_password(url)}'"
+        )
+        interrupt.add_note("nothing was stored" if url == "memory:" else to_go_on)
         raise
     if run is not None:
         runs.finish(run)
@@ -178,7 +180,7 @@ class _Replayer:
         self._names.add(name)
         return name
 
-    def _checked(self, record: Recorded, dialect: Dialect, step: Step, request: Raw, newest: int) -> ReplayStats:
+    def _checked(self, record: Recorded, dialect: Dialect, step: ReplayStep, request: Raw, newest: int) -> ReplayStats:
         """Check the window of a step against the rules of the dialect and the budget, and return its figures without
         its time.
 
@@ -226,7 +228,7 @@ def timed_steps(
     *,
     tools: Sequence[Raw] = (),
     injected: Collection[int] = (),
-) -> Iterator[tuple[Step, Raw, float]]:
+) -> Iterator[tuple[ReplayStep, Raw, float]]:
     """Yield each step of a replay, the part of the request that its window gives, and the CPU seconds that both took.
 
     The time is that of this thread. What happens after the last call, when its reply is appended, is not counted.

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from transom.conversation.replay import Step
+from transom.conversation.replay import ReplayStep
 from transom.core.codec import plain
 
 STDOUT = Path("-")
 
 
-def window_line(conversation: str, step: Step, request: dict[str, Any]) -> bytes:
+def window_line(conversation: str, step: ReplayStep, request: dict[str, Any]) -> bytes:
     """Encode the line of a step. `request`: the part of the request that the step's window gives."""
     line: dict[str, Any] = {"conversation": conversation, "at": step.at}
     if step.refused is not None:

@@ -42,7 +42,7 @@ class ConversationRecorded(Struct, Generic[E], frozen=True):
 
     entry: E
     session_id: UUID | None
-    """Of the session of `transom.history`, if there is one."""
+    """The id of the session, if the conversation is used through `transom.history`; otherwise None."""
     created_at: datetime
     """The time of the entry."""
 
@@ -61,7 +61,7 @@ class HistoryCurated(Struct, frozen=True):
     """Messages now."""
     strategy: str
     session_id: UUID | None
-    """Of the session of `transom.history`, if there is one."""
+    """The id of the session, if the conversation is used through `transom.history`; otherwise None."""
     created_at: datetime
     """When it happened."""
     edits: tuple[int, ...] = ()

@@ -24,12 +24,12 @@ from transom.conversation.guard import Guard
 from transom.conversation.head_parts import HeadPart, checked_parts
 from transom.conversation.modes import Directive, Mode, ModeChange, Profile, tagged
 from transom.conversation.owned_store import OwnedStore
-from transom.conversation.plan_steps import PlanSteps
 from transom.conversation.pump import drained, pump
 from transom.conversation.request import Request, render_body
 from transom.conversation.request_planner import ASSUMED, RequestPlanner
 from transom.conversation.run import RunOptions, start
 from transom.conversation.search import ConversationSearch, SearchScope
+from transom.conversation.summarizing_planner import SummarizingPlanner
 from transom.conversation.summary_scheduler import SummaryScheduler
 from transom.conversation.summary_settings import SummarizedBy, summary_settings
 from transom.conversation.summary_wait import run_steps
@@ -130,7 +130,7 @@ class Conversation:
     def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
         """Begin with these parts: those of `__init__`, or those that a fork has made."""
         self._planner, self._summaries, self._guard = planner, summaries, Guard()
-        self._steps = PlanSteps(planner, summaries, self._guard)
+        self._steps = SummarizingPlanner(planner, summaries, self._guard)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
         self._search: ConversationSearch | None = None
         self._home: Store | None = None  # the store that it was opened from

@@ -57,9 +57,9 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
     edits: tuple[int, ...]
     tokens_before: int
-    """Of the window before, calibrated."""
+    """The tokens of the window before the compaction, calibrated."""
     tokens_after: int
-    """Of the window now, calibrated."""
+    """The tokens of the window after it, calibrated."""
     summary: int | None = None
     failure: str = ""
     degraded: bool = False

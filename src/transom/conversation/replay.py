@@ -35,7 +35,7 @@ class Question(Struct, frozen=True, kw_only=True):
     """After how many messages it is asked."""
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ReplayStep(Struct, frozen=True, kw_only=True):
     """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal.
 
     With `question`, the window for that question after the messages before `at`; it is no part of the conversation.
@@ -54,7 +54,7 @@ def replay(
     tools: Sequence[Raw | Tool] | None = None,
     questions: Sequence[Question] = (),
     injected: Collection[int] = (),
-) -> Iterator[Step]:
+) -> Iterator[ReplayStep]:
     """A step for each call (an assistant message with a message before it) and each question, in order.
 
     There is none for a call whose window would hold no message: what stands before it is all empty, or stray results.
@@ -92,20 +92,20 @@ class _Past:
         """The view before the next message of the replay: of a stored replay that is continued, the stored one."""
         return self._conversation.view if self._next is None else self._view
 
-    def call(self, at: int, tools: Sequence[Raw | Tool] | None) -> Step:
+    def call(self, at: int, tools: Sequence[Raw | Tool] | None) -> ReplayStep:
         """The call whose reply stands at this position."""
         while self._next is not None and not _is_source(self._next):
             if isinstance(self._next.body, Sent):
                 window = assemble(self._view, self._next.body.limit)
                 self._advance()
-                return Step(at=at, window=window)
+                return ReplayStep(at=at, window=window)
             self._advance()
         try:
             if self._next is None:
-                return Step(at=at, window=self._conversation.plan_request(tools=tools))
-            return Step(at=at, window=self._conversation.window(tools=tools, view=self._view))
+                return ReplayStep(at=at, window=self._conversation.plan_request(tools=tools))
+            return ReplayStep(at=at, window=self._conversation.window(tools=tools, view=self._view))
         except BudgetImpossible as refused:
-            return Step(at=at, refused=refused)
+            return ReplayStep(at=at, refused=refused)
 
     def take(self, at: int, fact: Fact) -> None:
         """Go past the message at this position."""
@@ -138,7 +138,7 @@ def _is_source(entry: Entry) -> bool:
 
 def _question_step(
     conversation: Conversation, view: View, question: Question, tools: Sequence[Raw | Tool] | None
-) -> Step:
+) -> ReplayStep:
     """The window for a question, on a branch that nobody keeps."""
     ahead: list[Entry] = []
     branch = view.with_log(PendingLog(view.log, ahead))
@@ -147,5 +147,5 @@ def _question_step(
     try:
         window = conversation.window(tools=tools, view=apply(branch, (entry,)))
     except BudgetImpossible as refused:
-        return Step(at=question.asked_at, refused=refused, question=question.index)
-    return Step(at=question.asked_at, window=window, question=question.index)
+        return ReplayStep(at=question.asked_at, refused=refused, question=question.index)
+    return ReplayStep(at=question.asked_at, window=window, question=question.index)

@@ -213,8 +213,8 @@ class RequestPlanner:
         frame = self._frame_of(tools, state)
         if self.view.in_flight is not None:
             self.writer.catch_up()
-            if (again := self._request_in_flight(frame)) is not None:
-                return Planned(again)
+            if (in_flight := self._request_in_flight(frame)) is not None:
+                return Planned(in_flight)
         while True:
             frame, done = self._plan_next(frame, tools, state, asked, summary)
             want = done.wants[0] if done.wants else None

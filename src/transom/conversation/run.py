@@ -39,7 +39,7 @@ class RunOptions(TypedDict, total=False):
     """Called before each tool call, with its ToolCalled: True runs it; a text refuses it and is what the model reads as
     its result; anything else refuses it. What it raises ends the run, and no call of that reply is started."""
     state: Mapping[str, State]
-    """As in `request`."""
+    """State to announce, as `Conversation.request` takes it."""
     settings: Mapping[str, Any]
     """More keyword arguments of the SDK's call: temperature and the like."""
     max_tokens: int

@@ -130,7 +130,7 @@ def error_text(error: BaseException) -> str:
 # ---- schemas
 
 
-class _Source(Struct, frozen=True):
+class _CallableFacts(Struct, frozen=True):
     """What says of a callable what it is: `hinted` has the type hints, `bound` are parameters that a partial sets."""
 
     name: str
@@ -139,21 +139,23 @@ class _Source(Struct, frozen=True):
     bound: frozenset[str] = frozenset()
 
 
-def _source(function: Callable[..., Any]) -> _Source:
+def _source(function: Callable[..., Any]) -> _CallableFacts:
     """A function describes itself. A functools.partial has the name and docstring of its function; an object with
     `__call__` has those of its class, and the docstring of `__call__` if there is one."""
     if isinstance(function, partial):
         given = cast("partial[Any]", function)
         return replace(_source(given.func), bound=frozenset(given.keywords))
     if inspect.isroutine(function) or inspect.isclass(function):
-        return _Source(function.__name__, inspect.getdoc(function) or "", function)
+        return _CallableFacts(function.__name__, inspect.getdoc(function) or "", function)
     kind = type(function)
     call: Any = kind.__call__
     name: str = getattr(function, "__name__", "") or kind.__name__
-    return _Source(name, inspect.cleandoc(call.__doc__ or "") or inspect.getdoc(kind) or "", call)
+    return _CallableFacts(name, inspect.cleandoc(call.__doc__ or "") or inspect.getdoc(kind) or "", call)
 
 
-def _argument_types(name: str, function: Callable[..., Any], source: _Source) -> tuple[dict[str, str], type[Struct]]:
+def _argument_types(
+    name: str, function: Callable[..., Any], source: _CallableFacts
+) -> tuple[dict[str, str], type[Struct]]:
     """The parameters by name, each with its field, and a struct that checks them."""
     try:
         signature = inspect.signature(function)

@@ -13,7 +13,7 @@ from transom.core.append_only import AppendOnly
 from transom.core.entry import Entry
 from transom.core.prefix_digest import PrefixDigest, prefixes
 from transom.core.unit import Slot, Unit, with_signature_stale
-from transom.core.view import Edits, Layout, Prefix, View
+from transom.core.view import Layout, LiveEdits, Prefix, View
 
 
 class Builder:
@@ -61,7 +61,7 @@ class Builder:
             calls=self.calls,
             prefix=self.prefix,
             landmarks=self.landmarks,
-            edits=Edits(live=self.live_edits, restored=self.restored),
+            edits=LiveEdits(live=self.live_edits, restored=self.restored),
             notes=self.notes,
             summaries=self.summaries,
             prefix_digest=self._digest,

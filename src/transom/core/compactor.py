@@ -104,7 +104,7 @@ class Compactor:
         """With prices: the sum behind the compaction of this plan, or (`why` is "soon") behind the summary that it
         asks for."""
         self._why, self._now = "full", False
-        self._again = False
+        self._may_replace_summary = False
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -127,7 +127,7 @@ class Compactor:
         self._now = now
         if now:
             came = any(isinstance(entry.body, Summary) for entry in self.draft.entries)
-            self._again = came or (self.asked is not None and self.asked.again)
+            self._may_replace_summary = came or (self.asked is not None and self.asked.may_replace)
             self.soft_limit = replace(self.soft_limit, tokens=min(self.soft_limit.tokens, self.used().tokens))
         if self._is_surely_quiet():
             return
@@ -383,7 +383,7 @@ class Compactor:
             hard=hard,
             due_notes=notes,
             derived=self.derived,
-            again=self._again and not hard,
+            may_replace_summary=self._may_replace_summary and not hard,
         )
 
     def _as_full_in_tokens(self, limit: Size, fixed: Size) -> Size:

@@ -73,9 +73,9 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     agent_id: str = ""
     """The agent, for example the name of a sub-agent."""
     tool_name: str = ""
-    """Of a tool result: the tool that it is from."""
+    """The tool that a result is from; empty for other entries."""
     duration: float | None = None
-    """Of a tool result: the seconds that the tool took."""
+    """The seconds that the tool took; None if it is not known, and for entries that are no result."""
     source: int | None = None
     """Position in the list a fact was imported from."""
     injected: bool = False

@@ -45,7 +45,8 @@ class Target(Struct, frozen=True):
     - `derived`: data computed from the log, such as indexes.
     - `waits_for_wants`: true if the request waits for the summary that a strategy wants, however little it would gain.
     - `summaries_cost`: false if no model makes the summaries that a strategy wants.
-    - `again`: true if a summary of turns that are folded already may be made again, and take the place of the old one.
+    - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
+      of the one that their fold shows.
     """
 
     goal: Size
@@ -62,8 +63,13 @@ class Target(Struct, frozen=True):
     due_notes: Size = ZERO
     derived: Derived = field(default_factory=Derived)
     waits_for_wants: bool = False
-    again: bool = False
+    may_replace_summary: bool = False
     summaries_cost: bool = True
+
+    @property
+    def again(self) -> bool:
+        """The old name of `may_replace_summary`."""
+        return self.may_replace_summary
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
         """How full the fullest limit would be if `saved` were taken away: 0 empty, 1 full. Due notes are counted."""
@@ -115,8 +121,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     `hard` strategies run when the window is over a limit, until it fits.
 
     - `trigger`, `target`: how full the fullest limit is, as shares of the room that it leaves beside the head and the
-      required messages. A trigger of infinity means never; at 0 every request is compacted. A `Digest`, once it
-      runs, leaves free what its own setting `quiet` says; `policy_named(…, target=…)` sets both.
+      required messages. A trigger of infinity means never; at 0 every request is compacted. A `Digest` does not stop
+      at `target`: it leaves the share `Digest.quiet` of the room free. `policy_named(…, target=…)` sets both.
     - `keepers`: name units that the `pressure` strategies do not fold away; the `hard` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.

@@ -78,15 +78,15 @@ def tokens_spent(usage: Usage | None) -> int:
 class SummaryOptions(Struct, frozen=True, kw_only=True):
     """Tells a plan that summaries can be made, and what the caller wants of them.
 
-    `waits`: true if the request waits for a summary; false if it is made in the background. `costs`: whether a model
-    makes it, at a price. `again`: true if a summary of turns that the newest one covers is wanted where there are no
-    others. `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a summary
-    that may have fewer tokens is not asked for.
+    `waits`: true if the request waits for it; false if it is made in the background. `costs`: whether a model makes
+    it, at a price. `may_replace`: true if, where no turns are new, another summary of the turns that the newest one
+    covers is wanted. `focus`: what it should keep above all. `notes`: words that it must keep verbatim. `least`: a
+    summary that may have fewer tokens is not asked for.
     """
 
     waits: bool = False
     costs: bool = True
-    again: bool = False
+    may_replace: bool = False
     focus: str = ""
     notes: tuple[str, ...] = ()
     least: int = 0
@@ -99,7 +99,7 @@ class SourceTurn(Struct, frozen=True, kw_only=True):
     """
 
     key: int
-    """Of the unit."""
+    """The key of the unit."""
     facts: tuple[Fact, ...]
     """In full, untrimmed."""
     injected: bool = False

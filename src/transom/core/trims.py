@@ -72,7 +72,7 @@ def without_trim(trims: Sequence[AppliedTrim], place: Place, seq: int) -> tuple[
 
 
 def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim]:
-    """Of a unit's sorted trims those on one part, the oldest first."""
+    """The trims on one part, among the sorted trims of its unit, the oldest first."""
     start = stop = _index(trims, place, -1)
     while stop < len(trims) and trims[stop].place == place:
         stop += 1
@@ -80,7 +80,7 @@ def trims_at(trims: Sequence[AppliedTrim], place: Place) -> Sequence[AppliedTrim
 
 
 def trims_of_entry(trims: Sequence[AppliedTrim], entry: int) -> Sequence[AppliedTrim]:
-    """Of a unit's sorted trims those on the parts of one entry."""
+    """The trims on the parts of one entry, among the sorted trims of its unit."""
     start, stop = (bisect_left(trims, seq, key=_entry) for seq in (entry, entry + 1))
     return trims[start:stop]
 

@@ -104,7 +104,7 @@ class Landmarks(Struct, frozen=True, gc=False):
     """The newest unit that is not one we added (notes, recalled text, handoffs); -1: none."""
 
 
-class Edits(Struct, frozen=True, gc=False, eq=False):
+class LiveEdits(Struct, frozen=True, gc=False, eq=False):
     """The edits that apply, and where the user has taken some back."""
 
     live: AppendOnly = field(default_factory=AppendOnly)
@@ -130,7 +130,7 @@ class View(Struct, frozen=True, eq=False):
     """What was sent last, and how much of it the window still begins with."""
     landmarks: Landmarks = Landmarks()
     """The units that plans treat specially."""
-    edits: Edits = field(default_factory=Edits)
+    edits: LiveEdits = field(default_factory=LiveEdits)
     """The edits that apply, and what the user took back."""
     notes: Mapping[str, tuple[int, str]] = _NO_NOTES
     """For each key of state the seq and the text of its newest note."""

@@ -21,7 +21,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson")
 """Suffixes of the files that are read in a folder; each may be followed by `.gz`."""
 
 
-class Line(Struct, frozen=True):
+class FileLine(Struct, frozen=True):
     """One line of a file.
 
     `number`: from 1; `where`: how errors name the line; `text`: its bytes without white space at both ends; `raw`: all
@@ -63,11 +63,11 @@ class OpenFile(Struct, frozen=True, kw_only=True):
         """The share of the file that was read, from 0 to 1; 1 for a stream, whose size nobody knows."""
         return min(1.0, self.raw.tell() / self.size) if self.raw is not None and self.size else 1.0
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[FileLine]:
         """Yield the lines that are not blank. Raises InvalidMessage where the file cannot be read or unpacked."""
         return (line for line in self.all_lines() if line.text)
 
-    def all_lines(self) -> Iterator[Line]:
+    def all_lines(self) -> Iterator[FileLine]:
         """Yield every line. Raises InvalidMessage where the file cannot be read or unpacked."""
         number = 0
         while True:
@@ -76,7 +76,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
             raw = _read(self.content.readline, where)
             if not raw:
                 return
-            yield Line(number, where, raw.strip(), raw)
+            yield FileLine(number, where, raw.strip(), raw)
 
     def rest(self) -> bytes:
         """Read everything that was not read yet. Raises InvalidMessage if the file cannot be read or unpacked."""

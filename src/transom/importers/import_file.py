@@ -21,7 +21,7 @@ from transom.core.tokens import TokenCounter
 from transom.errors import InvalidMessage, InvalidSetting, StoreDamaged, quote
 from transom.importers import unified
 from transom.importers.documents import SESSIONS, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import Line, OpenFile, checked_source, files_in, opened, parsed
+from transom.importers.files import FileLine, OpenFile, checked_source, files_in, opened, parsed
 from transom.importers.import_session import Counts, SessionImport
 from transom.importers.imported_log import ImportedLog, New, stored_texts
 from transom.importers.log_names import begins, name_in, safe_name
@@ -94,7 +94,7 @@ def import_file(
     name = None if format is None else format_named(format).name
     if id is not None:
         refuse_own_log("id", id)
-    job = _Job(
+    job = _FileImport(
         store=store,
         format=name,
         id=id,
@@ -117,7 +117,7 @@ class _Both(Struct, frozen=True):
         self.second(line)
 
 
-class _Job(Struct, kw_only=True):
+class _FileImport(Struct, kw_only=True):
     """One call of `import_file`.
 
     `names`: the conversations that it has imported so far; `in_folder`: the source is a folder of files.
@@ -335,7 +335,7 @@ def _scan(path: Path, label: str, reader: SessionReader, progress: Callable[[flo
     return _Scanned(taken_back=dict(reader.taken_back), main=only, ids=tuple(reader.ids))
 
 
-def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[Line]:
+def _whole_lines(file: OpenFile, skip: OnSkip) -> Iterator[FileLine]:
     """Yield the lines of a file, except a last line that is incomplete (no line end, and not JSON)."""
     for line in file.all_lines():
         if line.text and not line.raw.endswith(b"\n"):

@@ -47,7 +47,7 @@ class Counts(Struct, kw_only=True):
     """Messages that were taken back after they had been imported; they are still sent."""
 
 
-class _Line(Struct, frozen=True):
+class _SessionLine(Struct, frozen=True):
     """A line of the file. `before` and `behind`: how many messages the file has before the line and up to its end."""
 
     before: int
@@ -86,7 +86,7 @@ class SessionImport:
         on_skip: OnSkip,
     ) -> None:
         self.counts = Counts()
-        self.branches: dict[str, _Branch] = {}
+        self.branches: dict[str, _BranchLog] = {}
         self._main_name = main
         self._reader, self._dialect = reader, dialect
         self._open_log, self._taken_back, self._on_skip = open_log, taken_back, on_skip
@@ -94,7 +94,7 @@ class SessionImport:
         self._stored = stored_texts(self._main.log.log)
         self._due: Stored | None = next(self._stored, None)
         self._check_origin()
-        self._lines: deque[_Line] = deque()
+        self._lines: deque[_SessionLine] = deque()
         self._size = 0
         self._groups: list[_Group] = []
 
@@ -110,7 +110,7 @@ class SessionImport:
             else:
                 self._take(self._reader.feed(value), where)
         text = line.decode("utf-8", "surrogateescape")
-        self._lines.append(_Line(before, self._reader.count, text))
+        self._lines.append(_SessionLine(before, self._reader.count, text))
         self.counts.beside += self._reader.count == before and bool(line.strip())
         self._size += len(text)
         if self._due is not None:
@@ -164,7 +164,7 @@ class SessionImport:
                 )
             )
 
-    def _facts(self, branch: _Branch, said: list[Said], where: str) -> list[New]:
+    def _facts(self, branch: _BranchLog, said: list[Said], where: str) -> list[New]:
         messages = [each.message for each in said]
         try:
             facts = self._dialect.parse(messages)
@@ -185,10 +185,10 @@ class SessionImport:
         branch.before = str(messages[-1].get("role"))
         return out
 
-    def _branch(self, name: str) -> _Branch:
+    def _branch(self, name: str) -> _BranchLog:
         if name not in self.branches:
             is_main = name == self._main_name
-            self.branches[name] = _Branch(name, self._open_log("" if is_main else name), is_main=is_main)
+            self.branches[name] = _BranchLog(name, self._open_log("" if is_main else name), is_main=is_main)
         return self.branches[name]
 
     # ---- what the log has already
@@ -210,7 +210,7 @@ class SessionImport:
         self._lines.clear()
         self._size = len(rest)
         if rest:  # the end of the line, which was not written at the time
-            self._lines.append(_Line(self._reader.count, self._reader.count, rest))
+            self._lines.append(_SessionLine(self._reader.count, self._reader.count, rest))
         self._due = next(self._stored, None)
 
     def _compare_rest(self, where: str) -> None:
@@ -298,7 +298,7 @@ def _is_hidden(meta: Meta | None) -> bool:
     return meta is not None and not meta.include_in_context
 
 
-class _Branch:
+class _BranchLog:
     """One conversation of the session: its log, and for a subagent the facts that its log has already."""
 
     def __init__(self, name: str, log: ImportedLog, *, is_main: bool) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from transom.errors import InvalidMessage
 from transom.importers import documents
 from transom.importers.documents import UNDECIDED, OnSkip, Settings, UnrecognisedError
-from transom.importers.files import Line, OpenFile, checked_source, files_in, opened, parsed
+from transom.importers.files import FileLine, OpenFile, checked_source, files_in, opened, parsed
 from transom.importers.recorded import Recorded, format_named
 
 _BREAKS = (b"{", b"[", b",")
@@ -26,7 +26,7 @@ _BREAKS = (b"{", b"[", b",")
 _BROKEN, _UNREAD = object(), object()
 """In place of a line's value: `_BROKEN` if it is not JSON, `_UNREAD` if it was not parsed yet."""
 
-_Before = list[tuple[Line, object]]
+_Before = list[tuple[FileLine, object]]
 """The lines that were read to recognise the format, with their values."""
 
 
@@ -160,7 +160,7 @@ def _with_text(records: Iterator[Recorded], text: bytes, settings: Settings) -> 
             yield record
 
 
-def _goes_on(first: Line, file: OpenFile) -> bool:
+def _goes_on(first: FileLine, file: OpenFile) -> bool:
     """True if the first line is the beginning of a JSON value that goes on in the next line."""
     if not file.is_document and not first.text.endswith(_BREAKS):
         return False
@@ -171,13 +171,13 @@ def _goes_on(first: Line, file: OpenFile) -> bool:
     return False
 
 
-def _by_line(file: OpenFile, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+def _by_line(file: OpenFile, lines: Iterator[FileLine], settings: Settings) -> Iterator[Recorded]:
     """Yield the conversations of a file that has one value a line."""
     layout, before = _recognised(lines, settings)
     yield from layout(file, before, lines, settings)
 
 
-def _recognised(lines: Iterator[Line], settings: Settings) -> tuple[_Layout, _Before]:
+def _recognised(lines: Iterator[FileLine], settings: Settings) -> tuple[_Layout, _Before]:
     """Decide how a file is read; return that layout, and the lines that were read to decide it.
 
     Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
@@ -216,7 +216,7 @@ def _layout_of(value: object, settings: Settings) -> _Layout | None:
 
 
 def _conversations_by_line(
-    file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings
+    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
 ) -> Iterator[Recorded]:
     """Yield one conversation for each line.
 
@@ -228,7 +228,9 @@ def _conversations_by_line(
         yield from _with_text(records, line.raw, settings)
 
 
-def _messages_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+def _messages_by_line(
+    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
+) -> Iterator[Recorded]:
     """Yield the one conversation of a file that has a message a line."""
     raws = [line.raw for line, _ in before] if settings.text else []
     rest = _remembered(lines, raws) if settings.text else lines
@@ -237,13 +239,15 @@ def _messages_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], se
     yield from _with_text(records, b"".join(raws), settings)
 
 
-def _remembered(lines: Iterator[Line], raws: list[bytes]) -> Iterator[Line]:
+def _remembered(lines: Iterator[FileLine], raws: list[bytes]) -> Iterator[FileLine]:
     for line in lines:
         raws.append(line.raw)
         yield line
 
 
-def _session_by_line(file: OpenFile, before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[Recorded]:
+def _session_by_line(
+    file: OpenFile, before: _Before, lines: Iterator[FileLine], settings: Settings
+) -> Iterator[Recorded]:
     """Yield the conversations of a session file, which has an event a line."""
     kind = _session_format(before, settings)
     yield from documents.session(kind, _values(before, lines, settings), file.label, file.stem, settings)
@@ -253,10 +257,10 @@ def _session_format(before: _Before, settings: Settings) -> str:
     return settings.session or documents.session_format(before[-1][1])
 
 
-_Layout = Callable[[OpenFile, _Before, Iterator[Line], Settings], Iterator[Recorded]]
+_Layout = Callable[[OpenFile, _Before, Iterator[FileLine], Settings], Iterator[Recorded]]
 
 
-def _values(before: _Before, lines: Iterator[Line], settings: Settings) -> Iterator[object]:
+def _values(before: _Before, lines: Iterator[FileLine], settings: Settings) -> Iterator[object]:
     """Yield the values of lines that are parts of one conversation.
 
     A broken line is reported and left out: the last line of a live session may be incomplete.

@@ -74,7 +74,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     format: str
     dialect: str
     messages: list[Raw]
-    """In order."""
+    """The messages, in order."""
     system: Any = None
     tools: tuple[Raw, ...] = ()
     """The schemas of its requests."""

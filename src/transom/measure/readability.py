@@ -21,7 +21,7 @@ from transom.core.view import View
 from transom.core.window import Window
 from transom.measure.cost import share
 from transom.measure.quote_ends import QuotedPassage, passages_of
-from transom.measure.record_lines import Line, Quote, Record, parsed_record
+from transom.measure.record_lines import Quote, Record, RecordLine, parsed_record
 from transom.measure.stale_quotes import ChangeHistory, StaleQuote, stale_quotes
 from transom.strategies.digest.passages import arguments, readable
 
@@ -106,7 +106,7 @@ class Findings(Struct, frozen=True, kw_only=True):
     turns: int
     counted: int
     without_line: tuple[int, ...]
-    passages: tuple[tuple[Line, QuotedPassage], ...]
+    passages: tuple[tuple[RecordLine, QuotedPassage], ...]
     stale: tuple[StaleQuote, ...]
 
 
@@ -166,7 +166,7 @@ class ReadabilityJudge:
             turns += len(hidden)
             counted |= together
             without_line += [key for key in hidden if key not in with_line]
-        passages: list[tuple[Line, QuotedPassage]] = []
+        passages: list[tuple[RecordLine, QuotedPassage]] = []
         of_results: list[tuple[Quote, Unit, int]] = []
         for quote in (quote for record in records.values() for quote in record.quotes):
             unit = _unit(view, quote.first)
@@ -205,7 +205,7 @@ class ReadabilityJudge:
             self._tools[turn] = None if is_state else tuple(names)
         return self._tools[turn]
 
-    def _with_line(self, hidden: Sequence[int], lines: Sequence[Line]) -> tuple[set[int], set[int]]:
+    def _with_line(self, hidden: Sequence[int], lines: Sequence[RecordLine]) -> tuple[set[int], set[int]]:
         """Return the turns that have a line, and those of them that share their line with others.
 
         The lines of a turn must name each of its tools. A line that gives numbers must give the right ones.

@@ -17,7 +17,7 @@ _MESSAGE = re.compile(rf"(\d[\d,]*)() (\w+ {OPEN})")
 _EXCERPT = re.compile(r"^\[entry (\d+), (\w+)\] (.*?)(?=\n\[(?:entry|entries) \d|\Z)", re.MULTILINE | re.DOTALL)
 
 
-class Line(Struct, frozen=True):
+class RecordLine(Struct, frozen=True):
     """One line of a record, about the turns from entry `first` to entry `last`, which are equal for a line about one
     turn.
     """
@@ -35,7 +35,7 @@ class Line(Struct, frozen=True):
 class Quote(Struct, frozen=True):
     """Text of a turn, word for word, and the line of the record that it is quoted under."""
 
-    line: Line
+    line: RecordLine
     text: str
 
     @property
@@ -55,13 +55,13 @@ class Record(Struct, frozen=True):
     `endings`: the last lines, which are about all turns.
     """
 
-    parts: tuple[Line | Quote, ...] = ()
+    parts: tuple[RecordLine | Quote, ...] = ()
     endings: tuple[str, ...] = ()
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[RecordLine]:
         """The lines among `parts`."""
-        return [part for part in self.parts if isinstance(part, Line)]
+        return [part for part in self.parts if isinstance(part, RecordLine)]
 
     @property
     def quotes(self) -> list[Quote]:
@@ -74,9 +74,9 @@ def parsed_record(text: str) -> Record | None:
     if not is_record(text):
         excerpts = tuple(_excerpts(text))
         return Record(excerpts) if excerpts else None
-    parts: list[Line | Quote] = []
+    parts: list[RecordLine | Quote] = []
     endings: list[str] = []
-    line, at = Line(-1, -1, ""), text.find("\n") + 1 or len(text)
+    line, at = RecordLine(-1, -1, ""), text.find("\n") + 1 or len(text)
     while at < len(text):
         if text[at] == OPEN:
             end = _end_of_quote(text, at)
@@ -84,7 +84,7 @@ def parsed_record(text: str) -> Record | None:
             at = end + 1 + len(CLOSE)
         elif found := _MESSAGE.match(text, at) or _NUMBERED.match(text, at):
             shown = found[3].removesuffix(f" {OPEN}")
-            line = Line(_number(found[1]), _number(found[2] or found[1]), shown)
+            line = RecordLine(_number(found[1]), _number(found[2] or found[1]), shown)
             parts.append(line)
             at = found.end() + 1 if shown == found[3] else found.end() - 1
         else:
@@ -97,10 +97,10 @@ def parsed_record(text: str) -> Record | None:
     return Record(tuple(parts), tuple(endings))
 
 
-def _excerpts(text: str) -> Iterator[Line | Quote]:
+def _excerpts(text: str) -> Iterator[RecordLine | Quote]:
     """Yield excerpts under the number of their entry, as the last resort writes them: a line and a quote for each."""
     for found in _EXCERPT.finditer(text):
-        line = Line(int(found[1]), int(found[1]), found[2])
+        line = RecordLine(int(found[1]), int(found[1]), found[2])
         yield from (line, Quote(line, found[3]))
 
 

@@ -22,7 +22,7 @@ class Block(Struct, frozen=True, kw_only=True):
     """
 
     label: str
-    """Its name."""
+    """The name of the block, by which the model and the tools name it."""
     text: str = ""
     description: str = ""
     limit: int = LIMIT

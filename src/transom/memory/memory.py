@@ -222,7 +222,7 @@ class Memory:
         The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. Blocks
         that are added later are not in it.
         """
-        return {f"memory {label}": _Reader(self, label) for label in self.labels()}
+        return {f"memory {label}": _BlockState(self, label) for label in self.labels()}
 
     def head_part(self) -> Callable[[View], str]:
         """Return a function that renders all blocks: `Conversation.open(…, head_parts={"memory": memory.head_part()})`.
@@ -230,7 +230,7 @@ class Memory:
         The conversation calls it again only when the cached prefix breaks anyway, so until then the model may read an
         older version.
         """
-        return _HeadPart(self)
+        return _BlocksInHead(self)
 
     def tools(self) -> list[Callable[..., Any]]:
         """Return the tools by which a model edits the blocks and uses the archive: `conv.run(…,
@@ -316,7 +316,7 @@ def is_users_block(logs: list[str], name: str, label: str) -> bool:
     return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
 
 
-class _Reader:
+class _BlockState:
     """Reads a block as announced state. A conversation may call it from any thread."""
 
     def __init__(self, memory: Memory, label: str) -> None:
@@ -330,7 +330,7 @@ class _Reader:
             return texts.memory_forgotten(self._label)
 
 
-class _HeadPart:
+class _BlocksInHead:
     """Renders all blocks as a part of the head."""
 
     def __init__(self, memory: Memory) -> None:

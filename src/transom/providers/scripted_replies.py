@@ -61,8 +61,8 @@ class ReplyWriter(NamedTuple):
 
 def writer_for(dialect: str) -> ReplyWriter:
     """Return the writer of a dialect. Raises InvalidSetting if there are no scripted replies in it."""
-    for family, writer in _WRITERS.items():
-        if dialect == family or family in dialect.split("_"):
+    for api, writer in _WRITERS.items():
+        if dialect == api or api in dialect.split("_"):
             return writer
     raise InvalidSetting(f"scripted: there are no scripted replies in the dialect {quote(dialect)}")
 

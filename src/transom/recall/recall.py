@@ -179,7 +179,7 @@ class _Found:
         """
         chosen: list[int] = []
         seen = set[str]()
-        window = _Window(self.view)
+        window = _AlreadyShown(self.view)
         used = float(TITLE)
         for at in self.ranked:
             passage = self.index.passages[at]
@@ -232,7 +232,7 @@ class _Found:
         return readable(_fact(self.view, passage.entry))[passage.text][0][passage.start : passage.end]
 
 
-class _Window:
+class _AlreadyShown:
     """What the window shows of old entries: in units, in the quotes of folds, and in text recalled before."""
 
     def __init__(self, view: View) -> None:

@@ -35,7 +35,7 @@ class MappedFile(Struct, frozen=True):
     symbol_ranks: tuple[float, ...]
 
 
-class _Line(Struct, frozen=True):
+class _MapLine(Struct, frozen=True):
     """A line that a map could have: the path of a file (`symbol` None), or one of its symbols, both by index."""
 
     file: int
@@ -47,7 +47,7 @@ def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) ->
 
     Empty if there is no room for a file.
     """
-    source, lines = _lines(files), list[_Line]()
+    source, lines = _lines(files), list[_MapLine]()
     text, low, high = "", 0, min(sum(1 + len(file.symbols) for file in files), budget // LEAST_TOKENS)
     guess = min(high, max(1, budget // 12))
     while low < high:
@@ -65,7 +65,7 @@ def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) ->
     return text
 
 
-def _lines(files: Sequence[MappedFile]) -> Iterator[_Line]:
+def _lines(files: Sequence[MappedFile]) -> Iterator[_MapLine]:
     """Yield the lines that a map could have, the best first.
 
     A file is worth its rank; each of its symbols a part of that. A map has room for few lines, so the symbols of a file
@@ -79,14 +79,14 @@ def _lines(files: Sequence[MappedFile]) -> Iterator[_Line]:
         if not place:
             ranks = files[at].symbol_ranks
             symbols[at] = sorted(range(len(ranks)), key=lambda symbol: (-ranks[symbol], symbol))
-        yield _Line(at, symbols[at][place - 1] if place else None)
+        yield _MapLine(at, symbols[at][place - 1] if place else None)
         if place < len(symbols[at]):
             heapreplace(ahead, (worth * FOLLOWING, at, place + 1))
         else:
             heappop(ahead)
 
 
-def _rendered(files: Sequence[MappedFile], lines: Sequence[_Line]) -> str:
+def _rendered(files: Sequence[MappedFile], lines: Sequence[_MapLine]) -> str:
     """Write these lines: the files in order, under each its symbols in the order of the source, methods below their
     class.
     """

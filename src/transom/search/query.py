@@ -57,25 +57,28 @@ _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = 
            WHERE parts MATCH ? AND instr(vocabulary.word, ?) ORDER BY length(vocabulary.word) LIMIT ?"""
 
 
-class Scope(Struct, frozen=True, kw_only=True):
-    """The rows that are searched.
+class FtsFilter(Struct, frozen=True, kw_only=True):
+    """Which rows of the index a search ranks: `SearchFilters` as parts of an FTS5 query and of its SQL statement."""
 
-    `filters`: a part of the FTS5 query, which begins with AND; `without`: another one, which begins with NOT; `low` and
-    `high`: the first and last row number; `also`: SQL conditions on columns, which begin with AND, and `values` for
-    their parameters: the dates. `inside` and `ends`: parts of the FTS5 query that begin with AND; rows of the first are
-    between the dates, rows of the second may be. `logs`: a JSON array of the conversations that are searched, if there
-    are many; empty: `filters`, `low` and `high` say which.
-    """
-
-    filters: str = ""
-    without: str = ""
+    matching: str = ""
+    """Conditions of the FTS5 query, which begins with AND: role, tool, run, user, session, conversation, file."""
+    excluding: str = ""
+    """A condition of the FTS5 query that no row may meet, which begins with NOT: hidden rows."""
     low: int = 0
     high: int = HIGHEST
-    also: str = ""
+    """The first and the last row number: those of the conversation, if only one is searched."""
+    conditions: str = ""
+    """SQL conditions on columns, which begin with AND: not hidden, and the dates."""
     values: tuple[Any, ...] = ()
-    inside: str = ""
-    ends: str = ""
+    """The values of the parameters of `conditions`."""
+    surely_between: str = ""
+    """A condition of the FTS5 query, which begins with AND: the row is in a period wholly between the dates."""
+    maybe_between: str = ""
+    """A condition of the FTS5 query, which begins with AND: the row is in a period that one of the dates is in. Only of
+    such rows the date is compared. Empty if no date is given."""
     logs: str = ""
+    """A JSON array of the ids of the searched conversations, if they are more than MOST_LOG_WORDS. Otherwise empty, and
+    `matching`, `low` and `high` select them."""
 
 
 def check_search(filters: SearchFilters, limit: int) -> None:
@@ -91,8 +94,8 @@ def check_search(filters: SearchFilters, limit: int) -> None:
             raise InvalidSetting(f"{name}: must be a number of seconds since the epoch, not {quote(at)}")
 
 
-def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
-    """Translate filters to a scope. `logs`: the ids of the conversations in the index; None: all."""
+def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:
+    """Translate filters. `logs`: the ids of the conversations in the index; None: all."""
     are_many = logs is not None and len(logs) > MOST_LOG_WORDS
     low, high = (logs[0] << SEQ_BITS, ((logs[0] + 1) << SEQ_BITS) - 1) if logs and len(logs) == 1 else (0, HIGHEST)
     groups = [
@@ -106,26 +109,26 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
     parts = [_any_scope(group) for group in groups if group]
     if filters.file:
         parts.append(f"{{about text}} : {phrase(filters.file)}")
-    conditions = [("at >= ?", filters.since), ("at <= ?", filters.until)]
-    given = [(text, value) for text, value in conditions if value is not None]
-    inside, ends = words_between(filters.since, filters.until) if given else ([], [])
-    also = " AND hidden = 0" * (not filters.include_hidden) + "".join(f" AND {text}" for text, _ in given)
-    return Scope(
-        filters="".join(f" AND {part}" for part in parts),
-        without="" if filters.include_hidden else f" NOT scope : {HIDDEN}",
+    dates = [("at >= ?", filters.since), ("at <= ?", filters.until)]
+    given = [(text, value) for text, value in dates if value is not None]
+    surely, maybe = words_between(filters.since, filters.until) if given else ([], [])
+    conditions = " AND hidden = 0" * (not filters.include_hidden) + "".join(f" AND {text}" for text, _ in given)
+    return FtsFilter(
+        matching="".join(f" AND {part}" for part in parts),
+        excluding="" if filters.include_hidden else f" NOT scope : {HIDDEN}",
         low=low,
         high=high,
-        also=also,
+        conditions=conditions,
         values=tuple(value for _, value in given),
-        inside=f" AND {_any_scope(inside)}" if inside else "",
-        ends=f" AND {_any_scope(ends)}" if ends else "",
+        surely_between=f" AND {_any_scope(surely)}" if surely else "",
+        maybe_between=f" AND {_any_scope(maybe)}" if maybe else "",
         logs=json.dumps(logs) if are_many else "",
     )
 
 
 @lru_cache(maxsize=4_096)
 def scope_word(kind: str, value: str) -> str:
-    """Return the word that column `scope` has for entries with this value: digits only, so that no stemmer changes
+    """Return the word that column `where` has for entries with this value: digits only, so that no stemmer changes
     it.
     """
     digest = blake2b(f"{kind}\0{value}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -136,7 +139,7 @@ HIDDEN = scope_word("hidden", "")
 """The word of entries that only people may read."""
 
 
-def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[int]]:
+def rankings(db: sqlite3.Connection, query: str, where: FtsFilter) -> list[Iterator[int]]:
     """Rank the rows for a query in several ways, the best row first in each.
 
     One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
@@ -144,44 +147,48 @@ def rankings(db: sqlite3.Connection, query: str, scope: Scope) -> list[Iterator[
     ranking whose words occur nowhere is left out, so the list may be empty.
     """
     terms = terms_of(query)
-    having = {term: _rows(db, phrase(term), scope, PROBE) for term in terms}
+    having = {term: _rows(db, phrase(term), where, PROBE) for term in terms}
     # of words that are in too many rows to count, the newest rows reach the further back, the rarer the word is
     present = sorted(filter(having.get, terms), key=lambda term: (len(having[term]), having[term][-1]))
     found: list[Iterator[int]] = []
     if present:
-        lists = _Lists(db, scope, having)
+        lists = _PostingLists(db, where, having)
         several = _chosen(present, lists)
         if len(terms) > 1:
             rarest = lists.whole(present[0])  # the phrase is in no row that lacks it
-            among = replace(scope, low=rarest[-1]) if len(rarest) > MOST_ROWS else scope
-            found.append(_ranked(db, [_rows(db, phrase(query), among)], scope))
-        found.append(_ranked(db, several, scope))
+            among = replace(where, low=rarest[-1]) if len(rarest) > MOST_ROWS else where
+            found.append(_ranked(db, [_rows(db, phrase(query), among)], where))
+        found.append(_ranked(db, several, where))
     for term in terms:
         if not having[term] and len(term) >= 3 and (like := _like(db, term)):
-            found.append(_ranked(db, [_rows(db, _any(like), scope)], scope))
+            found.append(_ranked(db, [_rows(db, _any(like), where)], where))
     return found
 
 
-class _Lists:
-    """The rows of words. `begun`: the newest rows of each, more than PROBE of them for a word that has more."""
+class _PostingLists:
+    """The rows that have each word of a query, the newest first.
 
-    def __init__(self, db: sqlite3.Connection, scope: Scope, begun: dict[str, list[int]]) -> None:
-        self._db, self._scope, self._lists = db, scope, begun
+    `begun`: the beginning of each list: PROBE + 1 rows for a word that is in more than PROBE rows, otherwise all. The
+    rest is read only if it is asked for.
+    """
+
+    def __init__(self, db: sqlite3.Connection, where: FtsFilter, begun: dict[str, list[int]]) -> None:
+        self._db, self._where, self._lists = db, where, begun
         self._whole = {term for term, rows in begun.items() if len(rows) <= PROBE}
 
     def whole(self, term: str) -> list[int]:
         """Return the rows of a word, up to MOST_ROWS + 1."""
         if term not in self._whole:
             self._whole.add(term)
-            self._lists[term] = _rows(self._db, phrase(term), self._scope)
+            self._lists[term] = _rows(self._db, phrase(term), self._where)
         return self._lists[term]
 
     def both(self, one: str, other: str) -> list[int]:
         """Return the rows that have both words, up to MOST_ROWS + 1."""
-        return _rows(self._db, f"{phrase(one)} AND {phrase(other)}", self._scope)
+        return _rows(self._db, f"{phrase(one)} AND {phrase(other)}", self._where)
 
 
-def _chosen(present: Sequence[str], lists: _Lists) -> list[list[int]]:
+def _chosen(present: Sequence[str], lists: _PostingLists) -> list[list[int]]:
     """Choose the lists of rows to rank by: those of the rarest words, as long as together they have at most MOST_ROWS
     rows. `present`: the words, the rarest first.
 
@@ -203,42 +210,46 @@ def _chosen(present: Sequence[str], lists: _Lists) -> list[list[int]]:
     return [rows for rows in pairs if rows] + alone
 
 
-def _rows(db: sqlite3.Connection, words: str, scope: Scope, most: int = MOST_ROWS) -> list[int]:
+def _rows(db: sqlite3.Connection, words: str, where: FtsFilter, most: int = MOST_ROWS) -> list[int]:
     """Return the numbers of the rows that match, the highest (newest conversation) first; at most `most` + 1.
 
     Dates hold before the limit: else none of the newest rows may be of that time, and nothing is found.
     """
-    if not scope.ends:
-        return _newest(db, words, scope, scope.filters, most)
-    inside = _newest(db, words, scope, scope.filters + scope.inside, most) if scope.inside else []
-    ends = _newest(db, words, scope, scope.filters + scope.ends, most, scope.also, scope.values)
-    return list(islice(merge(inside, ends, reverse=True), most + 1))
+    if not where.maybe_between:
+        return _newest(db, words, where, where.matching, most)
+    surely = _newest(db, words, where, where.matching + where.surely_between, most) if where.surely_between else []
+    maybe = _newest(db, words, where, where.matching + where.maybe_between, most, where.conditions, where.values)
+    return list(islice(merge(surely, maybe, reverse=True), most + 1))
 
 
 def _newest(
     db: sqlite3.Connection,
     words: str,
-    scope: Scope,
-    filters: str,
+    where: FtsFilter,
+    matching: str,
     most: int,
-    also: str = "",
+    conditions: str = "",
     values: tuple[Any, ...] = (),
 ) -> list[int]:
-    """Execute the query of `_rows`. `also`: conditions that cost a look at each row that matches."""
-    expression = f"(({{about text}} : ({words})){filters}){scope.without}"
-    if scope.logs:
-        also, values = also + AMONG_LOGS, (*values, scope.logs)
-    parameters = (expression, scope.low, scope.high, *values, most + 1)
-    return [row for (row,) in db.execute(_MATCHING + also + _NEWEST, parameters)]
+    """Execute the query of `_rows`.
+
+    `matching`: conditions of the FTS5 query, which the index answers. `conditions`: SQL
+    conditions, which cost a look at each row that matches; `values`: those of their parameters.
+    """
+    expression = f"(({{about text}} : ({words})){matching}){where.excluding}"
+    if where.logs:
+        conditions, values = conditions + AMONG_LOGS, (*values, where.logs)
+    parameters = (expression, where.low, where.high, *values, most + 1)
+    return [row for (row,) in db.execute(_MATCHING + conditions + _NEWEST, parameters)]
 
 
-def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) -> Iterator[int]:
+def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], where: FtsFilter) -> Iterator[int]:
     """Yield the rows that have any of these words, the best first: BM25, with each word counted once in a row.
 
     `words`: for each word the rows that have it. Only for the best MOST_LENGTHS rows the length is taken into account;
     among equals the newer row is first.
     """
-    among = _size(db, scope)
+    among = _size(db, where)
     scores: dict[int, float] = {}
     for rows in words:
         rarity = log(1 + (max(among, len(rows)) - len(rows) + 0.5) / (len(rows) + 0.5))
@@ -253,12 +264,12 @@ def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], scope: Scope) ->
     yield from ranked[MOST_LENGTHS:]
 
 
-def _size(db: sqlite3.Connection, scope: Scope) -> int:
+def _size(db: sqlite3.Connection, where: FtsFilter) -> int:
     """Count the rows that are searched, up to MOST_ROWS + 1."""
-    if scope.filters:
-        parameters = (scope.filters.removeprefix(" AND "), scope.low, scope.high, MOST_ROWS + 1)
+    if where.matching:
+        parameters = (where.matching.removeprefix(" AND "), where.low, where.high, MOST_ROWS + 1)
         return db.execute(f"SELECT count(*) FROM ({_MATCHING} LIMIT ?)", parameters).fetchone()[0]  # noqa: S608 - a text of ours
-    return db.execute(_SIZE, (scope.low, scope.high, MOST_ROWS + 1)).fetchone()[0]
+    return db.execute(_SIZE, (where.low, where.high, MOST_ROWS + 1)).fetchone()[0]
 
 
 def _lengths(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:

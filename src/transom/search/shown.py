@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from transom.search.query import AMONG_LOGS, SEQ_BITS, Scope
+from transom.search.query import SEQ_BITS, FtsFilter
 
 CHUNK = 200
 """Rows that are looked at together."""
@@ -21,7 +21,7 @@ _FORKS = """SELECT fork.log, fork.seq, fork.source, own.user_id, own.session_id,
 _SHOWN = "SELECT rowid, at FROM words WHERE rowid IN (SELECT value FROM json_each(?))"
 
 
-class _Source(NamedTuple):
+class _ForkSource(NamedTuple):
     """What tells the source of a fork from every other conversation, also after it was forgotten."""
 
     name: str | bytes
@@ -42,11 +42,11 @@ class Copies:
 
     def __init__(self, db: sqlite3.Connection, logs: Sequence[int] | None) -> None:
         searched = None if logs is None else set(logs)
-        self._forks: dict[int, list[tuple[int, _Source]]] = {}
-        self._sources: dict[_Source, int] = {}
-        self._forks_of: dict[_Source, list[tuple[int, int]]] = {}
+        self._forks: dict[int, list[tuple[int, _ForkSource]]] = {}
+        self._sources: dict[_ForkSource, int] = {}
+        self._forks_of: dict[_ForkSource, list[tuple[int, int]]] = {}
         for log, seq, *known, number in db.execute(_FORKS).fetchall():
-            source = _Source(*known)
+            source = _ForkSource(*known)
             if searched is None or log in searched:
                 self._forks.setdefault(log, []).append((seq, source))
                 self._forks_of.setdefault(source, []).append((seq, log))
@@ -66,16 +66,18 @@ class Copies:
         return []
 
 
-def shown(db: sqlite3.Connection, rows: Iterable[int], scope: Scope, copies: Copies, limit: int) -> list[int]:
-    """Return the first `limit` of these rows that the scope lets through. A copy is replaced by its original."""
+def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, copies: Copies, limit: int) -> list[int]:
+    """Return the first `limit` of these rows that are not hidden and between the dates. A copy is replaced by its
+    original.
+
+    `rows` and `copies` are of the searched conversations only, so these are not compared again.
+    """
     found: dict[int, None] = {}
-    ahead, statement, values = iter(rows), _SHOWN + scope.also, scope.values
-    if scope.logs:
-        statement, values = statement + AMONG_LOGS, (*values, scope.logs)
+    ahead = iter(rows)
     while len(found) < limit and (chunk := list(islice(ahead, CHUNK))):
         originals = {row: copies.originals(row) for row in chunk}
         looked_at = [*chunk, *(row for some in originals.values() for row in some)]
-        times = dict[int, float](db.execute(statement, (json.dumps(looked_at), *values)))
+        times = dict[int, float](db.execute(_SHOWN + where.conditions, (json.dumps(looked_at), *where.values)))
         for row in chunk:
             if row in times:  # a conversation that came later under the name of the source has other entries
                 same = (one for one in originals[row] if times.get(one) == times[row])

@@ -25,7 +25,7 @@ from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.query import HIDDEN, SEQ_BITS, check_search, rankings, scope_of, scope_word
+from transom.search.query import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word
 from transom.search.shown import Copies, shown
 from transom.search.snippets import snippet
 from transom.search.source import (
@@ -195,12 +195,12 @@ class SqliteIndex:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
                 return []
-            scope = scope_of(filters, logs)
-            ranked = rankings(db, query, scope)
+            where = fts_filter_of(filters, logs)
+            ranked = rankings(db, query, where)
             if embedder is not None:
-                ranked.append(nearest(db, embedder, query, scope))
+                ranked.append(nearest(db, embedder, query, where))
             copies = Copies(db, logs)
-            found = [shown(db, rows, scope, copies, 3 * limit) for rows in ranked]
+            found = [shown(db, rows, where, copies, 3 * limit) for rows in ranked]
             terms = terms_of(query)
             hits = (self._hit(db, row, score, filters, query, terms) for row, score in fused(found))
             return [hit for hit in hits if hit is not None][:limit]

@@ -26,10 +26,11 @@ def time_words(at: float) -> list[str]:
 
 
 def words_between(since: float | None, until: float | None) -> tuple[list[str], list[str]]:
-    """Return `(inside, ends)`: the words of periods wholly between two times, and those of the shortest periods that
+    """Return `(surely, maybe)`: the words of periods wholly between two times, and those of the shortest periods that
     the two times are in.
 
-    An entry of the first words was appended between the times; one of the second words may have been.
+    An entry that has one of the first words was appended between the times. An entry that has one of the second may
+    have been: its own time must be compared. None: no bound at that side.
     """
     ends = list(dict.fromkeys(_second(at) >> SHORTEST for at in (since, until) if at is not None))
     first = 0 if since is None else (_second(since) >> SHORTEST) + 1

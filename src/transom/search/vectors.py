@@ -13,7 +13,7 @@ from typing import Any
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
-from transom.search.query import AMONG_LOGS, SEQ_BITS, Scope
+from transom.search.query import AMONG_LOGS, SEQ_BITS, FtsFilter
 from transom.search.words import restored
 
 PART = 1_000
@@ -61,16 +61,16 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
     return done
 
 
-def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope) -> Iterator[int]:
+def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFilter) -> Iterator[int]:
     """Yield the rows whose vectors are nearest to that of the query by cosine, the nearest first.
 
     None for a blank query.
     """
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
-    statement, values = _STORED, (embedder.name, scope.low, scope.high)
-    if scope.logs:
-        statement, values = statement + AMONG_LOGS.replace("rowid", "entry"), (*values, scope.logs)
+    statement, values = _STORED, (embedder.name, where.low, where.high)
+    if where.logs:
+        statement, values = statement + AMONG_LOGS.replace("rowid", "entry"), (*values, where.logs)
     stored = db.execute(statement, values).fetchall()
     if not stored or not query.strip():
         return
@@ -78,7 +78,7 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
     stored = [row for row in stored if len(row[1]) == wanted.nbytes]  # the model had other dimensions before
     matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(-1, len(wanted))
     scores = matrix @ wanted
-    allowed = _allowed(db, scope)
+    allowed = _allowed(db, where)
     seen = set[int]()
     for at in np.argsort(-scores, kind="stable").tolist():
         row = stored[at][0]
@@ -87,13 +87,13 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, scope: Scope
             yield row
 
 
-def _allowed(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
+def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
     """Return the rows that the filters let through; None if there are no filters."""
-    if not scope.filters:
+    if not where.matching:
         return None
     statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
-    expression = scope.filters.removeprefix(" AND ")
-    return {row for (row,) in db.execute(statement, (expression, scope.low, scope.high))}
+    expression = where.matching.removeprefix(" AND ")
+    return {row for (row,) in db.execute(statement, (expression, where.low, where.high))}
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:

@@ -46,7 +46,7 @@ from transom.stores.jsonl_files import (
 )
 from transom.stores.jsonl_format import (
     SNAPSHOT_HEAD,
-    Line,
+    LogLine,
     blob_keys,
     encode_header,
     encode_line,
@@ -150,7 +150,7 @@ class JsonlLog:
             begin = b"" if self._end else encode_header(self.name, self._store.take_number())
             last = len(pairs) - 1
             lines = [
-                encode_line(Line(left=last - i, blob=self._store.store_body(body), row=row))
+                encode_line(LogLine(left=last - i, blob=self._store.store_body(body), row=row))
                 for i, (row, body) in enumerate(pairs)
             ]
             self._write(file, begin + b"".join(lines))

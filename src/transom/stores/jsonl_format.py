@@ -42,7 +42,7 @@ class _Header(Struct):
     name: str
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One line of a log's file.
 
     `left`: how many more lines of the same append follow; `blob`: the key of the body, if that is stored apart; `row`:
@@ -54,21 +54,21 @@ class Line(NamedTuple):
     row: bytes
 
 
-def encode_line(line: Line) -> bytes:
+def encode_line(line: LogLine) -> bytes:
     """Encode a line for the file, with its checksum and line end."""
     blob = b"" if line.blob is None else b'"blob":"%s",' % line.blob.encode()
     content = b'"left":%d,%s"entry":%s}' % (line.left, blob, line.row)
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(content), content)
 
 
-def parse_line(raw: bytes) -> Line:
+def parse_line(raw: bytes) -> LogLine:
     """Decode a line of the file. Raises ValueError if it has another form or its checksum is wrong."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
     crc, content, left, blob, row = found.groups()
     if int(crc, 16) != zlib.crc32(content):
         raise ValueError("its checksum is wrong")
-    return Line(int(left), None if blob is None else blob.decode(), row)
+    return LogLine(int(left), None if blob is None else blob.decode(), row)
 
 
 def encode_header(name: str, number: int) -> bytes:

@@ -343,13 +343,13 @@ class PostgresStore:
 
         def work(db: Db) -> bool:
             nonlocal tried
-            again, tried = tried, True
+            was_tried, tried = tried, True
             with db.transaction():
                 forget_words(database, db, keys)
                 found = [row for key in keys for row in database.rows(db, _UNNAME, key)]
                 for (log,) in found:
                     _delete_entries(database, db, log)
-            return bool(found) or again  # a first try whose connection was lost may have done it
+            return bool(found) or was_tried  # a first try whose connection was lost may have done it
 
         return database.run(work)
 

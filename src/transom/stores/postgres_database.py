@@ -133,8 +133,8 @@ class PostgresDatabase:
             except PoolClosed as problem:
                 raise InvalidSetting(f"{self.place}: the store is closed") from problem
             except psycopg.Error as problem:
-                again = _is_lost(problem) or problem.sqlstate in _AGAIN
-                if not again or isinstance(problem, PoolTimeout) or time.monotonic() > stop:
+                may_retry = _is_lost(problem) or problem.sqlstate in _AGAIN
+                if not may_retry or isinstance(problem, PoolTimeout) or time.monotonic() > stop:
                     raise self._translated(problem, in_doubt) from problem
                 if tries == 0 and _is_lost(problem):
                     self._pool.check()  # the other idle connections are as old as this one

@@ -28,8 +28,8 @@ from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import terms_of
 from transom.stores.postgres_database import Db, PostgresDatabase
-from transom.stores.postgres_search_forks import first_said
-from transom.stores.postgres_search_query import owner_key, plain, plain_words, rankings, scope_of, text_value
+from transom.stores.postgres_search_forks import ranked_originals
+from transom.stores.postgres_search_query import owner_key, plain, plain_words, rankings, sql_filter_of, text_value
 from transom.stores.postgres_search_vectors import nearest, update_vectors
 
 BATCH = 500
@@ -132,11 +132,11 @@ class PostgresIndex:
         logs = self._ids(filters.conversations)
         if logs == []:
             return []
-        scope, terms = scope_of(filters, logs), terms_of(query)
-        ways = rankings(self._database, query, scope)
+        where, terms = sql_filter_of(filters, logs), terms_of(query)
+        ways = rankings(self._database, query, where)
         if embedder is not None:
-            ways.append(nearest(self._database, embedder, query, scope))
-        best = fused(first_said(self._database, way, scope, limit) for way in ways)
+            ways.append(nearest(self._database, embedder, query, where))
+        best = fused(ranked_originals(self._database, way, where, limit) for way in ways)
         rows = self._database.fetch(_HITS, [log for (log, _), _ in best], [seq for (_, seq), _ in best])
         hits = {(log, seq): (_name(name), *rest) for log, seq, name, *rest in rows}
         if filters.conversations is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import LiteralString
 
 from transom.stores.postgres_database import PostgresDatabase
-from transom.stores.postgres_search_query import Place, Ranking, Scope
+from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
 
 _FIRST: LiteralString = """SELECT coalesce((
         SELECT entry.log FROM {s}.search_logs AS own
@@ -26,8 +26,9 @@ _FIRST: LiteralString = """SELECT coalesce((
 _MORE = 8
 
 
-def first_said(database: PostgresDatabase, ranking: Ranking, scope: Scope, limit: int) -> list[Place]:
-    """Return the best entries of a ranking, each where it was said first within the scope.
+def ranked_originals(database: PostgresDatabase, ranking: Ranking, where: SqlFilter, limit: int) -> list[Place]:
+    """Return the best entries of a ranking, each at its original: where it was said first among the searched
+    conversations.
 
     At least `limit` of them, unless there are fewer, and three times as many at most. If too many of the best are
     copies, the ranking is asked again for more.
@@ -35,14 +36,14 @@ def first_said(database: PostgresDatabase, ranking: Ranking, scope: Scope, limit
     asked = 3 * limit
     while True:
         places = ranking(asked)
-        found = dict.fromkeys(_first(database, places, scope)) if places else {}
+        found = dict.fromkeys(_first(database, places, where)) if places else {}
         if len(found) >= limit or len(places) < asked:
             return list(found)[: 3 * limit]
         asked *= _MORE
 
 
-def _first(database: PostgresDatabase, places: list[Place], scope: Scope) -> list[Place]:
-    """Replace the places of copies by those of their originals, as far as the scope has these conversations."""
+def _first(database: PostgresDatabase, places: list[Place], where: SqlFilter) -> list[Place]:
+    """Replace the places of copies by those of their originals, as far as these are in searched conversations."""
     logs, seqs = [log for log, _ in places], [seq for _, seq in places]
-    statement = _FIRST.replace("__LOGS__", scope.log_conditions)
-    return database.fetch(statement, *scope.log_values, logs, seqs)
+    statement = _FIRST.replace("__LOGS__", where.log_conditions)
+    return database.fetch(statement, *where.log_values, logs, seqs)

@@ -41,13 +41,13 @@ _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _IS: LiteralString = "phraseto_tsquery('{s}.words', %s)"
 _COUNT: LiteralString = """SELECT (SELECT count(*) FROM (
         SELECT FROM {s}.search_entries AS entry
-        WHERE entry.words @@ phraseto_tsquery('{s}.words', %s)__SCOPE__ LIMIT %s) AS counted)"""
+        WHERE entry.words @@ phraseto_tsquery('{s}.words', %s)__CONDITIONS__ LIMIT %s) AS counted)"""
 _BEST: LiteralString = """WITH terms AS MATERIALIZED (
         SELECT phraseto_tsquery('{s}.words', term.words) AS query, weight
         FROM unnest(%s::text[], %s::float8[]) AS term (words, weight)
     ), found AS MATERIALIZED (
         SELECT entry.log, entry.seq, entry.words FROM {s}.search_entries AS entry
-        WHERE entry.words @@ (__ANY__)__SCOPE__ ORDER BY __NEWEST__ LIMIT %s
+        WHERE entry.words @@ (__ANY__)__CONDITIONS__ ORDER BY __NEWEST__ LIMIT %s
     ), ranked AS (
         SELECT log, seq, (SELECT sum(weight * ts_rank(ARRAY[0, 0, 0.5, 1]::float4[], found.words, query, 1))
             FROM terms) AS rank
@@ -63,16 +63,19 @@ _LIKE: LiteralString = """SELECT word FROM {s}.search_words WHERE word LIKE '%%'
     ORDER BY length(word), word LIMIT %s"""
 
 
-class Scope(Struct, frozen=True):
-    """The rows that are searched: SQL conditions on `entry` that begin with AND, and the values of their parameters."""
+class SqlFilter(Struct, frozen=True):
+    """Which rows of the search tables a search ranks: `SearchFilters` as SQL."""
 
     conditions: LiteralString = ""
+    """Conditions on the row `entry`, which begin with AND."""
     values: tuple[Any, ...] = ()
+    """The values of the parameters of `conditions`."""
     named: bool = False
     """True if the conversations are given one by one."""
     log_conditions: LiteralString = ""
-    """Those of the conditions that are about whole conversations; `log_values` are their values."""
+    """Those of the conditions that are about whole conversations: by name, user or session."""
     log_values: tuple[Any, ...] = ()
+    """The values of the parameters of `log_conditions`."""
     dated: bool = False
     """True if the search is for a time."""
 
@@ -104,7 +107,7 @@ def plain(words: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
+def sql_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> SqlFilter:
     """Translate filters to conditions on rows. `logs`: the ids of the conversations to search; None: all."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
     file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
@@ -125,7 +128,7 @@ def scope_of(filters: SearchFilters, logs: Sequence[int] | None) -> Scope:
     conditions, values = _given(of_entries)
     if not filters.include_hidden:
         conditions += " AND NOT entry.hidden"
-    return Scope(
+    return SqlFilter(
         log_conditions + conditions,
         log_values + values,
         named=logs is not None,
@@ -146,7 +149,7 @@ def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralStri
     return joined, tuple(values)
 
 
-def rankings(database: PostgresDatabase, query: str, scope: Scope) -> list[Ranking]:
+def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[Ranking]:
     """Return the ways to rank the entries for a query.
 
     One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
@@ -154,20 +157,20 @@ def rankings(database: PostgresDatabase, query: str, scope: Scope) -> list[Ranki
     ranking whose words occur nowhere is left out, so the list may be empty.
     """
     terms = terms_of(query)
-    counts = _counts(database, terms, scope)
+    counts = _counts(database, terms, where)
     counted = sorted((n, at, term) for at, (term, n) in enumerate(zip(terms, counts, strict=True)))
     found = list[Ranking]()
     if present := [(term, n) for n, _, term in counted if n]:
         if len(terms) > 1:
             rarest, n = present[0]  # the phrase is in no row that lacks it
             among = rarest if n > MOST_ROWS else query[:MAX_QUERY]
-            found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], scope, among=among))
-        found.append(partial(_best, database, _chosen(present), scope))
+            found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], where, among=among))
+        found.append(partial(_best, database, _chosen(present), where))
     for n, _, term in counted:
         word = plain(plain_words(term))
         if not n and len(word) >= 3:
             like = [(each, 1) for (each,) in database.fetch(_LIKE, word, MOST_LIKE)]
-            found += [partial(_best, database, like, scope)] if like else []
+            found += [partial(_best, database, like, where)] if like else []
     return found
 
 
@@ -184,20 +187,25 @@ def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     return chosen
 
 
-def _counts(database: PostgresDatabase, terms: Sequence[str], scope: Scope) -> list[int]:
+def _counts(database: PostgresDatabase, terms: Sequence[str], where: SqlFilter) -> list[int]:
     """Count the rows that have each word, up to MOST_ROWS + 1."""
     if not terms:
         return []
-    one = _COUNT.replace("__SCOPE__", scope.conditions)
+    one = _COUNT.replace("__CONDITIONS__", where.conditions)
     statement, values = one, list[Any]()
     for number, term in enumerate(terms):
         statement = f"{statement} UNION ALL {one}" if number else statement
-        values += [plain(plain_words(term)), *scope.values, MOST_ROWS + 1]
+        values += [plain(plain_words(term)), *where.values, MOST_ROWS + 1]
     return [n for (n,) in _planned(database, statement, values)]
 
 
 def _best(
-    database: PostgresDatabase, terms: Iterable[tuple[str, int]], scope: Scope, limit: int, *, among: str | None = None
+    database: PostgresDatabase,
+    terms: Iterable[tuple[str, int]],
+    where: SqlFilter,
+    limit: int,
+    *,
+    among: str | None = None,
 ) -> list[Place]:
     """Rank the entries that have any of these words or phrases, the best first.
 
@@ -209,10 +217,10 @@ def _best(
     phrases = [_phrase(each) for each in words]
     looked_for = phrases if among is None else [_phrase(among)]
     statement = _BEST.replace("__ANY__", _any(looked_for)).replace("__ALSO__", _any(phrases))
-    statement = statement.replace("__NEWEST__", _BY_TIME if scope.dated else _BY_NUMBER)
-    values = [phrases, weights, *looked_for, *scope.values, MOST_ROWS, *phrases, limit]
+    statement = statement.replace("__NEWEST__", _BY_TIME if where.dated else _BY_NUMBER)
+    values = [phrases, weights, *looked_for, *where.values, MOST_ROWS, *phrases, limit]
     common = among is not None or sum(counts) > MOST_ROWS
-    return _planned(database, statement.replace("__SCOPE__", scope.conditions), values, backwards=common)
+    return _planned(database, statement.replace("__CONDITIONS__", where.conditions), values, backwards=common)
 
 
 def _phrase(words: str) -> str:

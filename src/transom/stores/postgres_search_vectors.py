@@ -24,7 +24,7 @@ from transom.search.base import Embedder
 from transom.search.vectors import BATCH, MAX_PARTS, PART, embedded, parts_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_schema import USE_PGVECTOR
-from transom.stores.postgres_search_query import Place, Ranking, Scope
+from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
 
 INDEXED_FROM = 10_000
 """How many vectors of one embedder get an HNSW index. Fewer are compared one by one."""
@@ -60,7 +60,7 @@ _FROM: LiteralString = """ FROM {s}.search_vectors AS vector
 _BYTES: LiteralString = (
     "SELECT vector.log, vector.seq, vector.vector"
     + _FROM
-    + "WHERE vector.model = %s__SCOPE__ ORDER BY vector.log, vector.seq, vector.part"
+    + "WHERE vector.model = %s__CONDITIONS__ ORDER BY vector.log, vector.seq, vector.part"
 )
 _EXACT: LiteralString = """WITH near AS MATERIALIZED (
         SELECT log, seq, min(distance) AS distance FROM (
@@ -72,12 +72,12 @@ _EXACT: LiteralString = """WITH near AS MATERIALIZED (
     )
     SELECT near.log, near.seq FROM near
     JOIN {s}.search_entries AS entry ON (entry.log, entry.seq, entry.part) = (near.log, near.seq, 0)
-    WHERE true__SCOPE__ ORDER BY near.distance, near.log, near.seq LIMIT %s"""
+    WHERE true__CONDITIONS__ ORDER BY near.distance, near.log, near.seq LIMIT %s"""
 _BY_INDEX: LiteralString = (
     "WITH near AS MATERIALIZED (SELECT vector.log, vector.seq, "  # noqa: S608 - all parts are ours
     "vector.vector::{v}.vector({n}) OPERATOR({v}.<#>) %s::{v}.vector AS distance"
     + _FROM
-    + """WHERE vector.model = {m} AND {v}.vector_dims(vector.vector) = {n}__SCOPE__ ORDER BY distance LIMIT %s)
+    + """WHERE vector.model = {m} AND {v}.vector_dims(vector.vector) = {n}__CONDITIONS__ ORDER BY distance LIMIT %s)
     SELECT log, seq FROM near GROUP BY log, seq ORDER BY min(distance), log, seq LIMIT %s"""
 )
 _SCAN: LiteralString = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true)"
@@ -145,7 +145,7 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
     return done
 
 
-def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: Scope) -> Ranking:
+def nearest(database: PostgresDatabase, embedder: Embedder, query: str, where: SqlFilter) -> Ranking:
     """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first.
 
     The query is embedded once, however often the ranking is asked. For a blank query the ranking is empty.
@@ -153,19 +153,19 @@ def nearest(database: PostgresDatabase, embedder: Embedder, query: str, scope: S
     if not query.strip():
         return lambda _: []
     (wanted,) = embedded(embedder, [query[:PART]])
-    return partial(_nearest, database, embedder.name, wanted, scope)
+    return partial(_nearest, database, embedder.name, wanted, where)
 
 
-def _nearest(database: PostgresDatabase, model: str, wanted: Any, scope: Scope, limit: int) -> list[Place]:
+def _nearest(database: PostgresDatabase, model: str, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
     def work(db: Db) -> list[Place]:
         found = _pgvector(database, db)
         if found is None or found.bytes:
-            return _nearest_bytes(database, db, model, wanted, scope, limit)
+            return _nearest_bytes(database, db, model, wanted, where, limit)
         statements = _Statements(database.schema, found.schema, model, len(wanted))
         places = list[Place]()
-        if found.scans_on and not scope.named:
-            places = _nearest_by_index(db, statements, wanted, scope, limit)
-        return places if len(places) == limit else _nearest_exact(db, statements, wanted, scope, limit)
+        if found.scans_on and not where.named:
+            places = _nearest_by_index(db, statements, wanted, where, limit)
+        return places if len(places) == limit else _nearest_exact(db, statements, wanted, where, limit)
 
     return database.run(work)
 
@@ -215,7 +215,7 @@ def _index(database: PostgresDatabase, model: str, dimensions: int) -> None:
     database.run(work)
 
 
-def _nearest_by_index(db: Db, statements: _Statements, wanted: Any, scope: Scope, limit: int) -> list[Place]:
+def _nearest_by_index(db: Db, statements: _Statements, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
     """Find places by the HNSW index; fewer than `limit`, or none, if there is no index or it found no more.
 
     The scan stops after `hnsw.max_scan_tuples`, so it may miss all entries of a small scope.
@@ -224,23 +224,23 @@ def _nearest_by_index(db: Db, statements: _Statements, wanted: Any, scope: Scope
         return []
     with db.transaction():
         db.execute(_SCAN)
-        values = (_text(wanted), *scope.values, limit * MAX_PARTS, limit)
-        return _places(db, statements.of(_BY_INDEX.replace("__SCOPE__", scope.conditions)), values)
+        values = (_text(wanted), *where.values, limit * MAX_PARTS, limit)
+        return _places(db, statements.of(_BY_INDEX.replace("__CONDITIONS__", where.conditions)), values)
 
 
-def _nearest_exact(db: Db, statements: _Statements, wanted: Any, scope: Scope, limit: int) -> list[Place]:
-    statement = _EXACT.replace("__LOGS__", scope.log_conditions.replace("entry.log", "vector.log"))
-    values = (_text(wanted), statements.model, *scope.log_values, *scope.values, limit)
-    return _places(db, statements.of(statement.replace("__SCOPE__", scope.conditions)), values)
+def _nearest_exact(db: Db, statements: _Statements, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
+    statement = _EXACT.replace("__LOGS__", where.log_conditions.replace("entry.log", "vector.log"))
+    values = (_text(wanted), statements.model, *where.log_values, *where.values, limit)
+    return _places(db, statements.of(statement.replace("__CONDITIONS__", where.conditions)), values)
 
 
 def _nearest_bytes(
-    database: PostgresDatabase, db: Db, model: str, wanted: Any, scope: Scope, limit: int
+    database: PostgresDatabase, db: Db, model: str, wanted: Any, where: SqlFilter, limit: int
 ) -> list[Place]:
     """Read the vectors and compare them in this process."""
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
-    rows = database.rows(db, _BYTES.replace("__SCOPE__", scope.conditions), model, *scope.values)
+    rows = database.rows(db, _BYTES.replace("__CONDITIONS__", where.conditions), model, *where.values)
     stored = [row for row in rows if len(row[2]) == wanted.nbytes]
     if not stored:
         return []

@@ -30,7 +30,7 @@ from transom.core.message import Fact, Head
 from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import Folded, Slot, Unit, pinned_units_in
-from transom.core.view import Calls, Edits, Landmarks, Layout, Prefix, View
+from transom.core.view import Calls, Landmarks, Layout, LiveEdits, Prefix, View
 
 _SUM = 16
 
@@ -52,7 +52,7 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     calls: Calls
     prefix: Prefix
     landmarks: Landmarks
-    edits: Edits
+    edits: LiveEdits
     notes: dict[str, tuple[int, str]]
     summaries: Summaries
 

@@ -50,10 +50,10 @@ from transom.strategies.summary_folds import (
 from transom.strategies.summary_wants import MOST_SHARE, shown_summary, summary_cap, summary_want, takes_more_than
 
 MAX_SHARE = 0.85
-"""The largest digest, as a share of what it replaces."""
+"""The most tokens of a digest, as a share of the tokens of the slots that it replaces."""
 
 REMADE_SHARE = 0.96
-"""The same of a record that is made again without new turns."""
+"""The same share where a digest replaces only one older record, and no new turn: it may then save less."""
 
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
@@ -105,7 +105,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """A summary of the turns that a compaction would fold now. In a small room a model is not asked for another one
         if its last one was left out."""
-        if self.summary and not self._is_outdone(view, target):
+        if self.summary and not self._last_summary_was_left_out(view, target):
             cut = self._cut(view, target)
             old, free = cut.old, cut.free
             if hides_a_unit(view, target, old):
@@ -132,7 +132,7 @@ class Digest(Struct, frozen=True, kw_only=True):
         keeps = keeps_as_much(view, target, old, with_summary_shown, record_alone)
         yield from with_summary_shown if keeps else record_alone
 
-    def _is_outdone(self, view: View, target: Target) -> bool:
+    def _last_summary_was_left_out(self, view: View, target: Target) -> bool:
         """Whether summaries cost something and the last one was not worth its room, which is small."""
         is_free = not target.summaries_cost or target.waits_for_wants
         return not is_free and takes_more_than(self.summary, whole_room(view, target)) and is_left_out(view)

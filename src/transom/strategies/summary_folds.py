@@ -63,7 +63,7 @@ def is_left_out(view: View) -> bool:
 
 def folded_before(slots: Sequence[Slot], target: Target) -> Sequence[Slot]:
     """The slots up to the last fold: the turns whose summary may be made again, if the target says so."""
-    if not target.again:
+    if not target.may_replace_summary:
         return ()
     return slots[: 1 + max((at for at, slot in enumerate(slots) if is_summary(slot)), default=-1)]
 

@@ -68,7 +68,7 @@ def summary_want(view: View, target: Target, slots: Sequence[Slot], *, free: flo
     last = slots[-1].last
     prior_seq, prior = next(_to_go_on_from(view, last), (None, None))
     units = _units_after(view, prior, last)
-    if not units and prior is not None and target.again:
+    if not units and prior is not None and target.may_replace_summary:
         prior_seq, prior = next(_to_go_on_from(view, prior.last - 1), (None, None))
         units = _units_after(view, prior, last)
     if not units or (not target.waits_for_wants and sum(unit.size.tokens for unit in units) < LEAST_GAIN * free):

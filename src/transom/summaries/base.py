@@ -39,17 +39,19 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """What a summarizer knows of the model that answers it: its name ("openai:gpt-5-mini"), the dialect of its
-    requests, and the tokens of its context window. `same_as_live`: it is the model of the conversation, so that a fork
-    of the live request can read its cached prefix."""
+    """What a summarizer knows of the model that answers it.
+
+    A fork of the live request can read the cached prefix of that request only if the model is `same_as_live`.
+    """
 
     name: str
-    """As in a log."""
+    """The provider and the model, as a log names them: "openai:gpt-5-mini"."""
     dialect: str
-    """Of its requests."""
+    """The dialect of the requests that the model takes."""
     context: int
-    """In tokens."""
+    """The size of its context window, in tokens."""
     same_as_live: bool = False
+    """True if it is the model of the conversation."""
 
 
 Steps = Generator[Ask, Answer | ProviderError, Summary]

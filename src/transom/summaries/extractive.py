@@ -69,7 +69,7 @@ class CallDone(NamedTuple):
     changes: tuple[str, ...]
 
 
-class Block(NamedTuple):
+class Round(NamedTuple):
     """What happened from one message of the user to the next: the user's words, the calls, and the assistant's last
     words, with whether they were its answer."""
 
@@ -122,7 +122,7 @@ def extracted(turns: Sequence[SourceTurn], outline: Outline) -> Delta:
 # ---- the turns
 
 
-def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Block]:
+def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Round]:
     """The turns from each message of the user to the next."""
     wish, calls, report, answered, is_empty = "", list[CallDone](), "", False, True
     for turn in turns:
@@ -131,7 +131,7 @@ def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Block]:
             continue
         if isinstance(head, (User, Handoff)):
             if not is_empty:
-                yield Block(wish, tuple(calls), report, answered)
+                yield Round(wish, tuple(calls), report, answered)
             wish, calls, report, answered = _TAG.sub(" ", text_of(head)).strip(), [], "", False
         elif isinstance(head, Assistant):
             if words := text_of(head).strip():
@@ -140,7 +140,7 @@ def blocks_of(turns: Sequence[SourceTurn]) -> Iterator[Block]:
                 answered = False
             calls += [_done(call, result) for call, result in results_of(turn) if call.name not in PLAN_TOOLS]
         is_empty = False
-    yield Block(wish, tuple(calls), report, answered)
+    yield Round(wish, tuple(calls), report, answered)
 
 
 def _done(call: Call, result: ToolResult | None) -> CallDone:
@@ -155,7 +155,7 @@ def _done(call: Call, result: ToolResult | None) -> CallDone:
 # ---- the sections
 
 
-def _wishes(blocks: Sequence[Block], outline: Outline) -> Iterator[Addition]:
+def _wishes(blocks: Sequence[Round], outline: Outline) -> Iterator[Addition]:
     """The user's words: of the first task more, of the others the newest. A word or two ask for nothing."""
     wishes = [block.wish for block in blocks if block.wish.strip() and not _SHORT.fullmatch(block.wish[:80])]
     wishes = wishes or [block.wish for block in blocks if block.wish.strip()][:1]
@@ -165,7 +165,7 @@ def _wishes(blocks: Sequence[Block], outline: Outline) -> Iterator[Addition]:
         yield Addition("intent", _quoted(wish, WORDS))
 
 
-def _progress(blocks: Sequence[Block]) -> Iterator[Addition]:
+def _progress(blocks: Sequence[Round]) -> Iterator[Addition]:
     """A line for each block: the assistant's report, what was changed, and how tests and builds ended."""
     for at, block in enumerate(blocks):
         clauses: list[str] = []
@@ -215,7 +215,7 @@ def _decisive_words(statement: Statement) -> str:
     return "" if words.endswith((":", "：")) else words
 
 
-def _failures(blocks: Sequence[Block], outline: Outline) -> tuple[list[Addition], list[Update]]:
+def _failures(blocks: Sequence[Round], outline: Outline) -> tuple[list[Addition], list[Update]]:
     """The calls that failed, as each was made last; and the failures of before whose call was made again."""
     last: dict[str, CallDone] = {}
     failed: dict[str, CallDone] = {}
@@ -250,7 +250,7 @@ def _tag(name: str) -> str:
     return f"call {name}"[:80]
 
 
-def _now(block: Block) -> list[Addition]:
+def _now(block: Round) -> list[Addition]:
     """The assistant's last words, and the last call."""
     lines = [f"The assistant's last words: {_quoted(block.report, WORDS)}"] if block.report else []
     if block.calls and not block.answered:
@@ -260,7 +260,7 @@ def _now(block: Block) -> list[Addition]:
 
 
 def _next_steps(
-    turns: Sequence[SourceTurn], blocks: Sequence[Block], outline: Outline
+    turns: Sequence[SourceTurn], blocks: Sequence[Round], outline: Outline
 ) -> tuple[list[Addition], list[Item]]:
     """The open items of the newest plan, else the sentences of the last report that say what is open, and the request
     that has no answer; and the items of before that are none of these."""

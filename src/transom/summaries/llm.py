@@ -76,7 +76,7 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
             raise SummaryFailed("there is no model")
         if not want.turns:
             raise SummaryFailed("nothing to summarise: no turns since the last summary")
-        job = _Job(self, want, counter, model)
+        job = _SummaryRequests(self, want, counter, model)
         if self.fork and job.can_fork:
             summary = yield from job.forked()
             if summary is not None:
@@ -84,7 +84,7 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
         return (yield from job.flat())
 
 
-class _Job:
+class _SummaryRequests:
     """One summary in the making. `usage`: what its requests have cost by now."""
 
     def __init__(self, settings: LlmSummarizer, want: Summarise, counter: TokenCounter, model: Model) -> None:
@@ -192,22 +192,27 @@ class _Job:
     def _merged(self, outline: Outline, chunk: Sequence[Piece]) -> Generator[Ask, Answer | ProviderError, Outline]:
         """The outline with what these pieces change. Raises SummaryFailed, and _TooLong."""
         prompts, text = self.settings.prompts, self._flat_text(outline, chunk)
-        source, failure, again = [piece.text for piece in chunk], None, ""
+        source, failure, correction = [piece.text for piece in chunk], None, ""
         for _ in range(self.settings.retries + 1):
-            request = text_request(self.dialect, prompts.system, text + again)
+            request = text_request(self.dialect, prompts.system, text + correction)
             answer = yield Ask(request=request, max_tokens=self.answer_tokens)
             try:
-                return apply_delta(outline, self._delta(answer, outline, source, again), self.sections)
+                return apply_delta(outline, self._delta(answer, outline, source, correction), self.sections)
             except Unusable as error:
-                failure, again = error, f"\n\n{filled(prompts.retry, {'why': error.reason})}"
+                failure, correction = error, f"\n\n{filled(prompts.retry, {'why': error.reason})}"
         assert failure is not None
         raise failure
 
     # ---- answers
 
-    def _delta(self, answer: Answer | ProviderError, outline: Outline, source: Sequence[str], again: str = "") -> Delta:
-        """What an answer changes. `again`: what the model was told about its answer before. Raises SummaryFailed, and
-        _TooLong if the request was too long."""
+    def _delta(
+        self, answer: Answer | ProviderError, outline: Outline, source: Sequence[str], correction: str = ""
+    ) -> Delta:
+        """What an answer changes. `correction`: what the request said about the answer before, if that was unusable.
+
+        Raises Unusable if the answer cannot be used, _TooLong if the request was too long, SummaryFailed for any other
+        error of the provider.
+        """
         if isinstance(answer, ProviderError):
             if answer.kind == "overflow" or classify(answer.status, answer.body) is not None:
                 raise _TooLong(str(answer))
@@ -215,7 +220,7 @@ class _Job:
         if answer.usage is not None:
             self.usage = answer.usage.plus(self.usage)
         text, known = answer_text(answer, self.answer_tokens), [item.id for item in outline.items]
-        delta = delta_of(text, self.sections, known, self._task(outline) + again)
+        delta = delta_of(text, self.sections, known, self._task(outline) + correction)
         if not outline.items and not delta.add:
             raise Unusable("it adds nothing to an empty summary")
         check_words(delta, [*source, self._summary_text(outline), self.focus, *self.want.exact])

@@ -19,7 +19,7 @@ from transom.core.trims import find_part
 from transom.testing.fakes import FakeClock, WordCounter
 
 
-class Ask(Struct, frozen=True):
+class CallItem(Struct, frozen=True):
     """A call to be written. Without an id it gets one from its place: the seq of its entry, and its index."""
 
     name: str
@@ -27,50 +27,50 @@ class Ask(Struct, frozen=True):
     id: str | None = None
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class TurnItem(Struct, frozen=True, kw_only=True):
     """A turn of the model to be written. `thought`: its reasoning; `bound`: that is signed. `answers`: the seq of its
     `Sent`."""
 
     text: str = ""
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[CallItem, ...] = ()
     thought: str = ""
     bound: bool = False
     answers: int | None = None
 
 
-class Answer(Struct, frozen=True):
+class ResultItem(Struct, frozen=True):
     """A result to be written: of the call with the id `to`, or of the oldest open call of the newest turn."""
 
     text: str
     to: str | None = None
 
 
-class Hidden(Struct, frozen=True):
+class HiddenItem(Struct, frozen=True):
     """A fact to be written that no window contains."""
 
-    item: str | Body | Ask | Turn | Answer
+    item: str | Body | CallItem | TurnItem | ResultItem
 
 
-Item = str | Body | Ask | Turn | Answer | Hidden
+Item = str | Body | CallItem | TurnItem | ResultItem | HiddenItem
 """What `talk` takes."""
 
 
-def call(name: str, args: str = "{}", *, label: str | None = None) -> Ask:
+def call(name: str, args: str = "{}", *, label: str | None = None) -> CallItem:
     """A tool call. `label`: the provider's id; None: an id is made up."""
-    return Ask(name, args, label)
+    return CallItem(name, args, label)
 
 
-def result(text: str, *, to: str | None = None) -> Answer:
+def result(text: str, *, to: str | None = None) -> ResultItem:
     """The result of the oldest open call of the newest turn, or of the call with the id `to`."""
-    return Answer(text, to)
+    return ResultItem(text, to)
 
 
-def says(text: str, *asks: Ask, thought: str = "", bound: bool = False, answers: int | None = None) -> Turn:
+def says(text: str, *asks: CallItem, thought: str = "", bound: bool = False, answers: int | None = None) -> TurnItem:
     """A turn of the model: its text, calls and reasoning.
 
     `bound`: the reasoning is signed for its prefix. `answers`: the seq of the `Sent` that it replies to.
     """
-    return Turn(text=text, asks=asks, thought=thought, bound=bound, answers=answers)
+    return TurnItem(text=text, asks=asks, thought=thought, bound=bound, answers=answers)
 
 
 def user(*parts: str | Part) -> User:
@@ -83,9 +83,9 @@ def image(url: str = "data:image/png;base64,AAAA") -> Media:
     return Media("image", {"type": "image_url", "image_url": {"url": url}})
 
 
-def hidden(item: str | Body | Ask | Turn | Answer) -> Hidden:
+def hidden(item: str | Body | CallItem | TurnItem | ResultItem) -> HiddenItem:
     """The same item with `include_in_context` false: it is stored, and no window contains it."""
-    return Hidden(item)
+    return HiddenItem(item)
 
 
 def talk(
@@ -99,7 +99,7 @@ def talk(
     clock = clock or FakeClock(start=log[-1].at + 1.0 if log else 0.0)
     counter = counter or WordCounter()
     for item in _turns(items):
-        meta, inner = (Meta(include_in_context=False), item.item) if isinstance(item, Hidden) else (None, item)
+        meta, inner = (Meta(include_in_context=False), item.item) if isinstance(item, HiddenItem) else (None, item)
         log.append(entry(_body(inner, log), log, at=clock(), counter=counter, meta=meta))
     return log
 
@@ -116,28 +116,28 @@ def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter,
 
 def _turns(items: Sequence[Item]) -> Iterator[Item]:
     """The items, with neighbouring calls joined into one turn."""
-    run: list[Ask] = []
+    run: list[CallItem] = []
     for item in items:
-        if isinstance(item, Ask):
+        if isinstance(item, CallItem):
             run.append(item)
             continue
         if run:
-            yield Turn(asks=tuple(run))
+            yield TurnItem(asks=tuple(run))
             run = []
         yield item
     if run:
-        yield Turn(asks=tuple(run))
+        yield TurnItem(asks=tuple(run))
 
 
-def _body(item: str | Body | Ask | Turn | Answer, log: Sequence[Entry]) -> Body:
+def _body(item: str | Body | CallItem | TurnItem | ResultItem, log: Sequence[Entry]) -> Body:
     """The body of the entry for an item."""
     if isinstance(item, str):
         return User(parts=_text(item))
-    if isinstance(item, Ask):
-        item = Turn(asks=(item,))
-    if isinstance(item, Turn):
+    if isinstance(item, CallItem):
+        item = TurnItem(asks=(item,))
+    if isinstance(item, TurnItem):
         return _turn(item, len(log))
-    return _answer(item, log) if isinstance(item, Answer) else item
+    return _answer(item, log) if isinstance(item, ResultItem) else item
 
 
 def _text(text: str) -> tuple[Part, ...]:
@@ -145,7 +145,7 @@ def _text(text: str) -> tuple[Part, ...]:
     return (Text(text),) if text else ()
 
 
-def _turn(turn: Turn, seq: int) -> Assistant:
+def _turn(turn: TurnItem, seq: int) -> Assistant:
     """The fact for a turn."""
     calls = tuple(
         Call(f"call_{seq}_{index}" if ask.id is None else ask.id, ask.name, ask.args)
@@ -156,7 +156,7 @@ def _turn(turn: Turn, seq: int) -> Assistant:
     return Assistant(parts=_text(turn.text), shape=shape, calls=calls, reasoning=reasoning, answers=turn.answers)
 
 
-def _answer(item: Answer, log: Sequence[Entry]) -> ToolResult:
+def _answer(item: ResultItem, log: Sequence[Entry]) -> ToolResult:
     """The fact for a result."""
     if item.to is not None:
         return ToolResult(parts=_text(item.text), call=item.to)

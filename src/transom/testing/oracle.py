@@ -354,11 +354,11 @@ class SlowView:
             return edit.first <= slot.first <= edit.last
         assert isinstance(edit, Trim)
         # undefined: what covers the place of an undone trim again is a later trim of the same part
-        again = any(
+        trimmed_later = any(
             isinstance(other, Trim) and (other.entry, other.part) == (edit.entry, edit.part) and at > seq
             for at, other in self.edits.items()
         )
-        return edit.entry in slot.units[0].seqs and not again
+        return edit.entry in slot.units[0].seqs and not trimmed_later
 
     def appearance(self) -> Appearance:
         """Everything that the view shows, as plain values."""

@@ -41,7 +41,7 @@ _HELPERS = {
 _logger = logging.getLogger(__name__)
 
 
-class Delta(NamedTuple):
+class TextDelta(NamedTuple):
     """A piece of text or of reasoning that one chunk brought."""
 
     kind: Literal["text", "reasoning"]
@@ -59,7 +59,7 @@ class Accumulator:
     finished = False
     error = ""
     stop: StopReason = "unknown"
-    _deltas: list[Delta] | None = None
+    _deltas: list[TextDelta] | None = None
 
     def feed(self, chunk: object) -> None:
         """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither."""
@@ -82,7 +82,7 @@ class Accumulator:
         yet."""
         return ()
 
-    def take_deltas(self) -> list[Delta]:
+    def take_deltas(self) -> list[TextDelta]:
         """Return the pieces of text that came since the last call of this method, and forget them."""
         deltas, self._deltas = self._deltas or [], None
         return deltas
@@ -90,7 +90,7 @@ class Accumulator:
     def _add_delta(self, kind: Literal["text", "reasoning"], piece: object) -> None:
         """Add a piece for `take_deltas`, if it is a text that is not empty."""
         if isinstance(piece, str) and piece:
-            self._deltas = [*(self._deltas or ()), Delta(kind, piece)]
+            self._deltas = [*(self._deltas or ()), TextDelta(kind, piece)]
 
     @property
     def usage(self) -> Usage | None:

@@ -27,7 +27,7 @@ from transom.wire.tools import rendered_tools
 from transom.wire.turns import without_surrogates
 
 
-class AnthropicMessages(Dialect, frozen=True):
+class AnthropicDialect(Dialect, frozen=True):
     """Messages that are lists of blocks, with the system prompt beside them.
 
     - `bound`: the model signs its reasoning for the exact prefix; on any other prefix it is invalid (A15).
@@ -108,7 +108,7 @@ class AnthropicMessages(Dialect, frozen=True):
         return violations(body, user_first=self.user_first)
 
 
-ANTHROPIC = AnthropicMessages()
+ANTHROPIC = AnthropicDialect()
 
-ANTHROPIC_BEDROCK = AnthropicMessages(f"{NAME}_bedrock", user_first=True)
+ANTHROPIC_BEDROCK = AnthropicDialect(f"{NAME}_bedrock", user_first=True)
 """Claude on Amazon Bedrock: messages are read in the same way, and the first one must be the user's."""

@@ -1,7 +1,7 @@
 """Renders slots as messages of the Messages API, repaired where it would refuse them. What was valid comes out
 unchanged.
 
-A slot's messages depend on that slot alone. `AnthropicMessages.join` then joins neighbours of one role.
+A slot's messages depend on that slot alone. `AnthropicDialect.join` then joins neighbours of one role.
 """
 
 from __future__ import annotations

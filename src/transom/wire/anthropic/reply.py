@@ -20,7 +20,7 @@ _USAGE = UsageFields(
 
 
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
-    """The turn in a reply, with its usage if that came. `bound`: see `AnthropicMessages`.
+    """The turn in a reply, with its usage if that came. `bound`: see `AnthropicDialect`.
 
     Raises InvalidMessage for an error, and for a message that is not the assistant's.
     """

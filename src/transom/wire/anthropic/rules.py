@@ -151,7 +151,7 @@ def _is_blank(value: object) -> bool:
 # ---- turns: neighbours of one role (A7, R)
 
 
-class _Turn(NamedTuple):
+class _MergedTurn(NamedTuple):
     """Neighbouring messages of one role."""
 
     role: object
@@ -169,7 +169,7 @@ def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
     """Violations between messages: A1 to A5 for every turn, A11, A12 and A14 for the last. `thinking`: the request's
     setting."""
     turns = _turns(messages)
-    for before, turn in zip([_Turn(None, []), *turns], [*turns, _Turn(None, [])], strict=True):
+    for before, turn in zip([_MergedTurn(None, []), *turns], [*turns, _MergedTurn(None, [])], strict=True):
         yield from _of_results(turn, before)
         yield from _unanswered(before, turn)
     yield from _of_the_end(len(messages) - 1, turns[-1])
@@ -177,19 +177,19 @@ def _of_turns(messages: list[Json], thinking: Json) -> Iterator[Violation]:
         yield from _of_thinking(turns[-2], turns[-1])
 
 
-def _turns(messages: list[Json]) -> list[_Turn]:
+def _turns(messages: list[Json]) -> list[_MergedTurn]:
     """The messages as turns: neighbours of one role together."""
-    turns: list[_Turn] = []
+    turns: list[_MergedTurn] = []
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
         if not turns or turns[-1].role != role:
-            turns.append(_Turn(role, []))
+            turns.append(_MergedTurn(role, []))
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else dicts(content)
         turns[-1].blocks.extend((index, block) for block in blocks)
     return turns
 
 
-def _of_results(turn: _Turn, before: _Turn) -> Iterator[Violation]:
+def _of_results(turn: _MergedTurn, before: _MergedTurn) -> Iterator[Violation]:
     """Violations of A2, A3 and A4: results without a call, in the wrong place, or twice."""
     called, seen = {label for _, label in before.labels("tool_use")}, set[str]()
     for at, label in turn.labels("tool_result"):
@@ -204,7 +204,7 @@ def _of_results(turn: _Turn, before: _Turn) -> Iterator[Violation]:
         yield Violation("A3", late, "a result behind other content")
 
 
-def _unanswered(turn: _Turn, after: _Turn) -> Iterator[Violation]:
+def _unanswered(turn: _MergedTurn, after: _MergedTurn) -> Iterator[Violation]:
     """Violations of A1 and A5: calls without a result, or with the same id."""
     calls, answered = turn.labels("tool_use"), {label for _, label in after.labels("tool_result")}
     missing, seen = dict[int, list[str]](), set[str]()
@@ -219,7 +219,7 @@ def _unanswered(turn: _Turn, after: _Turn) -> Iterator[Violation]:
         yield Violation("A1", at, f"no result for {', '.join(sorted(labels))}")
 
 
-def _of_the_end(index: int, turn: _Turn) -> Iterator[Violation]:
+def _of_the_end(index: int, turn: _MergedTurn) -> Iterator[Violation]:
     """Violations of A11 and A12: what the model's last words may not be."""
     last = turn.blocks[-1][1] if turn.role == "assistant" and turn.blocks else {}
     if last.get("type") == "text" and text(last, "text") != text(last, "text").rstrip():
@@ -229,7 +229,7 @@ def _of_the_end(index: int, turn: _Turn) -> Iterator[Violation]:
         yield Violation("A12", index, "ends with the model's own words")
 
 
-def _of_thinking(turn: _Turn, last: _Turn) -> Iterator[Violation]:
+def _of_thinking(turn: _MergedTurn, last: _MergedTurn) -> Iterator[Violation]:
     """Violations of A14, in the tool loop that goes on now."""
     if turn.labels("tool_use") and last.labels("tool_result"):
         at, first = turn.blocks[0]

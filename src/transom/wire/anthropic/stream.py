@@ -19,7 +19,7 @@ class AnthropicAccumulator(Accumulator):
     """Collects the events of `messages.create(stream=True)`, or of the SDK's `.stream()`, which adds some of its own.
 
     Before the message ends, the turn has only the blocks that have ended, and the text so far. `bound`: see
-    `AnthropicMessages`.
+    `AnthropicDialect`.
     """
 
     def __init__(self, *, bound: bool = False) -> None:

@@ -23,7 +23,7 @@ from transom.wire.tools import rendered_tools
 from transom.wire.turns import without_surrogates
 
 
-class Gemini(Dialect, frozen=True):
+class GeminiDialect(Dialect, frozen=True):
     """Contents that are lists of parts, with the system instruction beside them.
 
     Gemini 3 wants a thought signature on the first call of a step. `sign`: give a turn from another provider the
@@ -97,4 +97,4 @@ def _snake(key: str) -> str:
     return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key)
 
 
-GEMINI = Gemini()
+GEMINI = GeminiDialect()

@@ -40,11 +40,11 @@ def parse(contents: list[object], where: str) -> list[Placed]:
                 facts[0] = replace(facts[0], separate=True)
             out.extend((at, fact) for fact in facts)
         else:
-            said, again = _turn(fields, here), before == "model"
-            if again and isinstance(last, Assistant) and last.calls:
+            said, goes_on = _turn(fields, here), before == "model"
+            if goes_on and isinstance(last, Assistant) and last.calls:
                 out[-1], calls = (out[-1][0], continued(last, said)), [*calls, *said.calls]
             else:
-                out.append((at, replace(said, separate=again)))
+                out.append((at, replace(said, separate=goes_on)))
                 calls = list(said.calls)
         before = role
     return out

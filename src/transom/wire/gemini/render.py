@@ -37,7 +37,7 @@ def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
 def unit_contents(unit: Unit, *, sign: bool, strict: bool) -> list[Rendered]:
     """The contents of a unit: its head, then the results of its calls, in one content unless they came in several.
 
-    `sign`, `strict`: see `Gemini`.
+    `sign`, `strict`: see `GeminiDialect`.
     """
     head, *answers = unit.shown_facts()
     if not isinstance(head, Assistant):

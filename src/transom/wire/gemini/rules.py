@@ -55,7 +55,7 @@ _BODIES = {
 }
 
 
-class _Turn(NamedTuple):
+class _MergedTurn(NamedTuple):
     """Neighbouring contents of one role. `model`: it is the model's. `contents`: the index and parts of each."""
 
     model: bool
@@ -72,7 +72,7 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     fields = _camel(request)
     contents = as_list(fields.get("contents"))
     models = groupby(enumerate(contents), lambda each: as_dict(each[1]).get("role") == "model")
-    turns = [_Turn(model, [(at, _parts(content)) for at, content in group]) for model, group in models]
+    turns = [_MergedTurn(model, [(at, _parts(content)) for at, content in group]) for model, group in models]
     order = _of_order(turns, cached=bool(fields.get("cachedContent")))
     return collect_violations(
         _of_request(fields), map(_of_content, contents), order, _of_signatures(turns) if strict else ()
@@ -145,7 +145,7 @@ def _of_part(where: str, part: Json, *, model: bool) -> Iterator[Finding]:
 # ---- contents together
 
 
-def _of_order(turns: list[_Turn], *, cached: bool) -> Iterator[Violation]:
+def _of_order(turns: list[_MergedTurn], *, cached: bool) -> Iterator[Violation]:
     """Violations of G1, G2, G3 and G6, between turns. `cached`: other contents may come before these."""
     calls = None if cached else 0  # of the turn before; None: nobody can tell
     for at, turn in enumerate(turns):
@@ -161,7 +161,7 @@ def _of_order(turns: list[_Turn], *, cached: bool) -> Iterator[Violation]:
             yield Violation("G6", turn.contents[-1][0], "the last content is the model's")
 
 
-def _of_responses(turn: _Turn, calls: int | None) -> Iterator[Violation]:
+def _of_responses(turn: _MergedTurn, calls: int | None) -> Iterator[Violation]:
     """Violations in a turn of the user. `calls`: how many calls the turn before it has; None if that cannot be
     known."""
     before: list[Json] = []
@@ -175,7 +175,7 @@ def _of_responses(turn: _Turn, calls: int | None) -> Iterator[Violation]:
         yield Violation("G3", turn.contents[0][0], f"{seen} function responses to {calls} calls")
 
 
-def _of_signatures(turns: list[_Turn]) -> Iterator[Violation]:
+def _of_signatures(turns: list[_MergedTurn]) -> Iterator[Violation]:
     """Violations of G5 in the current turn: everything after the user's last message that is not only responses."""
     asked = [
         at for at, turn in enumerate(turns) if not turn.model and not all(_RESPONSE in part for part in turn.parts)

@@ -23,7 +23,7 @@ from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
 
 
-class OpenAIChat(Dialect, frozen=True):
+class OpenAIChatDialect(Dialect, frozen=True):
     """Messages with roles; the system prompt is the first of them.
 
     `alternate`: for servers whose chat template refuses two messages of one role in a row (llama.cpp and vLLM with
@@ -115,5 +115,5 @@ def _parts(content: str | list[Raw]) -> list[Raw]:
 
 _JOINED = frozenset({"role", "content", "tool_calls"})
 
-OPENAI_CHAT = OpenAIChat()
-ALTERNATING = OpenAIChat(alternate=True)
+OPENAI_CHAT = OpenAIChatDialect()
+ALTERNATING = OpenAIChatDialect(alternate=True)

@@ -22,7 +22,7 @@ from transom.core.tokens import MESSAGE_TOKENS, FormatCounter, TokenCounter
 from transom.core.unit import Unit
 from transom.wire.dialect import Rendered, Violation
 from transom.wire.dialect_counter import DialectCounter
-from transom.wire.openai.dialect import OpenAIChat
+from transom.wire.openai.dialect import OpenAIChatDialect
 from transom.wire.openai.parse import NAME
 from transom.wire.violations import Finding, Must, collect_violations, dicts, short_repr, wrong_fields
 
@@ -44,7 +44,7 @@ def nine_letters(label: str) -> str:
     return "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(9))
 
 
-class Mistral(OpenAIChat, frozen=True):
+class MistralDialect(OpenAIChatDialect, frozen=True):
     """Chat messages as Mistral takes them. Messages that came in this dialect come out unchanged."""
 
     name: str = "mistral"
@@ -142,4 +142,4 @@ def _of_message(message: Raw, before: Raw) -> Iterator[Finding]:
         yield from wrong_fields("", message, {"tool_call_id": Must("M1", _LABEL)})
 
 
-MISTRAL = Mistral()
+MISTRAL = MistralDialect()

@@ -24,7 +24,7 @@ from transom.wire.translate import translate_fact
 from transom.wire.turns import without_surrogates
 
 
-class OpenAIResponses(Dialect, frozen=True):
+class ResponsesDialect(Dialect, frozen=True):
     """Items of many kinds, with the system prompt beside them as `instructions`.
 
     `strict`: the rule of DeepSeek, where nothing may stand between the calls of a turn and their outputs (R4).
@@ -98,7 +98,7 @@ def _is_beside(instruction: Instruction) -> bool:
     return instruction.dialect == NAME and INSTRUCTIONS in (instruction.extra or {})
 
 
-RESPONSES = OpenAIResponses()
+RESPONSES = ResponsesDialect()
 
-DEEPSEEK_RESPONSES = OpenAIResponses(f"deepseek_{NAME}", strict=True)
+DEEPSEEK_RESPONSES = ResponsesDialect(f"deepseek_{NAME}", strict=True)
 """DeepSeek's Responses API: items are read in the same way, and requests have one more rule."""

@@ -88,18 +88,18 @@ def with_distinct_ids(items: list[Raw], *, lost: bool = False) -> list[Raw]:
     seen = set[str]()
     for item in items:
         label: Any = None if kind(item) == "local_shell_call_output" else item.get("id")  # that names its call
-        again = isinstance(label, str) and label in seen
-        if not again and not lost:  # nearly always
+        is_repeated = isinstance(label, str) and label in seen
+        if not is_repeated and not lost:  # nearly always
             out.append(item)
             if isinstance(label, str):
                 seen.add(label)
             continue
         models = is_models(item)
-        lost = models and (lost or (again and kind(item) == "reasoning"))
+        lost = models and (lost or (is_repeated and kind(item) == "reasoning"))
         if lost and kind(item) == "reasoning":
             continue
-        said = _unbound(item) if models and (again or lost) else item
-        out.append(_without(said, "id") if again and said.get("id") == label else said)
+        said = _unbound(item) if models and (is_repeated or lost) else item
+        out.append(_without(said, "id") if is_repeated and said.get("id") == label else said)
         if isinstance(label, str):
             seen.add(label)
     return out

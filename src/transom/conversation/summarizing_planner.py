@@ -34,10 +34,11 @@ RUN_BEGAN = "compact: a run of this conversation began while the summary was mad
 STAYS = "the summary before stays, without this focus and these notes"
 
 
-class PlanSteps:
-    """The steps of requests and compactions, as generators that yield an `AwaitSummary` where they wait for a summary.
+class SummarizingPlanner:
+    """Plans requests and compactions that may wait for a summary first.
 
-    The lock is not held while they wait.
+    `request` and `compact` are generators: where they must wait, they yield an `AwaitSummary`, and go on with its
+    `SummaryOutcome`. The lock of the conversation is not held while they wait.
     """
 
     def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler, guard: Guard) -> None:
@@ -61,8 +62,8 @@ class PlanSteps:
                     'use policy "summary", or give the conversation a summarizer'
                 )
             newest = self._planner.view.summary
-            again = bool(asked.focus or asked.notes) or (newest is not None and newest[1].degraded)
-            asked = replace(asked, again=again, least=self._summaries.least)
+            may_replace = bool(asked.focus or asked.notes) or (newest is not None and newest[1].degraded)
+            asked = replace(asked, may_replace=may_replace, least=self._summaries.least)
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
                 why = self._no_room(asked) if may_have else ""
@@ -77,7 +78,7 @@ class PlanSteps:
                 self._guard.must_not_run(RUN_BEGAN)
             self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
-            if summary is not None and not self._is_news(summary, again=again, known=known):
+            if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
                 why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
                 summary, failure = None, "; ".join(filter(None, (failure, why)))
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
@@ -148,11 +149,15 @@ class PlanSteps:
             append_facts(self._planner.writer, [failure], self._planner.tags)
         return outcome.summary
 
-    def _is_news(self, summary: Summary, *, again: bool = False, known: int | None = None) -> bool:
-        """Whether it says more than the newest one in the log: another process may have made one meanwhile.
+    def _is_news(self, summary: Summary, *, may_replace: bool = False, known: int | None = None) -> bool:
+        """Whether a summary that was made is worth a place in the log, which may have got another one meanwhile.
 
-        `again`: also if it says something else of the same turns. `known`: the seq of the newest one when this one was
-        asked for; none but that may be replaced by one of fewer turns, where a note or a focus makes it again.
+        It is if it covers more turns than the newest summary in the log. If it covers the same turns or fewer, it must
+        have another text, and not be degraded where the newest is not. Then it is news with `may_replace` (a new focus,
+        new notes), or if the newest covers the same turns and is degraded.
+
+        `known`: the seq of the newest summary when this one was asked for. A summary that came since then and covers
+        more turns stays.
         """
         newest = self._planner.view.summary
         if newest is None or newest[1].last < summary.last:
@@ -161,7 +166,7 @@ class PlanSteps:
             return False
         if (summary.degraded and not newest[1].degraded) or summary.text == newest[1].text:
             return False
-        return again or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
+        return may_replace or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
 
     def _has_newer(self, summary: Summary, known: int | None) -> bool:
         """Whether the log has a summary of more turns, which was not there when this one was asked for."""
