@@ -172,6 +172,11 @@ def changed_since(entries: Sequence[str]) -> str:
     return f" (changed since: {', '.join(entries)})" if entries else ""
 
 
+def succeeded_at(entry: str) -> str:
+    """What follows the outcome of a failed call: the later entry in which the same succeeded."""
+    return f" (succeeded later: {entry})"
+
+
 def last_test_run(subject: str, outcome: str) -> str:
     """A part of a count of turns: the last test run among them."""
     return f"the last test run {subject}: {outcome}" if subject else f"the last test run: {outcome}"

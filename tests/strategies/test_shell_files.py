@@ -8,6 +8,7 @@ import pytest
 
 from transom.core.message import Call
 from transom.strategies.digest.shell_files import shell_files
+from transom.strategies.digest.shell_words import simple_commands
 from transom.strategies.digest.tool_lines import call_facts
 
 
@@ -37,7 +38,7 @@ from transom.strategies.digest.tool_lines import call_facts
     ],
 )
 def test_the_files_that_a_command_changes(command, changes):
-    assert shell_files(command).changes == changes
+    assert shell_files(command, list(simple_commands(command))).changes == changes
 
 
 def test_a_script_that_runs_commands_changes_what_they_change():

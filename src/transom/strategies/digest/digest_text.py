@@ -17,6 +17,7 @@ from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MessageQuotes, Spans
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
@@ -36,6 +37,9 @@ LINES = 0.125
 
 WORDS = 0.2
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
+
+FAILURES = 0.08
+"""The share of a record for what failed and did not succeed later."""
 
 PLAN = 0.1
 """The share of a record for the newest plan."""
@@ -76,15 +80,17 @@ def digest_text(
     found = _FoldedTurns(view, target, run, folded)
     words = WORDS * (1 - 0.8 * talk) * size
     chosen_words = found.messages.chosen(words, talk=talk)
+    failed = found.failures.quoted(FAILURES * size)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
-    room = size - fixed - lines - chosen_words.tokens
+    room = size - fixed - lines - chosen_words.tokens - failed.tokens
     tried: list[tuple[int, Digested]] = []
     rooms: list[tuple[float, int]] = []
     for _ in range(TRIES):
-        quotes = found.quotes(room, names, chosen_words.spans)
-        quoted = _merged(chosen_words.spans, quotes)
+        already = _merged(chosen_words.spans, failed.spans)
+        quotes = found.quotes(room, names, already)
+        quoted = _merged(already, quotes)
         text = found.text(quoted, endings, lines)
         counted = target.counter.count(text)
         tried.append((counted, Digested(text, tuple(sorted(quoted)))))
@@ -160,6 +166,12 @@ class _FoldedTurns:
         return MessageQuotes(self.view, self.index, self.units)
 
     @cached_property
+    def failures(self) -> Failures:
+        """What failed, and what a later success answered."""
+        whole = [one for one in self.beside if isinstance(one, Unit)]
+        return Failures(self.view, self.index, self.units, whole)
+
+    @cached_property
     def passages(self) -> list[Passage]:
         """The passages that may be quoted."""
         seqs = [
@@ -171,6 +183,11 @@ class _FoldedTurns:
         first_choice = self.quoted_before.union(*(slot.seqs for slot in self.run if isinstance(slot, Unit)))
         most = max(MOST, self.target.budget.usable // TOKENS_PER_PASSAGE)
         return _passages(self.view, self.index, seqs, first_choice, most)
+
+    @cached_property
+    def _items(self) -> list[tuple[str, ...]]:
+        """The names for which each passage may be quoted."""
+        return [() if self.failures.is_noise(passage) else passage.names for passage in self.passages]
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
@@ -193,17 +210,20 @@ class _FoldedTurns:
         if room <= 0:
             return {}
         view, index, passages = self.view, self.index, self.passages
-        choice, items = Choice(passages), [passage.names for passage in passages]
+        choice, items = Choice(passages), self._items
         quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
-            cover_words(view, index, choice, left, self.units, self.beside)
+            cover_words(view, index, choice, left, self.units, self.beside, without=self.failures.is_noise)
         chosen: Spans = {}
         for at in sorted(choice.taken):
             passage = passages[at]
             text = readable(self._fact(passage.entry))[passage.text][0]
             spans = chosen.setdefault(passage.entry, {}).setdefault(passage.text, [])
+            if lines := self.failures.lines_in(passage):
+                spans.extend(lines)
+                continue
             start, end = with_margins(text, passage.start, passage.end, index.json_elements(text))
             is_talk = passage.text == 0 and index.at(view, passage.entry).from_turn
             spans.append((start, behind_announcement(text, end) if is_talk else end))
@@ -261,9 +281,10 @@ class _FoldedTurns:
                 CallLine(
                     tool=texts.in_a_line(facts.tool),
                     subject=texts.in_a_line(facts.subject if chosen is None else facts.full),
-                    outcome=outcome_text(facts, ended, quoted="\n".join(said)),
+                    outcome=outcome_text(facts, ended, quoted="\n".join(said)) + self._answered(head, at),
                     quotes=tuple(quotes),
                     chosen=chosen is not None,
+                    deed=texts.in_a_line(facts.deed),
                     failed=ended is not None and is_failure(facts, ended),
                     tested=ended is not None and ended.summary and facts.says == "summary" and not facts.shows,
                     changed=self.changes.since(facts.about, head) if quotes and result is not None else (),
@@ -277,6 +298,11 @@ class _FoldedTurns:
             words="\n".join(words),
             calls=tuple(calls),
         )
+
+    def _answered(self, head: int, at: int) -> str:
+        """Behind the outcome of a call that failed: the entry of a later success."""
+        later = self.failures.answered.get((head, at))
+        return texts.succeeded_at(self.changes.number(later)) if later is not None else ""
 
     def _quotes(self, seq: int, spans: Spans) -> list[str]:
         """What is quoted of the words of an entry, its calls aside."""

@@ -42,6 +42,9 @@ LONG = 100
 EARLIER = "earlier turns"
 """In place of a role: turns of which only the number is known."""
 
+DEEDS = 4
+"""How many commits and the like a line of counts names: the last ones."""
+
 LINE = 180
 """Characters up to which turns without quotes share a detailed line."""
 
@@ -49,7 +52,7 @@ LINE = 180
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
     its result. `chosen`: its line stands in for a quote. `changed`: the entries that changed what the result shows.
-    `tested`: it was a test run that says how it ended."""
+    `tested`: it was a test run that says how it ended. `deed`: what it did that lasts, such as a commit."""
 
     tool: str
     subject: str = ""
@@ -59,6 +62,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
     failed: bool = False
     tested: bool = False
     changed: tuple[str, ...] = ()
+    deed: str = ""
 
     @property
     def text(self) -> str:
@@ -217,6 +221,7 @@ def _counted(turns: Sequence[Turn]) -> str:
             clauses.append(f"{times:,} × {tool}{_under(subjects)}{more}")
     if messages := [turn for turn in turns if not turn.calls]:
         clauses += _messages(messages)
+    clauses += [call.deed for turn in turns for call in turn.calls if call.deed and not call.failed][-DEEDS:]
     clauses += _last_test_run(turns)
     return f"{_numbers(turns)} {', '.join(clauses)}"
 

@@ -12,21 +12,10 @@ from itertools import pairwise
 from msgspec import Struct
 
 from transom.strategies.digest.commands import SCANNED
+from transom.strategies.digest.shell_words import SimpleCommand
 
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n(.*?)(?:\n[ \t]*\2(?=\s|$|[)\"'])|\Z)", re.DOTALL)
-_TOKEN = re.compile(
-    r"""(?P<into>(?:(?<![^\s;&|(])(?P<fd>\d)|&)?>>?\|?(?P<copy>&)?)"""
-    r"""|(?P<word>(?:[^\s;&|<>()'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*+")++)|(?P<end>&&|\|\|?|[;&\n()])|.""",
-    re.DOTALL,
-)
-_QUOTED_PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)\"|\\(.)""", re.DOTALL)
-_SETS = re.compile(r"[A-Za-z_]\w*=")
 _IS_FILE = re.compile(r"(?:\.{0,2}/|~/)?[\w@+][^\s*?{}$`'\"\\;|&<>=]{0,300}\Z")
-_PREFIXES = frozenset(
-    ("sudo", "env", "command", "time", "nohup", "nice", "then", "do", "else", "if", "while", "!", "{")
-)
-
 _SCRIPTS = frozenset(("python", "python3", "node", "deno", "bun"))
 _WRITES_IN_SCRIPT = re.compile(
     r"""(?:\bopen\(\s*(?P<a>['"])(?P<opened>[^'"\n]{1,200})(?P=a)\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
@@ -53,76 +42,21 @@ class ShellFiles(Struct, frozen=True):
     first: frozenset[str]
 
 
-def shell_files(command: str) -> ShellFiles:
-    """What the words of a command say of files."""
-    text = command[: 4 * SCANNED]
+def shell_files(command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
+    """What the words of a command say of files. `commands`: its simple commands."""
     names = set(_PATH.findall(command[:SCANNED]))
     changes: set[str] = set()
     restored: set[str] = set()
     first: set[str] = set()
-    for words, targets, body in _simple_commands(text):
+    for words, targets, body in commands:
         if not words and not targets:
             continue
         first |= changes
         back = _restored(words)
-        changes.update(targets, _changed(words), back)
+        changes.update(filter(_is_file, targets), _changed(words), back)
         restored.update(back)
         changes.update(_written_by_script(words, body))
     return ShellFiles(frozenset(names | changes), frozenset(changes), frozenset(restored), frozenset(first))
-
-
-def _simple_commands(text: str) -> Iterator[tuple[list[str], list[str], str]]:
-    """Each simple command: its words, the files that its output goes into, and the text that is its input."""
-    bodies: list[str] = []
-
-    def without(match: re.Match[str]) -> str:
-        bodies.append(match[4])
-        return f" <<{len(bodies) - 1} {match[3]}\n"
-
-    text = _HEREDOC.sub(without, text) if "<<" in text else text
-    words: list[str] = []
-    targets: list[str] = []
-    body, takes = "", ""
-    for token in _TOKEN.finditer(text):
-        if token["word"]:
-            word = _unquoted(token["word"])
-            if takes == ">":
-                targets += [word] if _is_file(word) else []
-            elif takes == "<<" and word.isdigit() and int(word) < len(bodies):
-                body = bodies[int(word)]
-            elif not takes:
-                words.append(word)
-            takes = ""
-        elif token["into"]:
-            takes = ">" if not token["copy"] and token["fd"] in {None, "1"} else "another"
-        elif token[0] == "<":
-            takes = "<<" if takes in {"<", "<<"} else "<"
-        elif token["end"]:
-            yield _bare(words), targets, body
-            words, targets, body, takes = [], [], "", ""
-    yield _bare(words), targets, body
-
-
-def _unquoted(word: str) -> str:
-    """A word without its quotation marks."""
-    if "'" not in word and '"' not in word and "\\" not in word:
-        return word
-    return _QUOTED_PART.sub(lambda found: next((one for one in found.groups() if one is not None), ""), word)
-
-
-def _bare(words: list[str]) -> list[str]:
-    """The words of a command without what stands before it: `sudo`, `timeout 60`, variables."""
-    at = 0
-    while at < len(words):
-        if words[at] in {"timeout", "gtimeout"}:
-            at += 1
-            while at < len(words) and (words[at].startswith("-") or words[at][:1].isdigit()):
-                at += 1
-        elif words[at] in _PREFIXES or _SETS.match(words[at]):
-            at += 1
-        else:
-            break
-    return words[at:]
 
 
 def _is_file(word: str) -> bool:

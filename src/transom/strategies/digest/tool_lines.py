@@ -17,16 +17,22 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.message import Call
-from transom.strategies.digest.commands import echoes_code, finds, shows_files
+from transom.strategies.digest.command_runs import CommandRun, command_runs
+from transom.strategies.digest.command_subjects import bare_command, deed_of, without_folder
+from transom.strategies.digest.commands import SCANNED, echoes_code, finds, shows_files
 from transom.strategies.digest.edit_lines import EditLine, edit_line
 from transom.strategies.digest.passages import arguments
 from transom.strategies.digest.shell_files import ShellFiles, shell_files
+from transom.strategies.digest.shell_words import SimpleCommand, simple_commands
 from transom.strategies.text.identifiers import MOST, names_in, names_of
 from transom.strategies.text.stubs import tool_words
 
 SUBJECT, FULL, OUTCOME = 48, 200, 80
 """Characters of the subject of a call, of one that stands in for a quote, and of the line that says how the call ended:
 about 15, 50 and 20 tokens."""
+
+DESCRIPTION = 80
+"""Characters of what stands for a command that is longer than a subject: its description, or what it did."""
 
 LONGEST_PATH = 400
 """Characters up to which a value may be a path."""
@@ -85,6 +91,9 @@ SETTINGS = frozenset(
 )
 """Arguments that say how a call is made, not what it is about. Numbers say that too."""
 
+DESCRIBES = ("description", "justification", "explanation", "summary")
+"""Arguments in which agents say what a call is for."""
+
 PLAN_TOOLS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
 """Tools with which agents write down their plan: the newest call of each is the state of the work."""
 
@@ -123,7 +132,6 @@ _KNOWN = CHANGING.union(*(one.words for one in TOOL_LINES))
 _NO_FILES = ShellFiles(frozenset(), frozenset(), frozenset(), frozenset())
 
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S[^\n]{0,300})", re.MULTILINE)
-_CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")
 _IN_SCRIPT = re.compile(r'\bcmd"?\s*:\s*("(?:[^"\\]|\\.)*+")')
 """A command inside of a script that runs it."""
 _BLANK = re.compile(r"\s")
@@ -142,7 +150,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     in which "error" is a word like others. `echoes`: a command that prints the exit code of another one. `about`: the
     files and objects it names. `changes`: those of them that it changes, if it succeeds; `first` of them also if only
     its last command fails. `restored`: those that it puts back as they were. `did`: the most telling line
-    that an edit `added`, or took away.
+    that an edit `added`, or took away. `runs`: what a shell command ran. `deed`: what it did that
+    lasts, such as a commit.
     """
 
     tool: str
@@ -159,6 +168,8 @@ class CallFacts(Struct, frozen=True, gc=False):
     restored: frozenset[str] = NO_NAMES
     did: str = ""
     added: bool = True
+    runs: tuple[CommandRun, ...] = ()
+    deed: str = ""
 
 
 def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
@@ -166,12 +177,15 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     subject, says = _subject(call, values, table)
     subject_values = [value for key, value in values if key not in SETTINGS and not _NUMBER.fullmatch(value)]
-    full = _shortened(subject, FULL)
+    shell_command = command_of(call, values)
+    commands = list(simple_commands(shell_command[: 4 * SCANNED])) if shell_command else []
+    deed = deed_of(shell_command, commands) if shell_command else ""
+    full = _shortened([deed, *subject] if deed else subject, FULL)
     names = _names(subject_values)
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
         full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
     complete = names <= _names([full])
-    files = files_of(call, values)
+    files = _files_of(call, shell_command, commands)
     changes = files.changes
     is_edit = says == "nothing" and call.name not in PLAN_TOOLS
     patch = "\n".join(value for _, value in values) if is_edit and changed_files(call) else ""
@@ -179,9 +193,11 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS:
         changes |= targets(call)
     is_command, command = says == "summary", " ".join(subject)
+    bare = [bare_command(value) for value in subject] if is_command else subject
+    short = deed or (_description(values) if is_command and len(" ".join(bare)) > SUBJECT else "")
     return CallFacts(
         tool=one_line(call.name, SUBJECT) or texts.UNNAMED,
-        subject=_shortened(subject, SUBJECT),
+        subject=one_line(short, DESCRIPTION) if short else _shortened(bare, SUBJECT),
         says=says,
         full=full,
         complete=complete,
@@ -194,7 +210,14 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
         restored=files.restored or NO_NAMES,
         did=one_line(did.line, OUTCOME),
         added=did.added,
+        runs=tuple(command_runs(commands)),
+        deed=one_line(deed, DESCRIPTION),
     )
+
+
+def _description(values: Sequence[tuple[str, str]]) -> str:
+    """What the agent says a call is for; "" if it does not."""
+    return next((value for key, value in values if key in DESCRIBES), "")
 
 
 def _names(values: Iterable[str]) -> set[str]:
@@ -212,7 +235,7 @@ def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[Tool
         for wanted in entry.subject if words & entry.words else ():
             if found := [value for key, value in values if key == wanted]:
                 shell = found[0] in {"bash", "sh", "zsh", "/bin/bash"}
-                return ([_CD.sub("", found[-1])] if shell or wanted not in PATHS else found), entry.says
+                return ([without_folder(found[-1])] if shell or wanted not in PATHS else found), entry.says
     return [value for _, value in values[:8]], _OTHER.says
 
 
@@ -253,12 +276,12 @@ def _verbs(call: Call, values: Sequence[tuple[str, str]]) -> set[str]:
     return said if said & _KNOWN else words
 
 
-def files_of(call: Call, values: Sequence[tuple[str, str]]) -> ShellFiles:
+def _files_of(call: Call, command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
     """The files that a shell command names, or a patch changes, as far as the words tell."""
     if files := changed_files(call):
         names = frozenset(files)
         return ShellFiles(names, names, NO_NAMES, NO_NAMES)
-    return shell_files(command) if (command := command_of(call, values)) else _NO_FILES
+    return shell_files(command, commands) if command else _NO_FILES
 
 
 def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:

@@ -102,7 +102,8 @@ def result_facts(result: ToolResult) -> ResultFacts:
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
     summaries = [line for line, _ in _summaries(body)]
     error = _error_line(body[passed:])
-    failure = key_line(body) or (summaries[-1] if summaries else "")
+    red = summaries[-1] if summaries and _RED_COUNT.search(summaries[-1]) else ""
+    failure = red or key_line(body) or (summaries[-1] if summaries else "")
     failure = failure if _LETTERS.search(failure) else body
     if failed or result.synthetic:
         line = failure
@@ -111,7 +112,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
     else:
         lines_of = body[:SCANNED].splitlines()
         line = summaries[-1] if summaries else next((line for line in lines_of if _LETTERS.search(line)), "")
-        line = error or line or next((line for line in lines_of if line.strip()), "")
+        line = red or error or line or next((line for line in lines_of if line.strip()), "")
     short = len(body) <= SHORT_OUTPUT and 1 < lines <= SHORT_LINES
     return ResultFacts(
         failed=failed,

@@ -1,0 +1,128 @@
+"""The failed calls among folded turns: which a later success answered, and what is quoted of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from transom.core.edit import Span
+from transom.core.message import Fact
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.digest.command_runs import CommandRun
+from transom.strategies.digest.failure_lines import failure_spans
+from transom.strategies.digest.index import Index
+from transom.strategies.digest.message_quotes import QuotedMessages, Spans
+from transom.strategies.digest.passages import Passage, readable
+from transom.strategies.digest.tool_lines import CallFacts
+from transom.strategies.digest.tool_outcomes import is_failure
+
+MOST = (600, 300, 160)
+"""Characters that are quoted of the newest failure of a command that no later success answered, of the one before, and
+of those before these."""
+
+LONGEST = 3_000
+"""Characters of an output that may be chosen for a quote."""
+
+
+class _Ended(NamedTuple):
+    """A call that has its result: the entry of its turn, its index, what it was about, the entry of its result, and
+    whether it failed."""
+
+    turn: int
+    at: int
+    facts: CallFacts
+    result: int
+    failed: bool
+
+
+class Failures:
+    """What failed among these units. A success may also be `beside` them: in the turns that stay whole."""
+
+    def __init__(self, view: View, index: Index, units: Sequence[Unit], beside: Sequence[Unit]) -> None:
+        self.view, self.index, self.units, self.beside = view, index, units, beside
+
+    @cached_property
+    def answered(self) -> dict[tuple[int, int], int]:
+        """The failed calls, by the entry of their turn and their index, that a later success answered: the entry of
+        its turn."""
+        found: dict[tuple[int, int], int] = {}
+        later = sorted((*self.units, *self.beside), key=lambda unit: unit.seqs[0], reverse=True)
+        runs: dict[tuple[str, ...], list[tuple[CommandRun, int]]] = {}
+        edited: dict[str, int] = {}
+        for ended in (one for unit in later for one in reversed(list(self._ended(unit)))):
+            names = ended.facts.changes if ended.facts.says == "nothing" else frozenset[str]()
+            if not ended.failed:
+                edited.update(dict.fromkeys(names, ended.turn))
+                for run in ended.facts.runs:
+                    runs.setdefault(run.program, []).append((run, ended.turn))
+                continue
+            answers = [edited[name] for name in names if name in edited]
+            for run in ended.facts.runs:
+                answers += [turn for one, turn in runs.get(run.program, ())[-_NEAR:] if one.answers(run)]
+            if answers:
+                found[ended.turn, ended.at] = min(answers)
+        return found
+
+    def quoted(self, room: float) -> QuotedMessages:
+        """The lines that say what failed in commands that no later success answered, the newest first, in so many
+        tokens."""
+        spans: Spans = {}
+        left = room
+        levels = iter(MOST)
+        most = next(levels)
+        for ended in (one for unit in reversed(self.units) for one in reversed(list(self._ended(unit)))):
+            if not ended.failed or ended.facts.says != "summary" or ended.facts.shows:
+                continue
+            if (ended.turn, ended.at) in self.answered:
+                continue
+            fact = self.view.fetch(ended.result)
+            assert isinstance(fact.body, Fact)
+            for number, (text, position) in enumerate(readable(fact.body)):
+                rate = max(0.01, fact.tokens[position] / max(1, len(text)))
+                chosen = failure_spans(text, min(most, int((left - _OF_A_LINE) / rate)))
+                if chosen:
+                    left -= _length(chosen) * rate + _OF_A_LINE
+                    spans.setdefault(ended.result, {})[number] = chosen
+                    most = next(levels, most)
+            if left < 2 * _OF_A_LINE:
+                break
+        return QuotedMessages(spans, room - left)
+
+    def lines_in(self, passage: Passage) -> list[Span] | None:
+        """The lines in a passage that say what failed; None if it is not of the output of a test run, a build or a
+        check: then all of it may be quoted."""
+        lines = self._failure_lines.get(passage.entry)
+        return lines and [(start, end) for start, end in lines if start < passage.end and passage.start < end]
+
+    def is_noise(self, passage: Passage) -> bool:
+        """Whether a passage is of the output of a test run, a build or a check, and no line of it says what failed."""
+        lines = self.lines_in(passage)
+        return lines is not None and not lines
+
+    @cached_property
+    def _failure_lines(self) -> dict[int, list[Span]]:
+        """The outputs of test runs, builds and checks, and the lines of each that say what failed."""
+        found: dict[int, list[Span]] = {}
+        for ended in (one for unit in self.units for one in self._ended(unit)):
+            result = self.index.at(self.view, ended.result).result
+            if result is not None and result.summary and ended.facts.says == "summary" and not ended.facts.shows:
+                fact = self.view.fetch(ended.result).body
+                sources = readable(fact) if ended.failed and isinstance(fact, Fact) else []
+                found[ended.result] = failure_spans(sources[0][0], LONGEST) if len(sources) == 1 else []
+        return found
+
+    def _ended(self, unit: Unit) -> Iterator[_Ended]:
+        head, *results = unit.seqs
+        calls = self.index.at(self.view, head).calls
+        for at, seq in zip(unit.answered_calls, results, strict=True):
+            if (ended := self.index.at(self.view, seq).result) is not None:
+                yield _Ended(head, at, calls[at], seq, is_failure(calls[at], ended) or ended.refused)
+
+
+_NEAR, _OF_A_LINE = 20, 8
+
+
+def _length(spans: Sequence[Span]) -> int:
+    return sum(end - start for start, end in spans)
