@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any, cast
 
 from msgspec.structs import replace
 
-from transom.clock import Clock
+from transom.clock import Clock, system_clock
 from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
@@ -33,9 +34,9 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
     if not isinstance(id, str) or not id:
         raise InvalidSetting(f"id: must be a text of at least one character, not {_kind(id)}")
     if id.startswith("."):
-        from transom.search.source import refuse_own_log  # noqa: PLC0415 - search is loaded at first use
+        from transom.search.source import check_name  # noqa: PLC0415 - search is loaded at first use
 
-        refuse_own_log("id", id)
+        check_name("id", id)
 
 
 def system(value: object) -> object:
@@ -87,10 +88,22 @@ def token_counter(given: object) -> TokenCounter:
 
 
 def clock(value: object) -> Clock:
-    """Return the clock. Raises InvalidSetting if it is not a function that gives a time."""
+    """Return the clock, wrapped so that each time is checked: a log with another value could not be read again.
+
+    Raises InvalidSetting if it is not a function. The clock that is returned raises it for a value that is no number.
+    """
     if not callable(value):
         raise InvalidSetting(f"clock: must be a function that gives seconds since 1970, not {quote(value)}")
-    return cast("Clock", value)
+    if value is system_clock:
+        return system_clock
+
+    def checked() -> float:
+        at = value()
+        if not isinstance(at, int | float) or isinstance(at, bool) or not isfinite(at):
+            raise InvalidSetting(f"clock: must give seconds since 1970, a number, not {quote(at)}")
+        return at
+
+    return checked
 
 
 def number(name: str, entry: object) -> int:

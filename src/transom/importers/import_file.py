@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from transom.clock import Clock, system_clock
+from transom.conversation.argument_checks import token_counter
 from transom.core.entry import Body
 from transom.core.message import Fact, Head
 from transom.core.tokens import TokenCounter
@@ -28,7 +29,7 @@ from transom.importers.log_names import begins, name_in, safe_name
 from transom.importers.reader import Reader, session_in
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.session_events import Ranges, Said, SessionReader
-from transom.search.source import is_own_log, refuse_own_log
+from transom.search.source import check_name, is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named
@@ -93,12 +94,14 @@ def import_file(
     path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name
     if id is not None:
-        refuse_own_log("id", id)
+        check_name("id", id)
+    if not callable(getattr(store, "open", None)):
+        raise InvalidSetting(f"store: must be a store, as open_store gives it, not {quote(store)}")
     job = _FileImport(
         store=store,
         format=name,
         id=id,
-        counter=o200k() if counter is None else counter,
+        counter=o200k() if counter is None else token_counter(counter),
         clock=clock,
         on_skip=on_skip or (lambda _: None),
         on_progress=on_progress or (lambda _share, _label: None),

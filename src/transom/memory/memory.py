@@ -49,6 +49,8 @@ class Memory:
         agent: str = "",
         clock: Clock = system_clock,
     ) -> None:
+        if not callable(getattr(store, "open", None)):
+            raise InvalidSetting(f"memory: must be given a store, or be opened with Memory.open, not {quote(store)}")
         self._store, self.user_id, self.name, self.agent, self._clock = store, user_id or "", name, agent, clock
         self._lock = threading.RLock()
         self._logs: dict[str, StoredLog] = {}

@@ -46,6 +46,8 @@ class RepoMap:
         counter: TokenCounter | None = None,
     ) -> None:
         require_extra()
+        if not isinstance(cast("object", folder), str | os.PathLike):
+            raise InvalidSetting(f"folder: must be the path of a folder, not {quote(folder)}")
         self.folder = Path(folder).resolve()
         if not self.folder.is_dir():
             raise InvalidSetting(f"folder: {quote(os.fspath(folder))} is no folder")

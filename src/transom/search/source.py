@@ -18,8 +18,11 @@ def is_own_log(name: str) -> bool:
     return name.startswith(OWN_LOGS)
 
 
-def refuse_own_log(what: str, name: str) -> None:
-    """Raise InvalidSetting if the name for a conversation is one that Transom keeps for its own logs."""
+def check_name(what: str, name: object) -> None:
+    """Raise InvalidSetting if this cannot be the name of a conversation: no text, empty, or one that Transom keeps for
+    its own logs. `what`: how the error names it."""
+    if not isinstance(name, str) or not name:
+        raise InvalidSetting(f"{what}: must be a text of at least one character, not {quote(name)}")
     if is_own_log(name):
         kept = ", ".join(OWN_LOGS)
         raise InvalidSetting(

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from transom.clock import Clock, system_clock
 from transom.core.entry import Entry, Forked
 from transom.errors import Conflict, InvalidSetting, quote
-from transom.search.source import refuse_own_log
+from transom.search.source import check_name
 from transom.stores.base import Store, StoredLog
 
 
@@ -46,7 +46,7 @@ def fork_log(
         has = f"it has the entries 0 to {length - 1:,}" if length else "it is empty"
         raise InvalidSetting(f"fork: there is no entry {quote(at)} in {quote(source.name)}: {has}")
     if name is not None:
-        refuse_own_log("fork", name)
+        check_name("fork", name)
     then = Entry(seq=last + 1, at=clock(), body=Forked(source=source.name))
     for number in count(1):
         wanted = name if name is not None else f"{source.name}@{last}" + (f" ({number})" if number > 1 else "")
