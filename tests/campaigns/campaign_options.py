@@ -31,3 +31,16 @@ def recorded_files(made: argparse.ArgumentParser, options: argparse.Namespace) -
     if not chosen:
         made.error(f"{folder}: no recorded conversations" + (f" of {options.family}" if options.family else ""))
     return chosen
+
+
+def print_wrong(wrong: list[str]) -> int:
+    """Print the first lines of what is wrong, and return how many there are."""
+    for line in wrong[:3]:
+        print("   ", line[:300])
+    return len(wrong)
+
+
+def end(bad: int) -> int:
+    """Print how much is wrong in all, and return the exit code."""
+    print("wrong:", bad)
+    return 1 if bad else 0

@@ -34,7 +34,7 @@ sys.path.extend(
 import cached
 import test_anthropic_counting
 import test_gemini_counting
-from campaign_options import campaign_parser, recorded_files, with_budgets
+from campaign_options import campaign_parser, end, print_wrong, recorded_files, with_budgets
 from responses_kit import tokens_of
 from sweep import calls_in, conversations, smallest, words
 
@@ -168,11 +168,8 @@ def main() -> int:
                 f"wrong {len(wrong):5,} breaks {seen['breaks']:5,} {cached.summary(seen)} counted above {over:4.1f}%",
                 flush=True,
             )
-            for line in wrong[:3]:
-                print("   ", line[:300])
-            bad += len(wrong)
-    print("wrong:", bad)
-    return 1 if bad else 0
+            bad += print_wrong(wrong)
+    return end(bad)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from transom.wire.rendering import render_messages
 
 sys.path.extend([str(Path(__file__).parent.parent), str(Path(__file__).parent)])
 import cached
-from campaign_options import campaign_parser, recorded_files, with_budgets
+from campaign_options import campaign_parser, end, print_wrong, recorded_files, with_budgets
 
 from counting import request_tokens
 
@@ -190,11 +190,8 @@ def main() -> int:
                 f"{1e3 * spent / max(1, seen['calls']):6.2f} ms/call",
                 flush=True,
             )
-            for line in wrong[:3]:
-                print("   ", line[:300])
-            bad += len(wrong)
-    print("wrong:", bad)
-    return 1 if bad else 0
+            bad += print_wrong(wrong)
+    return end(bad)
 
 
 if __name__ == "__main__":

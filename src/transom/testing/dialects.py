@@ -14,20 +14,15 @@ from typing import Any, cast
 
 from hypothesis import HealthCheck, given, settings
 
-from transom.core.budget import Budget
 from transom.core.entry import Body, Entry
-from transom.core.frame import Frame
-from transom.core.message import Assistant, Head, Raw, Text, ToolResult, User, own_text
-from transom.core.plan import plan
-from transom.core.reducer import apply, build_view
-from transom.core.tokens import replace_surrogates
+from transom.core.message import Head, Raw, Text, ToolResult, User
+from transom.core.reducer import build_view
 from transom.core.tool import Tool
-from transom.core.unit import Folded
 from transom.core.view import View
 from transom.errors import InvalidMessage
-from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
 from transom.testing.random_logs import logs
+from transom.testing.view_texts import closed_view, shown_texts, strings_in
 from transom.wire.dialect import Dialect
 from transom.wire.rendering import render
 
@@ -97,14 +92,14 @@ class DialectConformance:
         @_PATIENT
         @given(logs())
         def check(log: list[Entry]) -> None:
-            view = self._closed(log)
+            view = closed_view(log, self.dialect)
             body = render(view, self.dialect)
             shown = self._messages(body)
             if shown:
                 assert self.dialect.violations(body) == []
-            everything = json.dumps(list(_strings(shown, ())), ensure_ascii=False)
+            everything = json.dumps(list(strings_in(shown)), ensure_ascii=False)
             at = 0
-            for text in _contents(view):
+            for text in shown_texts(view):
                 quoted = json.dumps(text, ensure_ascii=False)[1:-1]
                 at = everything.find(quoted, at)
                 assert at >= 0, text
@@ -116,8 +111,8 @@ class DialectConformance:
         @_PATIENT
         @given(logs())
         def check(log: list[Entry]) -> None:
-            view = self._closed(log)
-            texts = _strings(render(view, self.dialect), self.uncounted)
+            view = closed_view(log, self.dialect)
+            texts = strings_in(render(view, self.dialect), self.uncounted)
             assert sum(map(WordCounter().count, texts)) <= view.total.tokens
 
         check()
@@ -126,7 +121,7 @@ class DialectConformance:
         @_PATIENT
         @given(logs())
         def check(log: list[Entry]) -> None:
-            view = self._closed(log)
+            view = closed_view(log, self.dialect)
             rendered = [message for slot in view.slots for message in self.dialect.render_slot(slot)]
             before = json.dumps([list(each) for each in rendered])
             whole = list(_pieces(self.dialect.join(rendered)))
@@ -181,39 +176,6 @@ class DialectConformance:
     def _messages(self, body: Raw) -> list[Raw]:
         """The messages in a body."""
         return body[self._key]
-
-    def _closed(self, log: Sequence[Entry]) -> View:
-        """The view when a request leaves: open calls are closed, and a required user message follows the model's."""
-        view = build_view(Entries(list(log)), self.dialect.format_counter(WordCounter()))
-        frame = Frame(head=view.head, required_user_turn=self.dialect.required_user_turn)
-        done = plan(view, frame, Budget(context=10**9), policy_named("passthrough"), at=0.0)
-        return apply(done.before, done.entries[-1:])
-
-
-def _contents(view: View) -> list[str]:
-    """The texts that a view shows and the names of its calls, in order."""
-    out: list[str] = []
-    for slot in view.slots:
-        units = slot.surfaced_units if isinstance(slot, Folded) else (slot,)
-        out += [slot.text] if isinstance(slot, Folded) else []
-        for unit in units:
-            for fact in unit.shown_facts():
-                out += [own_text(fact), *(part.text for part in fact.parts if isinstance(part, Text))]
-                out += [call.name for call in fact.calls] if isinstance(fact, Assistant) else []
-    return [text for text in (replace_surrogates(text).strip() for text in out) if text.strip()]
-
-
-def _strings(value: object, without: Sequence[str] | frozenset[str]) -> Iterator[str]:
-    """The strings in a JSON value, in order, without those under the keys `without`."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in cast("Raw", value).items():
-            if key not in without:
-                yield from _strings(inner, without)
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            yield from _strings(inner, without)
 
 
 def _pieces(messages: Sequence[Raw]) -> Iterator[tuple[object, object]]:
