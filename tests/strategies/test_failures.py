@@ -92,3 +92,13 @@ def test_which_later_run_answers_an_earlier_one(earlier, later, answers):
 def test_the_lines_that_say_what_failed(output, lines):
     assert [output[start:end] for start, end in failure_spans(output, 600)] == lines
     assert sum(end - start for start, end in failure_spans(output * 50, 80)) <= 80
+
+
+def test_text_that_a_later_edit_changed_is_quoted_less():
+    """Of two files that say the same names, the one that nothing changed is quoted."""
+    body = "".join(f"def part_{at}_of_sums():\n    return load_{at}_values(2)\n" for at in range(60))
+    edit = ("Edit", {"file_path": "/app/old.py", "old_string": "a", "new_string": "b"}, "Edited.")
+    reads = [("Read", {"file_path": f"/app/{name}.py"}, body) for name in ("kept", "old")]
+    assert "part_9_of_sums" in (record := record_of(*reads, edit))
+    assert "3 Read /app/old.py: 120 lines (changed since" not in record, "the newer one, if nothing were changed"
+    assert "1 Read /app/kept.py: 120 lines\n«" in record

@@ -41,6 +41,9 @@ WORDS = 0.2
 FAILURES = 0.08
 """The share of a record for what failed and did not succeed later."""
 
+STALE = 0.8
+"""The worth of a name in text that a later call changed, as a share of one elsewhere."""
+
 PLAN = 0.1
 """The share of a record for the newest plan."""
 
@@ -189,6 +192,18 @@ class _FoldedTurns:
         """The names for which each passage may be quoted."""
         return [() if self.failures.is_noise(passage) else passage.names for passage in self.passages]
 
+    @cached_property
+    def _factors(self) -> list[float]:
+        """The worth of each passage's names: less where a later call changed the file or object that it shows."""
+        last = self.index.last_changes()
+        stale = {
+            seq
+            for unit in self.units
+            if any(last.get(name, -1) > unit.seqs[0] for name in self.index.at(self.view, unit.seqs[0]).about)
+            for seq in unit.seqs[1:]
+        }
+        return [STALE if passage.entry in stale else 1.0 for passage in self.passages]
+
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
         edit."""
@@ -212,7 +227,7 @@ class _FoldedTurns:
         view, index, passages = self.view, self.index, self.passages
         choice, items = Choice(passages), self._items
         quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
-        choice.cover(names * room, items, index.weight, covered=self.covered | quoted)
+        choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
         if left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units, self.beside, without=self.failures.is_noise)

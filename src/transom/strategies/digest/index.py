@@ -149,6 +149,10 @@ class Index:
         """The values that calls after this entry have changed."""
         return {name for name, entries in self._changed.items() if entries[-1] > seq}
 
+    def last_changes(self) -> dict[str, int]:
+        """The values that calls changed, each with the entry of the last one that did."""
+        return {name: entries[-1] for name, entries in self._changed.items()}
+
     def changed(self, names: Iterable[str], turn: int) -> list[int]:
         """The later turns that changed one of these. A file that is worked on all the time is changed each time."""
         about = set(names)
