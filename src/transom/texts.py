@@ -173,7 +173,7 @@ def changed_since(entries: Sequence[str]) -> str:
 
 
 def succeeded_at(entry: str) -> str:
-    """What follows the outcome of a failed call: the later entry in which the same succeeded."""
+    """The words behind the outcome of a failed call: in which later entry the same call succeeded."""
     return f" (succeeded later: {entry})"
 
 
@@ -389,7 +389,9 @@ def late_result_note(ref: str, tool: str, text: str) -> str:
 
 
 def given_up_result_note(ref: str, tool: str, text: str) -> str:
-    """A real result of a tool that nobody waited for any longer: it took too long, or the run was stopped."""
+    """The note that gives a result which came after its call was closed: the tool took too long, or the run was
+    stopped.
+    """
     return f"[late result of {tool or 'a tool call'}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
 

@@ -26,7 +26,7 @@ class Terminal(Console):
     """
 
     def on_broken_pipe(self) -> None:
-        """Raise the error that is being handled again."""
+        """Raise BrokenPipeError: rich calls this when the reader of our output is gone."""
         raise BrokenPipeError
 
 

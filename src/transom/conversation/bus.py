@@ -160,13 +160,16 @@ class PublishedSteps(Generator[Any, Any, Any]):
         return getgeneratorstate(self._steps) == GEN_RUNNING
 
     def send(self, value: Any) -> Any:
-        """Send an outcome in. Raises InvalidSetting if the conversation was closed meanwhile."""
+        """Go on with the outcome of what the generator waited for, and return what it yields next.
+
+        Raises InvalidSetting if the conversation was closed meanwhile.
+        """
         if self._is_stopped:
             raise InvalidSetting("the conversation is closed")
         return self._seen(self._steps.send(value))
 
     def throw(self, *reason: Any) -> Any:
-        """Throw the reason to stop in."""
+        """Stop the generator with an exception, and return what it yields while it cleans up."""
         return self._seen(self._steps.throw(*reason))
 
     def _seen(self, item: Any) -> Any:

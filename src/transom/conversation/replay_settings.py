@@ -79,7 +79,11 @@ def _shown(value: Any) -> str:
 
 
 def _policy_settings(policy: Policy) -> dict[str, Any]:
-    """A number as it is, strategies as a hash of their names and settings."""
+    """The settings of a policy by name, to be compared.
+
+    Numbers as they are, infinity as "never", own limits without those that are not set, and strategies as a hash of
+    their names and settings.
+    """
     settings: dict[str, Any] = {}
     for name, value in asdict(policy).items():
         if name == "choices" and not value:  # so that replays continue that are older than this setting

@@ -91,7 +91,7 @@ def effective_trim(trims: Sequence[AppliedTrim], place: Place) -> AppliedTrim | 
 
 
 def effective_trims(trims: Sequence[AppliedTrim]) -> dict[Place, AppliedTrim]:
-    """The trim in effect for each part that has any."""
+    """For each part that has trims, the one in effect: that with the lowest rank."""
     best: dict[Place, AppliedTrim] = {}
     for applied in trims:
         other = best.get(applied.place)

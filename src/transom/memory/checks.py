@@ -23,7 +23,7 @@ def number(what: str, value: object) -> int:
 
 
 def tags(value: object) -> list[str]:
-    """Return the tags of a text of the archive as a list. Raises InvalidSetting."""
+    """Return the tags of a text of the archive as a list. Raises InvalidSetting unless it is an iterable of texts."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(cast('object', value))}")
     return [text("archive: a tag", tag) for tag in cast("Iterable[object]", value)]

@@ -145,7 +145,11 @@ def _snake(value: str | int) -> str:
 
 
 def _is_too_long(status: int | None, text: str, found: dict[str, int]) -> bool:
-    """Whether the text says by its wording or its numbers that the request is too long. `found`: the numbers in it."""
+    """Whether an error says that the request is too long: by the numbers in its text (more input than the limit), by a
+    known phrase, or by status 413. False for look-alikes and for errors about the length of the answer.
+
+    `found`: the numbers in the text, by what they count.
+    """
     if any(rule.search(text) for rule in rules.LOOK_ALIKES):
         return False
     if not rules.INPUT_WORDS.search(text):

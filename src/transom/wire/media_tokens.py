@@ -108,7 +108,9 @@ def _packed_objects(data: bytes) -> Iterator[bytes]:
 
 
 def _pages_in(data: bytes) -> tuple[int, int]:
-    """The number of page objects, and the largest count that a page tree states."""
+    """Return `(objects, stated)` for the bytes of a PDF: how many page objects it has, and the largest number of pages
+    that a page tree states; 0 if none does.
+    """
     counts = [int(each) for each in _COUNT.findall(data)] if b"/Pages" in data else []
     return sum(1 for _ in _PAGE.finditer(data)), max((each for each in counts if each <= 100_000), default=0)
 

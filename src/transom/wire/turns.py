@@ -62,7 +62,10 @@ def runs(turn: Assistant) -> list[list[Addressed]]:
 
 
 class Rendered(Struct, frozen=True, gc=False, array_like=True):
-    """A rendered message. `joins` false: it is sent as a message of its own, even behind one of the same role."""
+    """A message as a dialect sends it.
+
+    Neighbours of one role are joined to one message where the API wants that; a message with `joins` false is not.
+    """
 
     message: Raw
     """The message in the words of the dialect."""

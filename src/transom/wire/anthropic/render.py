@@ -100,7 +100,9 @@ def _adopted(fact: Fact) -> Fact:
 
 
 def _plain(role: str, fact: Fact) -> Rendered:
-    """The message of a fact that has only content."""
+    """Render a fact without calls and results as one message. Without content it gets a placeholder: the API refuses
+    an empty message.
+    """
     own = _adopted(fact)
     return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, joins=not own.separate)
 
