@@ -35,6 +35,11 @@ def test_a_quote_of_an_edit_is_what_it_puts_in():
     assert quotes(edit(), (at, len(text))) == [NEW[NEW.index("    return") :]]
 
 
+def test_the_line_of_a_short_edit_does_not_repeat_its_text():
+    facts = call_facts(edit(old_string="x = 1", new_string="y_of = 2"))
+    assert (facts.full, facts.did, facts.complete) == ("/app/src/a.py", "y_of = 2", False)
+
+
 def test_what_the_line_says_is_not_quoted_again():
     write = Call(name="Write", args=json.dumps({"file_path": "a.py", "content": "x = 1"}), id="c")
     assert quotes(write, (0, len(call_text(write)))) == ["x = 1"]

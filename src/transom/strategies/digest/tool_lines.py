@@ -20,8 +20,8 @@ from transom.core.message import Call
 from transom.strategies.digest.command_runs import CommandRun, command_runs
 from transom.strategies.digest.command_subjects import bare_command, deed_of, without_folder
 from transom.strategies.digest.commands import SCANNED, echoes_code, finds, shows_files
-from transom.strategies.digest.edit_lines import EditLine, edit_line
-from transom.strategies.digest.passages import arguments
+from transom.strategies.digest.edit_lines import ADDED, EditLine, edit_line
+from transom.strategies.digest.passages import REPLACED, arguments
 from transom.strategies.digest.shell_files import ShellFiles, shell_files
 from transom.strategies.digest.shell_words import SimpleCommand, simple_commands
 from transom.strategies.text.identifiers import MOST, names_in, names_of
@@ -176,7 +176,8 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     """What a call was about, by the first entry of the table that fits."""
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     subject, says = _subject(call, values, table)
-    subject_values = [value for key, value in values if key not in SETTINGS and not _NUMBER.fullmatch(value)]
+    left_out = SETTINGS | REPLACED | ADDED  # an edit's text is in `did`, and in quotes
+    subject_values = [value for key, value in values if key not in left_out and not _NUMBER.fullmatch(value)]
     shell_command = command_of(call, values)
     commands = list(simple_commands(shell_command[: 4 * SCANNED])) if shell_command else []
     deed = deed_of(shell_command, commands) if shell_command else ""
@@ -184,7 +185,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     names = _names(subject_values)
     if not names <= _names([full]) and sum(len(value) + 2 for value in subject_values) <= FULL:
         full = _shortened([*subject, *(value for value in subject_values if value not in subject)], FULL)
-    complete = names <= _names([full])
+    complete = names <= _names([full]) and not any(key in ADDED for key, _ in values)
     files = _files_of(call, shell_command, commands)
     changes = files.changes
     is_edit = says == "nothing" and call.name not in PLAN_TOOLS
