@@ -319,6 +319,11 @@ def gap_mark(before: str) -> str:
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 
+def cut_line_mark() -> str:
+    """The mark between two spans of a text of which the second is the next line: the end of the first is left out."""
+    return " …\n"
+
+
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
     """A quoted text in which nothing looks like one of our markers. `keys`: the keys of announced state, whose notes
     begin a line with the key in brackets."""

@@ -19,7 +19,7 @@ _WORST: tuple[End, ...] = ("line", "sentence", "between words", "inside a word")
 ESCAPED_LINE = "\\n"
 """How a line ends in a text that is a string of JSON or of code."""
 
-GAP = "\n…\n"
+GAP = re.compile("\n…\n| …\n")
 """Separates two passages of one quote."""
 
 MOST = 16
@@ -49,7 +49,7 @@ def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -
 
     `joined`: a passage may also be the end of one of these texts and the beginning of the next.
     """
-    pieces = [piece for piece in quote.split(GAP) if piece.strip()]
+    pieces = [piece for piece in GAP.split(quote) if piece.strip()]
     texts = [text.translate(_MARKS) for text in originals]
     found: list[QuotedPassage] = []
     for at, piece in enumerate(pieces):

@@ -244,11 +244,15 @@ class _Records:
 def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
     """The room of the record of each run, by the geometric means of its tokens in the window and those of its turns. By
     the former alone a record would lose its room, merge by merge, to turns that are still whole; by the latter alone
-    the newest turns would have hardly any beside very many old ones."""
+    the newest turns would have hardly any beside very many old ones. Each has at least what a small record needs."""
     weights = [
         sqrt(sum(slot.size.tokens for slot in run) * sum(slot.untrimmed_size.tokens for slot in run)) for run in runs
     ]
-    return [size * weight / sum(weights) for weight in weights]
+    least = min(MIN_LAYER, max(0.0, size) / max(1, len(runs)))
+    shares = [max(least, size * weight / sum(weights)) for weight in weights]
+    over = sum(shares) - size
+    spare = sum(share - least for share in shares)
+    return [share - over * (share - least) / spare if spare > 0 else share for share in shares]
 
 
 class _Cut(NamedTuple):

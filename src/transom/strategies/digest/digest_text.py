@@ -19,7 +19,7 @@ from transom.strategies.digest.changes import Changes, quoted_by
 from transom.strategies.digest.coverage import Choice
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.message_quotes import MessageQuotes, Spans
+from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quote
@@ -35,17 +35,21 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-WORDS = 0.2
+WORDS = 0.35
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
 
 FAILURES = 0.08
 """The share of a record for what failed and did not succeed later."""
 
-STALE = 0.8
-"""The worth of a name in text that a later call changed, as a share of one elsewhere."""
+OF_TALK = 0.08
+"""As `WORDS`, where the conversation is mostly talk: there quotes are of what was said anyway."""
 
 PLAN = 0.1
 """The share of a record for the newest plan."""
+
+OF_LISTS, STALE = 0.4, 0.8
+"""The worth of a name in the result of a search, which can be made again, and in text that a later call changed, as
+shares of one elsewhere."""
 
 MIN_FOR_WORDS = 0.05
 """If names leave less than this share of a digest, words are not looked at."""
@@ -81,12 +85,14 @@ def digest_text(
     whole text; if the record turns out too large, it is chosen again with less room.
     """
     found = _FoldedTurns(view, target, run, folded)
-    words = WORDS * (1 - 0.8 * talk) * size
-    chosen_words = found.messages.chosen(words, talk=talk)
     failed = found.failures.quoted(FAILURES * size)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
+    words = (WORDS if talk < MOSTLY_TALK else OF_TALK) * size
+    if talk < MOSTLY_TALK and not found.has_calls:
+        words = max(words, size - fixed - lines)
+    chosen_words = found.messages.chosen(words, talk=talk)
     room = size - fixed - lines - chosen_words.tokens - failed.tokens
     tried: list[tuple[int, Digested]] = []
     rooms: list[tuple[float, int]] = []
@@ -161,6 +167,11 @@ class _FoldedTurns:
         title = texts.record_title(*self.totals(), readable=readable_back)
         return record_text(title, self.turns(quoted), endings, lines)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether any of these units has calls."""
+        return any(len(unit.seqs) > 1 for unit in self.units)
+
     # ---- what is quoted
 
     @cached_property
@@ -194,15 +205,18 @@ class _FoldedTurns:
 
     @cached_property
     def _factors(self) -> list[float]:
-        """The worth of each passage's names: less where a later call changed the file or object that it shows."""
+        """The worth of each passage's names: less in the result of a search, and where a later call changed the file or
+        object that it shows."""
         last = self.index.last_changes()
-        stale = {
-            seq
-            for unit in self.units
-            if any(last.get(name, -1) > unit.seqs[0] for name in self.index.at(self.view, unit.seqs[0]).about)
-            for seq in unit.seqs[1:]
-        }
-        return [STALE if passage.entry in stale else 1.0 for passage in self.passages]
+        factors: dict[int, float] = {}
+        for unit in self.units:
+            indexed = self.index.at(self.view, unit.seqs[0])
+            if any(last.get(name, -1) > unit.seqs[0] for name in indexed.about):
+                factors.update(dict.fromkeys(unit.seqs[1:], STALE))
+            for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
+                if indexed.calls[at].says == "matches":
+                    factors[seq] = OF_LISTS
+        return [factors.get(passage.entry, 1.0) for passage in self.passages]
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
         """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the

@@ -6,13 +6,14 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
-from transom.texts import gap_mark
+from transom.texts import cut_line_mark, gap_mark
 
 WHOLE = 480
 """Characters up to which a text is one passage."""
@@ -339,7 +340,11 @@ def quoted_spans(text: str, spans: list[Span]) -> str:
     """These spans of a text, with a mark in each gap; at the beginning and at the end where a line is cut."""
     if not spans:
         return ""
-    inner = gap_mark("").join(text[start:end].strip("\n") for start, end in spans)
+    inner = text[spans[0][0] : spans[0][1]].strip("\n")
+    for (_, before), (start, end) in pairwise(spans):
+        is_same_line = "\n" not in text[before:start].rstrip() and text[start - 1 : start] == "\n"
+        mark = cut_line_mark() if is_same_line and before < start and text[before - 1] != "\n" else gap_mark("")
+        inner += mark + text[start:end].strip("\n")
     first, last = spans[0][0], spans[-1][1]
     gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""
     return gap_before + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")

@@ -1,0 +1,86 @@
+"""Long messages in a record: an outline keeps each wish and each option; what a program wrote ends with its result."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import transom
+from transom.strategies.digest.outline import outline
+from transom.texts import is_record
+
+WISHES = "\n".join(
+    [
+        "I understand, thank you. Is there any way you could:",
+        *(f"- apply the {word} to this order, because it was promised to me on the phone" for word in ("credit", "x")),
+        "",
+        "```",
+        "code = 1",
+        "```",
+        "---",
+        "If none of this is possible, I keep the order. " + "Thank you for all of your time. " * 9,
+    ]
+)
+
+
+def shown(text, most, **how):
+    return [text[start:end] for start, end in outline(text, most, **how)]
+
+
+def test_each_wish_of_a_list_is_kept_and_code_is_not():
+    lines = shown(WISHES, 330)
+    assert lines[0] == "I understand, thank you. Is there any way you could:\n"
+    assert lines[1].startswith("- apply the credit to this order")
+    assert lines[2].startswith("- apply the x to this order")
+    assert lines[3].startswith("If none of this is possible, I keep the order.")
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("most", [60, 100, 200, 400, 900])
+def test_an_outline_has_about_so_many_characters(most):
+    text = "\n".join(f"{at}. " + "words of a line that goes on " * 9 for at in range(40))
+    lines = shown(text, most)
+    assert sum(map(len, lines)) <= max(most, 2 * 60 + 2)
+    assert lines[0].startswith("0. words")
+
+
+def test_an_outline_from_the_end_has_the_last_items():
+    text = "Options\n" + "\n".join(f"{at}. do the thing number {at}, which takes long" for at in range(40)) + "\nWhich?"
+    first, *items, last = shown(text, 200, from_end=True)
+    assert (first, last) == ("Options\n", "Which?")
+    assert items[-1].startswith("39. do")
+    assert [int(one.split(".")[0]) for one in items] == list(range(40 - len(items), 40))
+
+
+def test_a_paragraph_has_no_outline():
+    assert outline("One sentence. " * 90, 100) is None
+
+
+def turn(at):
+    args = json.dumps({"file_path": f"/app/src/module_{at}.py"})
+    call = {"id": f"c{at}", "type": "function", "function": {"name": "Read", "arguments": args}}
+    yield {"role": "assistant", "content": None, "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": f"c{at}", "content": f"name_{at} = value_{at}\n" + "def run(): pass\n" * 40}
+
+
+def record(*messages):
+    rest = [message for at in range(60) for message in turn(at)]
+    conv = transom.Conversation.from_messages([{"role": "user", "content": "Go."}, *messages, *rest], budget=6_000)
+    return next(m["content"] for m in conv.request()["messages"] if is_record(m["content"] or ""))
+
+
+def test_the_options_that_a_user_chooses_from_are_in_the_record():
+    options = "I looked at all of it. " * 40 + "\n\nWe can:\n\n1. Stay on version 5.\n2. Take the alpha of version 6.\n"
+    text = record({"role": "assistant", "content": options}, {"role": "user", "content": "2"})
+    assert "1. Stay on version 5." in text
+    assert "2. Take the alpha of version 6." in text
+
+
+def test_of_a_pasted_test_run_the_record_has_its_result():
+    output = (
+        "<bash-stdout>" + "".join(f"test_{at}.py PASSED\n" for at in range(90)) + "3 failed, 87 passed</bash-stdout>"
+    )
+    text = record({"role": "user", "content": output}, {"role": "user", "content": "Some fail."})
+    assert "3 failed, 87 passed" in text
+    assert "test_0.py PASSED" not in text
