@@ -77,9 +77,10 @@ policies: setup  ## every named policy over the recorded families, to docs/polic
 costs: setup  ## a fixed trigger and a priced one over the long recorded conversations, summaries priced too
 	$(RUN) python benchmarks/costs.py $(DATA)
 
-reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records
+reference: setup  ## docs/reference, from the docstrings and the commands; the examples of records; the demo in the README
 	$(RUN) python -m scripts.reference
 	$(RUN) python -m scripts.records
+	$(RUN) python -m scripts.readme
 
 clean:
 	rm -rf .venv .uv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

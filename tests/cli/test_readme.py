@@ -47,7 +47,7 @@ def test_its_sample_of_the_demo_is_current(run):
         text for text in re.findall(r"```text\n(.*?)```", README, re.DOTALL) if "Transom's own source" in text
     )
     out = run("demo")[1]
-    assert steady(sample) == steady(out), "paste the output of `COLUMNS=80 transom demo` into the README"
+    assert steady(sample) == steady(out), "run `make reference`"
 
 
 def test_its_sample_of_a_chat_is_current(run, folder, monkeypatch):

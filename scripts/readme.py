@@ -1,0 +1,35 @@
+"""Put what `transom demo` prints today into the README: `python -m scripts.readme`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+
+TRANSOM = Path(sys.executable).with_name("transom")
+
+
+def demo() -> str:
+    """What the command prints in a new folder, 80 columns wide."""
+    # The last lines name the command as it was called, so it is called as a user calls it.
+    path = f"{TRANSOM.parent}{os.pathsep}{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory() as folder:
+        env = os.environ | {"COLUMNS": "80", "PATH": path}
+        done = subprocess.run(["transom", "demo"], cwd=folder, env=env, check=True, capture_output=True, text=True)
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines()) + "\n"
+
+
+def main() -> None:
+    text = README.read_text(encoding="utf-8")
+    sample = demo()
+    changed = re.sub(r"(?<=```text\n)An agent explores.*?(?=```)", lambda _: sample, text, count=1, flags=re.DOTALL)
+    README.write_text(changed, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
