@@ -11,16 +11,15 @@ from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
 
-TRANSOM = Path(sys.executable).with_name("transom")
-
 
 def demo() -> str:
     """What the command prints in a new folder, 80 columns wide."""
     # The last lines name the command as it was called, so it is called as a user calls it.
-    path = f"{TRANSOM.parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
         env = os.environ | {"COLUMNS": "80", "PATH": path}
-        done = subprocess.run(["transom", "demo"], cwd=folder, env=env, check=True, capture_output=True, text=True)
+        command = ["transom", "demo"]
+        done = subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, text=True)  # noqa: S603 - no input of others
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines()) + "\n"
 
 
