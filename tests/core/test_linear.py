@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from transom import BudgetImpossible, Conversation
+from transom.core.unit import surfaced
 from transom.tokenizer import ENDLESS, O200k, _encoding
 from transom.wire.media_tokens import pages
 
@@ -162,6 +163,33 @@ def test_calls_that_are_refused_for_their_head():
                 conversation.plan_request()
 
     assert_linear(of_results, run, 100)
+
+
+def test_pins_that_a_fold_carries():
+    """Many pinned units whose excerpts are all in the text of one fold."""
+
+    def run(units) -> None:
+        assert surfaced(units[1:], tuple(unit.key for unit in units)) == ()
+
+    view = Conversation.from_messages([{"role": "user", "content": "hi"}] * 16_000, budget=1_000_000).view
+    units = tuple(view.visible_units())
+    assert_linear(lambda n: units[:n], run, 4_000)
+
+
+def test_an_explanation_of_a_message_of_many_parts():
+    """Quotes are found in the parts that they are from, and names that are part of another name are left out."""
+
+    def given(n: int) -> Conversation:
+        parts = [{"type": "text", "text": f"part {i} of file_{i}.py says {i * 7}"} for i in range(n)]
+        talk = [{"role": "user", "content": content} for content in ("go", parts, "next", "more " * 6 * n)]
+        conversation = Conversation.from_messages(talk, budget=14 * n)
+        conversation.plan_request()
+        return conversation
+
+    def run(conversation) -> None:
+        assert any(one.quotes for one in conversation.explain())
+
+    assert_linear(given, run, 500)
 
 
 def test_many_tools():

@@ -85,6 +85,24 @@ def test_after_a_compaction_there_is_room_for_several_calls(policy: str, limit: 
     assert sum(breaks) <= len(found) // 4
 
 
+@pytest.mark.parametrize("policy", ["claude_code", "manus"])
+def test_where_clearing_results_is_not_enough_a_fold_follows_in_the_same_plan(policy: str) -> None:
+    """Results that are cleared bring the window below the trigger, but not to the target: the fold behind them is still
+    measured by the limit that was full."""
+    conv = Conversation.open(
+        "memory:", "x", budget=Budget(context=200_000, max_bytes=12_000), policy=policy, clock=FakeClock()
+    )
+    conv.append(user("do it"))
+    breaks: list[bool] = []
+    for number in range(120):
+        breaks.append(_sent(conv).breaks is not None)
+        call = Call(f"call_{number}", "sh", f'{{"cmd": "ls {number}"}}')
+        conv.append(Assistant(calls=(call,), answers=_in_flight(conv)))
+        conv.append(ToolResult(call=call.id, parts=(Text(f"file_{number}.py " + "result words here " * 12),)))
+    assert sum(a and b for a, b in pairwise(breaks)) == 0
+    assert 0 < sum(breaks) <= len(breaks) // 8
+
+
 def test_a_window_over_a_limit_is_noticed() -> None:
     budget = Budget(context=100_000)
     window = windows("openai", "passthrough", budget)[-1]

@@ -107,6 +107,24 @@ def test_a_quote_is_found_although_its_marks_were_escaped():
     assert [(one.starts, one.ends) for one in both] == [("line", "line"), ("line", "line")]
 
 
+def test_a_quote_of_many_texts_is_found_text_by_text():
+    lines = [f"part {number} of it" for number in range(2_000)]
+    found = passages_of("\n".join(lines), lines, joined=True)
+    assert [(one.text, one.starts, one.ends) for one in found] == [(line, "line", "line") for line in lines]
+
+
+def test_a_quote_that_ends_in_other_words_is_given_up():
+    """Whether the lines behind a line can be found is asked once for each line, not once for each split before it."""
+    text = "\n".join(f"line {number}" for number in range(60))
+    found = passages_of(f"{text}\nnot there", [text], joined=True)
+    assert [(one.text, one.starts) for one in found] == [(f"{text}\nnot there", None)]
+
+
+def test_a_blank_line_between_two_texts_belongs_to_neither():
+    found = passages_of("one\n\ntwo", ["one", "two"], joined=True)
+    assert [(one.text, one.starts, one.ends) for one in found] == [("one", "line", "line"), ("two", "line", "line")]
+
+
 def test_pairs_are_counted():
     assert [pairs_in_order(one) for one in ([1, 2, 3], [3, 2, 1], [1, 3, 2], [2, 2])] == [3, 0, 2, 1]
 

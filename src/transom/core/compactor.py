@@ -105,6 +105,8 @@ class Compactor:
         asks for."""
         self._why, self._now = "full", False
         self._may_replace_summary = False
+        self._other_limit_is_full = False
+        """Whether messages or bytes were at the trigger in this plan."""
         self.limit = budget.limits(draft.view.calibration)
         self.soft_limit = soft_limit(budget, policy, draft.view.calibration)
         self._kept_units: dict[int, KeptUnit] = {}
@@ -397,7 +399,9 @@ class Compactor:
             return limit
         used = self.used()
         fullest = pressure(replace(used, tokens=0, images=0), replace(fixed, tokens=0, images=0), self.limit)
-        if fullest < max(self.policy.trigger, MIN_FULLNESS):
+        # Once this is so, it holds for the whole plan: a later strategy divides what an earlier one has left over.
+        self._other_limit_is_full |= fullest >= max(self.policy.trigger, MIN_FULLNESS)
+        if not self._other_limit_is_full or fullest <= 0:
             return limit
         tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
         return replace(limit, tokens=min(limit.tokens, tokens))

@@ -237,7 +237,10 @@ def pinned_units_in(slot: Slot) -> tuple[Unit, ...]:
 
 def surfaced(pinned: tuple[Unit, ...], carries: tuple[int, ...]) -> tuple[Unit, ...]:
     """The pinned units whose key is not among `carries`."""
-    return tuple([unit for unit in pinned if unit.key not in carries]) if carries else pinned
+    if not carries:
+        return pinned
+    carried = frozenset(carries) if len(pinned) > 1 else carries
+    return tuple([unit for unit in pinned if unit.key not in carried])
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
@@ -25,6 +27,8 @@ GAP = re.compile("\n…\n| …\n")
 MOST = 16
 """The most places of a passage in a text that are looked at; the best one counts."""
 
+_BEST: tuple[End, End] = ("line", "line")
+_LINE = re.compile("[^\n]+")
 _MARKS = str.maketrans({OPEN: "‹", CLOSE: "›", "·": "."})
 _ESCAPED = re.compile(r"(^[^\S\n]*)?\\(?=\[|\d|changed|plan)", re.MULTILINE | re.IGNORECASE)
 _SENTENCE = re.compile(r"(?:[.!?…][\"'”’)\]*_`]*\s|[。！？][”’）」』]?\s*)\Z")
@@ -50,54 +54,122 @@ def passages_of(quote: str, originals: Sequence[str], *, joined: bool = False) -
     `joined`: a passage may also be the end of one of these texts and the beginning of the next.
     """
     pieces = [piece for piece in GAP.split(quote) if piece.strip()]
-    texts = [text.translate(_MARKS) for text in originals]
+    texts = _Originals(originals)
     found: list[QuotedPassage] = []
     for at, piece in enumerate(pieces):
-        found += _found(piece, texts, first=at == 0, last=at == len(pieces) - 1, joined=joined)
+        first, last = at == 0, at == len(pieces) - 1
+        passage = _found(piece, texts, first=first, last=last)
+        if passage is not None:
+            found.append(passage)
+        else:
+            lines = _found_by_lines(piece, texts, first=first, last=last) if joined else []
+            found += lines or [QuotedPassage(piece, None, None)]
     return found
 
 
-def _found(piece: str, texts: Sequence[str], *, first: bool, last: bool, joined: bool) -> Iterator[QuotedPassage]:
-    """Find one passage, as it is, without the ellipses that mark a cut, or without the escapes of a record.
+class _Originals:
+    """The texts that a quote is taken from, one behind the other, so that all are searched at once."""
 
-    If `joined`, a passage that is in no text is also tried as the ends of two texts. A passage that is not found has no
-    ends.
-    """
-    cut = (piece[1:] if first and piece[0] == "…" else piece).strip("\n")
-    if last and cut.endswith("…"):
-        cut = cut[:-1]
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [text.translate(_MARKS) for text in texts]
+        self._begins = list(accumulate((len(text) + 1 for text in self._texts), initial=0))
+        self._all = "\n".join(self._texts)
+        self._longest = max(map(len, self._texts), default=0)
+
+    def without_escapes(self) -> _Originals:
+        return _Originals([text.replace("\\", "") for text in self._texts])
+
+    def may_contain(self, piece: str) -> bool:
+        """False if a piece is too long for any of the texts, even without its escapes and ellipses."""
+        return len(piece) - 2 <= 2 * self._longest
+
+    def best_place(self, piece: str) -> tuple[End, End] | None:
+        """Where a piece begins and ends, at the best of the places where it is found; None if there is none."""
+        if not piece or len(piece) > self._longest:
+            return None
+        piece = piece.translate(_MARKS)
+        best: tuple[End, End] | None = None
+        for text, at in self._places(piece):
+            place = start_of(text, at), end_of(text, at + len(piece))
+            if place == _BEST:
+                return place
+            if best is None or _badness(place) < _badness(best):
+                best = place
+        return best
+
+    def _places(self, piece: str) -> Iterator[tuple[str, int]]:
+        """The places of a piece, at most `MOST` in each text: the text, and where in it."""
+        at, number, count = self._all.find(piece), -1, 0
+        while at >= 0:
+            found_in = bisect_right(self._begins, at) - 1
+            number, count = found_in, count + 1 if found_in == number else 1
+            text, begin = self._texts[number], self._begins[number]
+            if at + len(piece) <= begin + len(text):
+                yield text, at - begin
+            at = self._all.find(piece, at + 1 if count < MOST else self._begins[number + 1])
+
+
+def _found(piece: str, texts: _Originals, *, first: bool, last: bool) -> QuotedPassage | None:
+    """Find one passage, as it is, without the ellipses that mark a cut, or without the escapes of a record."""
+    cut = _cut(piece, first=first, last=last)
     for variant in dict.fromkeys((piece, cut, _ESCAPED.sub(r"\1", piece), _ESCAPED.sub(r"\1", cut))):
-        if best := _best_place(variant, texts):
-            yield QuotedPassage(variant, *best)
-            return
-    if "\\" in cut and (best := _best_place(cut.replace("\\", ""), [text.replace("\\", "") for text in texts])):
-        yield QuotedPassage(cut, *best)
-        return
-    for split in range(len(cut)) if joined else ():
-        if cut[split] == "\n" and _best_place(cut[:split], texts):
-            later = list(_found(cut[split + 1 :], texts, first=False, last=last, joined=True))
-            if later and all(passage.starts is not None for passage in later):
-                yield from _found(cut[:split], texts, first=first, last=False, joined=False)
-                yield from later
-                return
-    yield QuotedPassage(piece, None, None)
+        if best := texts.best_place(variant):
+            return QuotedPassage(variant, *best)
+    if "\\" in cut and (best := texts.without_escapes().best_place(cut.replace("\\", ""))):
+        return QuotedPassage(cut, *best)
+    return None
 
 
-def _best_place(piece: str, texts: Sequence[str]) -> tuple[End, End] | None:
-    piece = piece.translate(_MARKS)
-    places: list[tuple[End, End]] = [
-        (start_of(text, at), end_of(text, at + len(piece))) for text in texts for at in _occurrences(piece, text)
-    ]
-    return min(places, key=lambda place: sum(map(_WORST.index, place)), default=None)
+def _cut(piece: str, *, first: bool, last: bool) -> str:
+    """A passage without the ellipses that mark a cut."""
+    cut = (piece[1:] if first and piece[0] == "…" else piece).strip("\n")
+    return cut[:-1] if last and cut.endswith("…") else cut
 
 
-def _occurrences(piece: str, text: str) -> Iterable[int]:
-    at = text.find(piece)
-    for _ in range(MOST):
-        if at < 0:
-            return
-        yield at
-        at = text.find(piece, at + 1)
+def _found_by_lines(piece: str, texts: _Originals, *, first: bool, last: bool) -> list[QuotedPassage]:
+    """Split a passage at line ends so that each part is found, the first ones as short as can be; empty if there is no
+    such split.
+
+    From the last line to the first: each needs to know only whether the lines behind it can be split.
+    """
+    cut = _cut(piece, first=first, last=last).rstrip("\n")
+    lines = [(line.start(), line.end()) for line in _LINE.finditer(cut)]
+    parts: dict[int, tuple[int, QuotedPassage | None]] = {}  # by the line where a part begins: the next part's, itself
+    for at in range(len(lines) - 1, -1, -1):
+        begin = lines[at][0]
+        rest = cut[begin:] if at and texts.may_contain(cut[begin:]) else ""
+        if rest and (whole := _found(rest, texts, first=False, last=last)):
+            parts[at] = (len(lines), whole)
+            continue
+        for next_at in range(at + 1, len(lines)):
+            end = lines[next_at - 1][1]
+            if not texts.best_place(cut[begin:end]):
+                break  # nor is anything longer
+            if next_at in parts:
+                parts[at] = (next_at, None)
+                break
+    return list(_passages(cut, lines, parts, texts, first=first))
+
+
+def _passages(
+    cut: str,
+    lines: Sequence[tuple[int, int]],
+    parts: dict[int, tuple[int, QuotedPassage | None]],
+    texts: _Originals,
+    *,
+    first: bool,
+) -> Iterator[QuotedPassage]:
+    """The passages of these parts, from the first line on."""
+    at = 0
+    while at in parts:
+        stop, passage = parts[at]
+        piece = cut[lines[at][0] : lines[stop - 1][1]]
+        yield passage or _found(piece, texts, first=first and at == 0, last=False) or QuotedPassage(piece, None, None)
+        at = stop
+
+
+def _badness(place: tuple[End, End]) -> int:
+    return sum(map(_WORST.index, place))
 
 
 def start_of(text: str, at: int) -> End:

@@ -111,7 +111,8 @@ class _Reasons:
     def of(self, quote: Quote) -> QuoteReason:
         """Return why a quote is in the window."""
         only = [name for name in _names(quote.text) if self._names[name] == 1]
-        names = [name for name in only if not any(name != whole and name in whole for whole in only)]
+        all_names = "\n".join(only)
+        names = [name for name in only if all_names.count(name) == 1]  # no part of another one
         words = [] if names else [word for word in words_in(quote.text) if self._words[word] == 1]
         used, spoken = self._name_mentions, self._word_mentions
         return QuoteReason(
