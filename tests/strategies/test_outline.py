@@ -47,10 +47,25 @@ def test_an_outline_has_about_so_many_characters(most):
 
 def test_an_outline_from_the_end_has_the_last_items():
     text = "Options\n" + "\n".join(f"{at}. do the thing number {at}, which takes long" for at in range(40)) + "\nWhich?"
-    first, *items, last = shown(text, 200, from_end=True)
+    first, *items, last = shown(text, 200, reply="Go on")
     assert (first, last) == ("Options\n", "Which?")
     assert items[-1].startswith("39. do")
     assert [int(one.split(".")[0]) for one in items] == list(range(40 - len(items), 40))
+
+
+@pytest.mark.parametrize("mark", ["{}.", "({})", "**{})**", "- **Option {}:**"])
+@pytest.mark.parametrize("reply", ["c", "C, please", "a or C"])
+def test_the_items_that_a_reply_names_come_first(mark, reply):
+    options = [f"{mark.format(letter)} The {letter} way. " + "It has its price. " * 4 for letter in "ABCDEFGH"]
+    text = "Which one?\n" + "\n".join(options) + "\nTell me."
+    lines = shown(text, 120, reply=reply)
+    named = {one for one in "ABCDEFGH" if any(f"The {one} way." in line for line in lines)}
+    assert named >= ({"A", "C"} if "or" in reply else {"C"})
+
+
+def test_a_line_that_only_announces_code_is_left_out():
+    text = "Committed.\nIt went well.\nCurrent state:\n```\nM README.md\n```\nIn short:\nall done."
+    assert shown(text, 400) == ["Committed.\n", "It went well.\n", "In short:\n", "all done."]
 
 
 def test_a_paragraph_has_no_outline():

@@ -35,7 +35,7 @@ HEADER = 55
 LINES = 0.125
 """The share of a record for the lines of turns of which nothing is quoted."""
 
-WORDS = 0.35
+WORDS = 0.4
 """The share of a record for what the user said, then for what the model answered; the rest is for quotes."""
 
 FAILURES = 0.08

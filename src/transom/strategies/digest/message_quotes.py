@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
 from transom.core.edit import Span
-from transom.core.message import Fact
+from transom.core.message import Assistant, Fact
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
+from transom.strategies.digest.tool_lines import Says
+from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
-EXCERPTS, ANSWERS = (1_200, 600, 400, 240, 120, 60), (1_200, 600, 400, 240, 160, 100)
-"""Characters of a message of the user, and of an answer, that stand in a record without being chosen as a quote: the
-most for which there is room."""
+LEVELS = (1_200, 800, 600, 400, 300, 240, 200, 160, 120, 80, 60)
+"""Characters of an answer that stand in a record without being chosen as a quote: the most with which all messages
+fit."""
 
-BEFORE_ANSWERS, FOR_ANSWERS = 400, 0.5
-"""The user's messages have so many characters each before the answers have any; then at most this share of the room is
-for the beginnings of the answers, before longer excerpts of the user's messages."""
+FIRST, SAID, SHORTLY_ANSWERED, AFTER_FAILURE = 4, 2, 2, 1
+"""So many times as many characters have the first request; what the user said; an answer to which the user says little
+("yes, do 2"): it has the options; what the model says beside calls after one that failed: why, and what it does now."""
 
-OPTIONS = 3
-"""A message that the user answers with a few words has so many times the characters of others: it has the options."""
+LEAST_SAID, LEAST_ANSWERED, LEAST_SHORTLY = 120, 100, 160
+"""Characters of a message of the user, of an answer, and of one that the user answers shortly, at least. Where there is
+no room for these, the message is not quoted."""
 
 BY_PROGRAM = 160
 """Characters of what a program wrote in the user's place, at most."""
@@ -33,11 +36,20 @@ BY_PROGRAM = 160
 LEAST_END = 60
 """Characters of the end of a message, at least; a shorter excerpt has the beginning only."""
 
+TOKENS_OF_LINE = 5
+"""Tokens of the line of a quoted message beside the quote, about."""
+
+DENSE, PER_DENSE = 0.5, 0.35
+"""In scripts with more tokens a character than this, a message has so much of the usual number of characters."""
+
 MOSTLY_TALK, FEW_WORDS = 0.5, 20
 """How far talk outweighs work where the conversation counts as talk; tokens of a message of a few words."""
 
 _BY_PROGRAM = re.compile(r"\s*(?:<[a-zA-Z][\w-]{0,60}[ >].*</[\w-]{1,60}>|\{\s*\".*\})\s*", re.DOTALL)
 """A message between tags, or JSON."""
+
+_NAMED_FIRST = re.compile(r"\s*\(?(?:\d{1,2}|[A-Za-z])[.),:]\s")
+"""A reply that begins with the number or letter of what it chooses."""
 
 Spans = dict[int, dict[int, list[Span]]]
 """What is quoted: of each entry, of each of its texts, these spans."""
@@ -48,6 +60,17 @@ class QuotedMessages(Struct, frozen=True):
 
     spans: Spans = {}
     tokens: float = 0
+
+
+class _Message(Struct, frozen=True):
+    """A message that may be quoted: its tokens a character, how many times the characters of an answer it has, and its
+    fewest characters."""
+
+    seq: int
+    text: str
+    rate: float
+    share: float
+    least: int
 
 
 class _Excerpt(Struct, frozen=True):
@@ -65,58 +88,106 @@ class MessageQuotes:
         self.view, self.index, self.units = view, index, units
 
     def chosen(self, room: float, *, talk: float) -> QuotedMessages:
-        """What the user said, and then the answers: of each message as many characters as all of them have room for.
-        The first request comes before all others. What a program wrote in the user's place counts as an answer.
+        """Quotes of messages in so many tokens: of each as many characters as all of them have room for, and of some a
+        multiple of that. If that is too little, the first request comes before the user's other messages, these before
+        the answers, these before what programs wrote, and of each the newest first. If programs wrote the same several
+        times, it is quoted once.
 
         Where the conversation is nothing but talk, the newest messages as far as the room goes: the others are quoted
-        for what they say. Of an answer to which the user says little ("yes, do 2") it is the end that counts.
+        for what they say.
         """
         is_talk = talk >= MOSTLY_TALK
+        messages = self._messages(with_remarks=not is_talk)
+        levels = [level for level in LEVELS if level >= LEAST_ANSWERED or not is_talk]
+        fits = (level for level in levels if sum(self._tokens(one, level) for one in messages) <= room)
+        level = next(fits, levels[-1])
         spans: Spans = {}
+        notices = set[str]()
         left = room
-        said, answers = self._said, self._answers
-        shortest = 0.0 if is_talk else sum(self._excerpt(unit, ANSWERS[-1]).tokens for unit in answers)
-        beside = room - sum(self._excerpt(unit, BEFORE_ANSWERS).tokens for unit in said)
-        reserved = max(0.0, min(FOR_ANSWERS * room, shortest, beside))
-        first = said[0].seqs[0] if said else -1
-        for units, levels, kept in ((said, EXCERPTS, reserved), (answers, ANSWERS, 0.0)):
-            excerpts = self._longest(units, levels[:-1] if is_talk else levels, left - kept)
-            for one in sorted(excerpts, key=lambda one: (one.seq != first, *self._rank(one))):
-                if one.tokens <= left - kept:
-                    left -= one.tokens
-                    spans[one.seq] = {0: one.spans}
-                elif is_talk:
-                    break
+        for one in messages:
+            excerpt = self._excerpt(one, level)
+            if one.seq in self._by_program:
+                notice = "".join(one.text[start:end] for start, end in excerpt.spans)
+                if notice in notices:
+                    continue
+                notices.add(notice)
+            if excerpt.tokens <= left:
+                left -= excerpt.tokens
+                spans[excerpt.seq] = {0: excerpt.spans}
+            elif is_talk:
+                break
         return QuotedMessages(spans, room - left)
 
-    def _longest(self, units: Sequence[Unit], levels: Sequence[int], room: float) -> list[_Excerpt]:
-        """These messages in the most characters each with which all of them fit, else in the fewest."""
-        excerpts: list[_Excerpt] = []
-        for most in levels:
-            excerpts = [self._excerpt(unit, most) for unit in units]
-            if sum(one.tokens for one in excerpts) <= room:
-                break
-        return excerpts
+    def _messages(self, *, with_remarks: bool) -> list[_Message]:
+        """The messages that may be quoted, the most important first."""
+        first = min(self._said, default=-1)
+        shortly = self._answered_shortly
+        said = [self._message(seq, FIRST if seq == first else SAID, LEAST_SAID) for seq in self._said]
+        answers = [
+            self._message(seq, SHORTLY_ANSWERED, LEAST_SHORTLY)
+            if seq in shortly
+            else self._message(seq, 1, LEAST_ANSWERED)
+            for seq in (*self._answers, *(self._after_failure if with_remarks else ()))
+        ]
+        by_program = [self._message(seq, 1, LEAST_ANSWERED) for seq in self._by_program]
+        return [
+            *sorted(said, key=lambda one: (one.seq != first, -one.seq)),
+            *sorted(answers, key=lambda one: (one.seq not in shortly, -one.seq)),
+            *sorted(by_program, key=lambda one: -one.seq),
+        ]
 
-    def _rank(self, one: _Excerpt) -> tuple[bool, int]:
-        """Which comes first: the answers that the user answers shortly, then the newest."""
-        return one.seq not in self._answered_shortly, -one.seq
+    def _message(self, seq: int, share: int, least: int) -> _Message:
+        text, position = self._text(seq)
+        rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
+        return _Message(seq, text, rate, share if rate < DENSE else share * PER_DENSE, least)
 
     @cached_property
-    def _said(self) -> list[Unit]:
-        """The messages that the user wrote."""
-        return [unit for unit in self.units if self._is_message(unit, "user") and unit.seqs[0] not in self._by_program]
+    def _said(self) -> list[int]:
+        """What the user said: messages, and replies to tools that ask."""
+        messages = (unit.seqs[0] for unit in self.units if self._is_message(unit, "user"))
+        return [*(seq for seq in messages if seq not in self._by_program), *self._results("reply")]
 
     @cached_property
-    def _answers(self) -> list[Unit]:
-        """What the model answered, and the messages that programs wrote in the user's place."""
-        return [unit for unit in self.units if self._is_message(unit, "assistant") or unit.seqs[0] in self._by_program]
+    def _answers(self) -> list[int]:
+        """What the model answered, and what other agents did."""
+        return [*(unit.seqs[0] for unit in self.units if self._is_message(unit, "assistant")), *self._results("answer")]
 
     @cached_property
     def _by_program(self) -> set[int]:
         """The messages in the user's place that programs wrote."""
-        messages = (unit for unit in self.units if self._is_message(unit, "user"))
-        return {unit.seqs[0] for unit in messages if self._is_by_program(unit)}
+        return {unit.seqs[0] for unit in self.units if self._is_message(unit, "user") and self._is_by_program(unit)}
+
+    @cached_property
+    def _after_failure(self) -> list[int]:
+        """What the model says beside its next calls when a call has failed."""
+        found: list[int] = []
+        failed = False
+        for unit in self.units:
+            calls = self.index.at(self.view, unit.seqs[0]).calls
+            if failed and calls and self._has_words(unit):
+                found.append(unit.seqs[0])
+            failed = any(is_failure(calls[at], result) for at, _, result in self._ended(unit))
+        return found
+
+    def _results(self, says: Says) -> Iterator[int]:
+        """The results of the calls that did not fail, of tools whose results are quoted like messages."""
+        for unit in self.units:
+            calls = self.index.at(self.view, unit.seqs[0]).calls
+            for at, seq, result in self._ended(unit):
+                has_text = bool(self.index.at(self.view, seq).passages)
+                if calls[at].says == says and has_text and not result.refused and not is_failure(calls[at], result):
+                    yield seq
+
+    def _ended(self, unit: Unit) -> Iterator[tuple[int, int, ResultFacts]]:
+        """The calls of a turn that have their results: the index of each, the entry of its result, and how it ended."""
+        for at, seq in zip(unit.answered_calls, unit.seqs[1:], strict=True):
+            if (result := self.index.at(self.view, seq).result) is not None:
+                yield at, seq, result
+
+    def _has_words(self, unit: Unit) -> bool:
+        """Whether a turn with calls has a text beside them."""
+        fact = self.view.fetch(unit.seqs[0]).body
+        return isinstance(fact, Assistant) and len(readable(fact)) > len(fact.calls)
 
     def _is_message(self, unit: Unit, role: str) -> bool:
         indexed = self.index.at(self.view, unit.seqs[0])
@@ -125,51 +196,65 @@ class MessageQuotes:
     def _is_by_program(self, unit: Unit) -> bool:
         """Whether a message of the user is marked as injected, is between tags, or is JSON: a notification, or the
         output of a command."""
-        return not self.view.fetch(unit.seqs[0]).by_user or bool(_BY_PROGRAM.fullmatch(self._text(unit)[0]))
+        return not self.view.fetch(unit.seqs[0]).by_user or bool(_BY_PROGRAM.fullmatch(self._text(unit.seqs[0])[0]))
 
-    def _excerpt(self, unit: Unit, most: int) -> _Excerpt:
+    def _tokens(self, one: _Message, level: int) -> float:
+        """Tokens of an excerpt of a message, about."""
+        return min(len(one.text), self._most(one, level)) * one.rate + TOKENS_OF_LINE
+
+    def _most(self, one: _Message, level: int) -> int:
+        """Characters of the excerpt of a message."""
+        most = max(one.least, int(one.share * level))
+        return min(most, BY_PROGRAM) if one.seq in self._by_program else most
+
+    def _excerpt(self, one: _Message, level: int) -> _Excerpt:
         """A message in so many characters: its outline if it has several lines, else its beginning, and its end if
         there is room for both. If the user answers it shortly, always its end too. Of what a program wrote a short
         end: of the output of a test run it says how many failed."""
-        seq = unit.seqs[0]
-        text, position = self._text(unit)
-        rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
-        most = most if rate < 0.5 else int(most * 0.35)
-        if is_answered := seq in self._answered_shortly:
-            most *= OPTIONS
+        text, most = one.text, self._most(one, level)
         spans = [(0, len(text))]
-        if seq in self._by_program:
+        if one.seq in self._by_program:
             start, stop = inner_words(text)
-            end = min(most, BY_PROGRAM)
-            spans = [(start + closing(text[start:stop], end), stop)]
+            spans = [(start + closing(text[start:stop], most), stop)]
         elif len(text) > most:
+            is_answered = one.seq in self._answered_shortly
             share = 0.2 if is_answered else 0.65
             if min(share, 1 - share) * most < LEAST_END:
-                share = 0.5 if is_answered else 1.0
+                share = 0.0 if is_answered else 1.0
             start, stop = inner_words(text)
             words = text[start:stop]
-            found = outline(words, most, from_end=is_answered)
+            found = outline(words, most, reply=self._answered_shortly.get(one.seq))
             if found is None:
-                first = opening(words, int(share * most))
+                first = opening(words, int(share * most)) if share else 0
                 last = closing(words, int((1 - share) * most)) if share < 1 else len(words)
                 found = [(0, first), (last, len(words))] if first < last else [(0, len(words))]
             spans = [(start + at, start + end) for at, end in found if at < end]
-        return _Excerpt(seq, spans, sum(end - start for start, end in spans) * rate + 5)
+        return _Excerpt(one.seq, spans, sum(end - start for start, end in spans) * one.rate + TOKENS_OF_LINE)
 
     @cached_property
-    def _answered_shortly(self) -> set[int]:
-        """The messages to which the user answers with a few words."""
-        return {unit.seqs[0] for unit in self.units if self._next_is_short(unit)}
+    def _answered_shortly(self) -> dict[int, str]:
+        """The messages to which the user answers with a few words, and these words."""
+        replies = ((unit.seqs[0], self._short_reply(unit)) for unit in self.units)
+        return {seq: reply for seq, reply in replies if reply}
 
-    def _next_is_short(self, unit: Unit) -> bool:
-        """Whether the next message is the user's and has a few words; it may be in the window, behind the record."""
+    def _short_reply(self, unit: Unit) -> str:
+        """What of the next message is a short reply of the user: all of its few words, or the letter that it begins
+        with. It may be in the window, behind the record."""
         view, at = self.view, unit.seqs[-1] + 1
         while at < view.length and view.unit_of[at] < 0:
             at += 1
-        return at < view.length and view.fetch(at).by_user and self.index.at(view, at).tokens <= FEW_WORDS
+        if at >= view.length or not view.fetch(at).by_user:
+            return ""
+        fact = view.fetch(at).body
+        assert isinstance(fact, Fact)
+        reply = readable(fact)[0][0] if readable(fact) else ""
+        if self.index.at(view, at).tokens <= FEW_WORDS:
+            return reply
+        named = _NAMED_FIRST.match(reply)
+        return named[0] if named else ""
 
-    def _text(self, unit: Unit) -> tuple[str, int]:
+    def _text(self, seq: int) -> tuple[str, int]:
         """The text of a message, and its position in the token counts of its entry."""
-        fact = self.view.fetch(unit.seqs[0]).body
+        fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return readable(fact)[0]

@@ -5,7 +5,7 @@ some of them whole and the rest not at all. A request whose wishes are a list, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
 
 from transom.core.edit import Span
 from transom.strategies.digest.passages import opening
@@ -19,22 +19,32 @@ MARK = 3
 FEWEST = 3
 """Lines of a message from which it has an outline."""
 
+MOST_NAMED = 8
+"""Items that a reply may name."""
+
 MOST_LINES = 100
 """Lines at the beginning of a message, and at its end, that are looked at."""
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\(?\w{1,3}[.)])\s+\S")
+_ITEM = re.compile(
+    r"\s*(?:[-*+•]\s+)?(?:\*\*)?(?:(?:Option|option|\()?\s?(\w{1,3})[.):](?:\*\*)?\s+\S|(?<=[-*+•]\s)\S)"
+)
+"""An item of a list, with its number or letter if it has one: "- …", "2. …", "**C)** …", "- **Option B:** …"."""
+_NAMED = re.compile(r"(?<![\w'’])(?:\d{1,2}|[A-Za-z])(?![\w'’])")
+"""A number or a letter by which a reply may name an item."""
+_ANNOUNCES = re.compile(r"[:：]\s*\Z")
 _EMPTY = re.compile(r"[\W_]*")
 
 
-def outline(text: str, most: int, *, from_end: bool = False) -> list[Span] | None:
-    """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, the items
-    of its lists and its first and last lines come first; `from_end`: the last ones before the first.
+def outline(text: str, most: int, *, reply: str | None = None) -> list[Span] | None:
+    """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, its first
+    and last lines and the items of its lists come first. `reply`: what the user answers to it in a few words. Before
+    all others come then the items that it names ("c", "2 and 3"), then the last lines.
 
     None if the message has too few lines for an outline. Code between fences is left out, and so are rules and empty
     lines.
     """
-    lines = list(_lines(text))
+    lines = _lines(text)
     lines = [*lines[:MOST_LINES], *lines[max(MOST_LINES, len(lines) - MOST_LINES) :]]
     if len(lines) < FEWEST:
         return None
@@ -45,7 +55,8 @@ def outline(text: str, most: int, *, from_end: bool = False) -> list[Span] | Non
         spans = [_beginning(text, line, length) for line in lines]
         if _length(spans, lines) <= most:
             return spans
-    order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, from_end=from_end))
+    named = frozenset(one.lower() for one in _NAMED.findall(reply or "")[:MOST_NAMED])
+    order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named, from_end=reply is not None))
     chosen: list[int] = []
     for at in order:
         most -= _length([spans[at]], [lines[at]])
@@ -55,15 +66,19 @@ def outline(text: str, most: int, *, from_end: bool = False) -> list[Span] | Non
     return [spans[at] for at in sorted(chosen)]
 
 
-def _lines(text: str) -> Iterator[Span]:
-    """The lines that say something, code between fences aside."""
+def _lines(text: str) -> list[Span]:
+    """The lines that say something. Left out are code between fences, and a line that only announces it."""
+    found: list[Span] = []
     at, in_code = 0, False
     for line in text.splitlines(keepends=True):
         is_fence = bool(_FENCE.match(line))
+        if is_fence and not in_code and len(found) > 1 and _ANNOUNCES.search(text, *found[-1]):
+            found.pop()
         if not is_fence and not in_code and not _EMPTY.fullmatch(line):
-            yield at, at + len(line)
+            found.append((at, at + len(line)))
         in_code ^= is_fence
         at += len(line)
+    return found
 
 
 def _beginning(text: str, line: Span, length: int) -> Span:
@@ -80,7 +95,13 @@ def _length(spans: Sequence[Span], lines: Sequence[Span]) -> int:
     return sum(end - start + MARK * (end < stop) for (start, end), (_, stop) in zip(spans, lines, strict=True))
 
 
-def _rank(text: str, lines: Sequence[Span], at: int, *, from_end: bool) -> tuple[bool, bool, int]:
-    """Which lines come first: the first and the last, the items of lists, then from one end to the other."""
+def _rank(
+    text: str, lines: Sequence[Span], at: int, named: Container[str], *, from_end: bool
+) -> tuple[bool, bool, bool, int]:
+    """Which lines come first: the items that the user names, the first and the last line, the items of lists, then
+    from one end to the other."""
+    start, stop = lines[at]
+    item = _ITEM.match(text, start, stop)
     is_end = at in {0, len(lines) - 1}
-    return not is_end, not _ITEM.match(text, *lines[at]), -at if from_end else at
+    is_named = item is not None and item[1] is not None and item[1].lower() in named
+    return not is_named, not is_end, not item, -at if from_end else at

@@ -18,10 +18,11 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import arguments
-from transom.strategies.digest.tool_lines import OUTCOME, PLAN_TOOLS, one_line, one_line_end
+from transom.strategies.digest.tool_lines import OUTCOME, PLAN_TOOLS, TASK_CHANGES, one_line, one_line_end
 
-CREATE, UPDATE, LIST = "TaskCreate", "TaskUpdate", "TaskList"
-TASK_TOOLS = (CREATE, UPDATE, LIST)
+CREATE, UPDATE = TASK_CHANGES
+LIST = "TaskList"
+TASK_TOOLS = (*TASK_CHANGES, LIST)
 """Tools with which agents keep a list of tasks."""
 
 WORDS = ("content", "step", "title", "task")

@@ -36,7 +36,7 @@ DESCRIPTION = 80
 
 LONGEST_PATH = 400
 """Characters up to which a value may be a path."""
-Says = Literal["lines", "matches", "summary", "first line", "nothing"]
+Says = Literal["lines", "matches", "summary", "first line", "answer", "reply", "nothing"]
 
 
 class ToolLine(Struct, frozen=True):
@@ -44,7 +44,9 @@ class ToolLine(Struct, frozen=True):
     about, the best first. `says`: what the line says of a result that is not a failure:
 
     "lines" or "matches" their number; "summary" that of a test run, else the text if it is one short line, else the
-    number of lines; "first line" its first line; "nothing" no more than that it did not fail.
+    number of lines; "first line" its first line; "answer" its number of lines, and it is quoted like an answer of the
+    model, since another agent wrote it; "reply" its first line, and it is quoted like the user's words, which it has;
+    "nothing" no more than that it did not fail.
     """
 
     words: frozenset[str]
@@ -72,9 +74,13 @@ TOOL_LINES = (
         PATHS,
         "nothing",
     ),
+    ToolLine(frozenset(("ask", "question", "questions", "clarify")), ("question", "questions", "prompt"), "reply"),
+    ToolLine(frozenset(("agent", "subagent", "delegate")), ("description", "prompt", "message", "task"), "answer"),
+    ToolLine(frozenset(("task",)), ("prompt",), "answer"),
     ToolLine(frozenset(("read", "view", "open", "cat", "get", "show", "load")), PATHS, "lines"),
 )
-"""The families that come with the package: shells and test runs, databases, searches, the web, edits, reads."""
+"""The families that come with the package: shells and test runs, databases, searches, the web, edits, questions to the
+user, other agents, reads."""
 
 SETTINGS = frozenset(
     (
@@ -96,6 +102,9 @@ DESCRIBES = ("description", "justification", "explanation", "summary")
 
 PLAN_TOOLS = ("TodoWrite", "manage_todo_list", "todo_write", "update_plan", "write_todos")
 """Tools with which agents write down their plan: the newest call of each is the state of the work."""
+
+TASK_CHANGES = ("TaskCreate", "TaskUpdate")
+"""Tools with which agents add and change single tasks."""
 
 CHANGING = frozenset(
     [
@@ -188,7 +197,7 @@ def call_facts(call: Call, table: Sequence[ToolLine] = TOOL_LINES) -> CallFacts:
     complete = names <= _names([full]) and not any(key in ADDED for key, _ in values)
     files = _files_of(call, shell_command, commands)
     changes = files.changes
-    is_edit = says == "nothing" and call.name not in PLAN_TOOLS
+    is_edit = says == "nothing" and call.name not in (*PLAN_TOOLS, *TASK_CHANGES)
     patch = "\n".join(value for _, value in values) if is_edit and changed_files(call) else ""
     did = edit_line(values, patch) if is_edit else EditLine()
     if _verbs(call, values) & CHANGING and call.name not in PLAN_TOOLS:
@@ -231,6 +240,8 @@ def _subject(call: Call, values: Sequence[tuple[str, str]], table: Sequence[Tool
         return list(files), "nothing"
     if call.name in PLAN_TOOLS:
         return [], "nothing"
+    if call.name in TASK_CHANGES:
+        return [value for key, value in values if key not in DESCRIBES][:2], "nothing"
     words = _verbs(call, values)
     for entry in table:
         for wanted in entry.subject if words & entry.words else ():

@@ -193,7 +193,7 @@ def outcome_text(call: CallFacts, result: ResultFacts | None, quoted: str = "") 
         return f"{ended}: {own}" if own else ended
     if call.says == "nothing":
         return _edited(call, quoted)
-    if call.says == "first line" or (call.says == "summary" and result.summary and not call.shows):
+    if call.says in {"first line", "reply"} or (call.says == "summary" and result.summary and not call.shows):
         return own
     if call.says == "matches":
         none = not result.lines or (result.lines == 1 and result.line[:3].lower() in {"no ", "no"})

@@ -1,0 +1,83 @@
+"""What a record quotes of messages: words beside calls after a failure, what other agents and asked users say."""
+
+from __future__ import annotations
+
+import json
+
+import transom
+from transom.texts import is_record
+
+
+def tool_turn(name, args, result, *, id_, text=None):
+    call = {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+    yield {"role": "assistant", "content": text, "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": id_, "content": result}
+
+
+def filler(at):
+    content = f"name_{at} = value_{at}\n" + "def run(): pass\n" * 40
+    return tool_turn("Read", {"file_path": f"/app/src/module_{at}.py"}, content, id_=f"f{at}", text="Let me look.")
+
+
+def record(*turns, budget=6_000):
+    messages = [message for turn in turns for message in turn]
+    rest = [message for at in range(60) for message in filler(at)]
+    conv = transom.Conversation.from_messages([{"role": "user", "content": "Go."}, *messages, *rest], budget=budget)
+    return next(m["content"] for m in conv.request()["messages"] if is_record(m["content"] or ""))
+
+
+def test_words_beside_calls_are_quoted_after_a_failure():
+    text = record(
+        tool_turn(
+            "Bash", {"command": "make css"}, "Error: unexpected end of file", id_="a", text="I build the styles."
+        ),
+        tool_turn("Bash", {"command": "cp a b"}, "", id_="b", text="The file is corrupted. I restore the backup."),
+        tool_turn("Bash", {"command": "make css"}, "done", id_="c", text="And now once more."),
+    )
+    assert "assistant «The file is corrupted. I restore the backup.»" in text
+    assert "I build the styles." not in text
+    assert "And now once more." not in text
+    assert "Let me look." not in text
+
+
+def test_the_report_of_another_agent_is_quoted_like_an_answer():
+    report = "Perfect! I have it all.\n\n" + "".join(f"{at}. finding {at}: file_{at} is wrong\n" for at in range(1, 6))
+    args = {"description": "Review the parser", "prompt": "Read it all.", "subagent_type": "Explore"}
+    text = record(tool_turn("Agent", args, report, id_="a"))
+    assert "Agent Review the parser" in text
+    assert "finding 1: file_1 is wrong" in text
+    assert "finding 5: file_5 is wrong" in text
+
+
+def test_what_the_user_replies_to_a_tool_that_asks_is_quoted():
+    reply = 'User has answered your questions: "What next?"="Push the two commits, then reply on the pull request"'
+    text = record(tool_turn("AskUserQuestion", {"questions": [{"question": "What next?"}]}, reply, id_="a"))
+    assert "Push the two commits, then reply on the pull request" in text
+
+
+def notice(at, words):
+    return {"role": "user", "content": f"<note>{at} files changed. {words * 30}</note>"}
+
+
+def test_what_programs_write_comes_after_what_people_say():
+    pairs = [
+        [
+            notice(at, f"Part {at} is well. "),
+            {"role": "assistant", "content": f"Item {at} is done, {at} more are open."},
+        ]
+        for at in range(1, 20)
+    ]
+    text = record(*pairs, budget=3_000)
+    quoted = ["is done" in line for line in text.splitlines() if "assistant «Item" in line]
+    assert len(quoted) > 10
+    assert text.count("is well.") <= 5 < len(quoted)
+
+
+def test_of_notices_that_are_the_same_one_is_quoted():
+    text = record(*([notice(at, "All is well. ")] for at in range(30)))
+    assert text.count("</note>»") <= 4, "but for those that are quoted for their numbers"
+
+
+def test_changed_tasks_say_no_more_than_which():
+    text = record(tool_turn("TaskUpdate", {"taskId": "20", "status": "done"}, "Updated task #20 status", id_="a"))
+    assert "Updated task" not in text
