@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from transom.cli.locate import UV
+
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -17,7 +19,7 @@ def demo() -> str:
     # The last lines name the command as it was called, so it is called as a user calls it.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
-        env = os.environ | {"COLUMNS": "80", "PATH": path}
+        env = {key: value for key, value in os.environ.items() if key not in UV} | {"COLUMNS": "80", "PATH": path}
         command = ["transom", "demo"]
         done = subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, text=True)  # noqa: S603 - no input of others
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines()) + "\n"
