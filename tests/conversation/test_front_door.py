@@ -10,6 +10,7 @@ import transom
 from transom import Conversation, InvalidEdit, InvalidMessage, InvalidSetting
 from transom.conversation.request import render
 from transom.core.edit import Pin
+from transom.providers.scripted import Scripted
 from transom.testing.fakes import FakeClock, WordCounter
 
 DEEP = {"a": 1}
@@ -120,6 +121,16 @@ def test_what_nothing_can_be_opened_with_is_said_and_makes_no_store(tmp_path, se
         Conversation.open(**wanted)
     assert str(caught.value) == says
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("content", ["", []])
+def test_an_empty_message_of_the_user_is_refused(dialect, content):
+    with Conversation.open("memory:", "x", budget=4_000, counter=WordCounter(), dialect=dialect) as conv:
+        for say in (conv.user, lambda empty: conv.run(empty, provider=Scripted("Yes?"))):
+            with pytest.raises(InvalidMessage, match="user: the message is empty"):
+                say(content)
+        assert conv.view.length == 0
 
 
 def test_fit_checks_its_tools():

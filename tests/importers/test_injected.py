@@ -99,6 +99,43 @@ def test_the_first_task_is_what_the_user_asks(tmp_path, lines, expected):
     assert landmarks(tmp_path, lines) == expected
 
 
+SO_FAR = "This session is being continued from a previous conversation. So far: main.py was read."
+
+
+def claude_compacted(*before):
+    """A session of Claude Code that compacts itself: the summary is a message of the user, and the model goes on."""
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": None, "sessionId": "s"}
+    summary = user("u9", "b", SO_FAR, isCompactSummary=True)
+    return [*(claude(*before) if before else []), boundary, summary, assistant("a9", "u9", "m9", text("I go on."))]
+
+
+def codex_compacted(*before):
+    compacted = {"type": "compacted", "payload": {"message": SO_FAR, "replacement_history": []}}
+    return [*codex(*before)[: 1 + len(before)], compacted, item(**ANSWER)]
+
+
+def pi_compacted(*before):
+    at = {"timestamp": "2026-01-02T03:04:05.000Z"}
+    header = {"type": "session", "version": 3, "id": "s", "cwd": "/home/ada", **at}
+    said_before = [
+        {"type": "message", "id": "a", "parentId": None, **at, "message": {"role": "user", "content": words}}
+        for words in before
+    ]
+    compaction = {"type": "compaction", "id": "b", "parentId": "a" if before else None, "summary": SO_FAR, **at}
+    goes_on = {"role": "assistant", "content": [text("I go on.")]}
+    return [header, *said_before, compaction, {"type": "message", "id": "c", "parentId": "b", **at, "message": goes_on}]
+
+
+@pytest.mark.parametrize("session", [claude_compacted, codex_compacted, pi_compacted])
+def test_the_summary_of_a_compaction_is_not_the_users(tmp_path, session):
+    assert landmarks(tmp_path, session("Fix it.")) == ("Fix it.", "Fix it.")
+
+
+@pytest.mark.parametrize("session", [claude_compacted, codex_compacted, pi_compacted])
+def test_a_session_that_begins_with_a_summary_has_no_other_task(tmp_path, session):
+    assert landmarks(tmp_path, session()) == (SO_FAR, SO_FAR)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -75,7 +75,8 @@ def test_a_session(session, tmp_path):
         {"role": "user", "content": "So far."},
     ]
     source = str(tmp_path / "s.jsonl")
-    assert found == Recorded(id="s", format="pi", dialect="openai", messages=messages, source=source)
+    summary = frozenset({6})
+    assert found == Recorded(id="s", format="pi", dialect="openai", messages=messages, source=source, injected=summary)
     assert skipped == []
     assert violations(messages) == []
 

@@ -124,7 +124,7 @@ class AgentLoop:
 
     def user(self, content: Any) -> None:
         """Log what the user says. Raises InvalidMessage."""
-        self._log(self._conv.dialect.parse_user(check.content("user", content)))
+        self._log(check.user_message(self._conv.dialect, content))
 
     # ---- limits
 

@@ -14,10 +14,12 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
 from transom.core.entry import Meta
 from transom.core.log import Owner
-from transom.core.message import Fact, Raw
+from transom.core.message import Fact, Raw, is_empty
 from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool, tool_names
+from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
+from transom.wire.dialect import Dialect
 from transom.wire.fields import compact_json, json_copy
 
 Content = str | Sequence[Raw]
@@ -215,6 +217,21 @@ def content(where: str, value: object) -> str | list[Any] | Raw:
     if isinstance(value, (list, tuple)):
         return list(cast("Sequence[Any]", value))
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {_kind(value)}")
+
+
+def user_message(dialect: Dialect, value: object) -> Fact:
+    """Return what a user says, parsed. Raises InvalidMessage for what is no message, and for one with nothing in it."""
+    fact = dialect.parse_user(content("user", value))
+    if is_empty(fact):
+        raise InvalidMessage("user", "the message is empty, and no provider takes that")
+    return fact
+
+
+def view(where: str, value: object) -> View:
+    """Return a view. Raises InvalidSetting for what is none."""
+    if not isinstance(value, View):
+        raise InvalidSetting(f"{where}: must be a View, not {_kind(value)}")
+    return value
 
 
 _PART_TYPES = frozenset(

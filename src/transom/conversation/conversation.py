@@ -369,8 +369,8 @@ class Conversation:
 
     @_locked
     def user(self, content: Content) -> int:
-        """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored."""
-        return self._append_facts([self.dialect.parse_user(check.content("user", content))])[0]
+        """Log a user message; the entry's number. Raises InvalidMessage, with nothing stored, also if it is empty."""
+        return self._append_facts([check.user_message(self.dialect, content)])[0]
 
     @_locked
     def observe(self, reply: object) -> int:
@@ -525,7 +525,7 @@ class Conversation:
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. Nothing is appended."""
         self._guard.must_be_open()
-        return self._planner.window(tools, state, view)
+        return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
     @_locked
     def set_mode(

@@ -13,8 +13,9 @@ Claude Code writes messages in the user's name (`isMeta`): reminders, the text o
 These are marked as injected. The text that a command stands for ("/init") is marked `isMeta` too, but it is what the
 user asks for: it counts as the user's.
 
-After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. The summary is kept
-like any other message; so is everything before it.
+After a compaction by Claude Code itself the file goes on with a summary, as a message of the user. The summary is kept,
+and marked as injected; everything before it is kept too. In a file that begins with a summary it counts as the user's,
+because nothing else says what the task is.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ class ClaudeCodeReader:
         """
         plain = {"role": message["role"], "content": message["content"]}
         injected = bool(line.get("isMeta")) and not self._asks.get(branch)
+        injected |= bool(line.get("isCompactSummary")) and number > 0
         self._asks[branch] = is_command(_words(plain))
         said = Said(branch=branch, first=number, last=number, message=plain, at=seconds_of(line), injected=injected)
         if message["role"] == "assistant":

@@ -100,7 +100,7 @@ class CodexReader:
         held, self._held = self._held, []
         return [*held]
 
-    def _add(self, item: Raw, at: float | None) -> list[SessionEvent]:
+    def _add(self, item: Raw, at: float | None, *, injected: bool = False) -> list[SessionEvent]:
         """Take an item; return the turn before, if this is the first item of the model after somebody else's."""
         number, self._count = self._count, self._count + 1
         if _begins_turn(item):
@@ -109,7 +109,7 @@ class CodexReader:
         begins = (models and not self._ends_with_model) or len(self._held) > _MOST_HELD
         events = self.flush() if begins else []
         self._ends_with_model = models
-        self._held.append(Said(first=number, last=number, message=item, at=at))
+        self._held.append(Said(first=number, last=number, message=item, at=at, injected=injected))
         return events
 
     def _event(self, kind: str, payload: Raw, at: float | None) -> list[SessionEvent]:
@@ -117,7 +117,8 @@ class CodexReader:
         summary, turns = text(payload, "message"), payload.get("num_turns")
         if kind == "compacted" and summary:
             content = [{"type": "input_text", "text": summary}]
-            return self._add({"type": "message", "role": "user", "content": content}, at)
+            message = {"type": "message", "role": "user", "content": content}
+            return self._add(message, at, injected=self._count > 0)
         if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0 and self._turns:
             first = [self._turns.pop() for _ in range(min(turns, len(self._turns)))][-1]
             add_range(self.taken_back.setdefault("", []), first, self._count)

@@ -88,7 +88,8 @@ class PiReader:
         elif label:
             self.ids.setdefault(label)
         message = _message(fields)
-        events = [] if message is None else self._add(message, seconds_of(fields))
+        summary = text(fields, "type") in _SUMMARIES and self.count > 0
+        events = [] if message is None else self._add(message, seconds_of(fields), injected=summary)
         if label:
             self._known[hash(label)] = self._newest
         return events
@@ -97,14 +98,14 @@ class PiReader:
         held, self._held = self._held, []
         return [*held]
 
-    def _add(self, message: Raw, at: float | None) -> list[SessionEvent]:
+    def _add(self, message: Raw, at: float | None, *, injected: bool) -> list[SessionEvent]:
         """Take a message; return the turn before, if this is a message of the model or goes back in the tree."""
         number = self.count
         ends = message["role"] == "assistant" or self._newest != number - 1
         events = self.flush() if ends else []
         self._before.append(self._newest)
         self._newest = number
-        self._held.append(Said(first=number, last=number, message=message, at=at))
+        self._held.append(Said(first=number, last=number, message=message, at=at, injected=injected))
         return events
 
 

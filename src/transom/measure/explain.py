@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import EMPTY, HIDDEN, STRAY, View
 from transom.core.window import Window
+from transom.errors import InvalidSetting, quote
 from transom.measure.call_numbers import call_number, sent_requests
 from transom.measure.quote_reasons import QuoteReason, RecordShare, record_shares
 from transom.stores import StoredLog
@@ -104,9 +105,12 @@ def costs_of_call(log: StoredLog, at: int | None = None) -> CompactionCosts | No
 def explain(shown: Window | View) -> list[Explanation]:
     """Explain what became of every fact of the log: kept, shortened, folded or dropped, and why.
 
-    Returns one explanation for each fact, in order. It reads the whole log.
+    Returns one explanation for each fact, in order. It reads the whole log. Raises
+    InvalidSetting for what is neither a window nor a view.
     """
-    view = shown.view if isinstance(shown, Window) else shown
+    view = cast("object", shown.view if isinstance(shown, Window) else shown)
+    if not isinstance(view, View):
+        raise InvalidSetting(f"explain: needs a Window or a View, not {quote(view)}")
     places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
     visible = {unit.key for unit in view.visible_units()}
     shares, recalled = record_shares(view), _recalled(view)
