@@ -19,7 +19,7 @@ from transom.core.edit import Fold
 from transom.measure.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
-from transom.strategies.digest.coverage import TAG, Choice
+from transom.strategies.digest.coverage import TAG, PassageChoice
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import Passage, split, with_margins
 from transom.strategies.text.identifiers import names_in
@@ -110,7 +110,7 @@ def test_each_name_is_chosen_once_and_the_cheapest_place_wins():
         return Passage(at, 0, 0, 100, tokens, 0.0, names, first=True, last=True)
 
     passages = [one(0, 50, "a", "b"), one(1, 10, "a"), one(2, 10, "a"), one(3, 200, "c")]
-    choice = Choice(passages)
+    choice = PassageChoice(passages)
     choice.cover(100, [one.names for one in passages], lambda _: 1_000)
     assert choice.taken == [2, 0], "of two that cost the same the newer; then what is left of the other; c is too dear"
     assert choice.spent == 10 + TAG + 50 + TAG
@@ -122,7 +122,7 @@ def test_a_passage_that_its_neighbours_margins_show_is_nearly_free():
 
     for length in (60, 79, 80, 81):
         passages = [one(80, ("a",), first=True), one(length, ("m",)), one(80, ("b",), last=True), one(400, ("m",))]
-        choice = Choice(passages)
+        choice = PassageChoice(passages)
         worth = {"a": 1_000, "b": 1_000, "m": 300}
         choice.cover(10_000, [each.names for each in passages], worth.__getitem__)
         assert sorted(choice.taken) == [0, 1, 2], length
@@ -157,10 +157,12 @@ def test_a_name_that_only_an_old_result_has_is_quoted_with_its_surroundings():
 
 def test_a_choice_is_among_a_bounded_number_of_passages_and_what_was_quoted_before_is_in_it(monkeypatch):
     sizes: list[int] = []
-    init = Choice.__init__
+    init = PassageChoice.__init__
     monkeypatch.setattr(digest_text, "MOST", 40)
     monkeypatch.setattr(digest_text, "TOKENS_PER_PASSAGE", 1_000)
-    monkeypatch.setattr(Choice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1])
+    monkeypatch.setattr(
+        PassageChoice, "__init__", lambda choice, them: (sizes.append(len(them)), init(choice, them))[1]
+    )
     conv = opened()
     conv.user("go")
     turn(conv, 0, filler(0, 60) + " the port of billing_service is 48213 as configured " + filler(0, 60))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from transom import texts
-from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
+from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 
 TITLE = texts.record_title("entry 3 to entry 25", 6, 6674, readable=False)
 TURNS = (
-    Turn(
+    RecordTurn(
         first="3",
         last="4",
         role="assistant",
@@ -17,11 +17,13 @@ TURNS = (
             ),
         ),
     ),
-    Turn(first="9", last="9", role="user", words="use one link"),
-    Turn(first="11", last="12", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
-    Turn(first="13", last="14", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
-    Turn(first="15", last="16", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)),
-    Turn(first="23", last="25", role="assistant", words="好的，我来修改。"),
+    RecordTurn(first="9", last="9", role="user", words="use one link"),
+    RecordTurn(first="11", last="12", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
+    RecordTurn(first="13", last="14", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
+    RecordTurn(
+        first="15", last="16", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)
+    ),
+    RecordTurn(first="23", last="25", role="assistant", words="好的，我来修改。"),
 )
 
 
@@ -46,14 +48,14 @@ def test_without_room_turns_without_quotes_are_counted():
 
 
 def test_turns_that_were_not_read_again_are_counted():
-    older = Turn(first="3", last="40", role=EARLIER, count=17)
+    older = RecordTurn(first="3", last="40", role=EARLIER, count=17)
     assert record_text(TITLE, [older], [], 100) == f"{TITLE}\n3-40 17 earlier turns"
     assert record_text(TITLE, [], [], 100) == TITLE
 
 
 def test_a_count_says_how_the_last_test_run_ended():
     run = CallLine(tool="Bash", subject="pytest -q", outcome="«5 passed»", tested=True)
-    turns = [Turn(first=str(at), last=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
+    turns = [RecordTurn(first=str(at), last=str(at), role="assistant", calls=(run,)) for at in (3, 5, 7)]
     assert record_text("[title]", turns, (), 0).splitlines() == [
         "[title]",
         "3-7 3 × Bash, the last test run pytest -q: «5 passed»",

@@ -14,7 +14,7 @@ from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import MIN_ROOM, free_room, unsent_units
-from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import Passage, with_margins
 from transom.strategies.text.parts import TextPart, result_texts
@@ -108,7 +108,7 @@ def _covering_passages(
 def _choose(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
     """The positions of the passages to keep in so many tokens."""
     last = len(passages) - 1
-    chosen, choice, names = {0, last}, Choice(passages), [passage.names for passage in passages]
+    chosen, choice, names = {0, last}, PassageChoice(passages), [passage.names for passage in passages]
     left = room - sum(passages[at].tokens + passages[at].margin for at in chosen)
     choice.cover(left, names, index.weight, covered=(*names[0], *names[last]))
     chosen.update(choice.taken)

@@ -24,7 +24,7 @@ FULL = 0.003
 """If less than this share of the budget is left, no passage is looked for."""
 
 
-class Choice:
+class PassageChoice:
     """The passages chosen so far: `taken`, positions in the list in the order of choice, and the tokens `spent`.
 
     A passage costs its own tokens, its margins, which a chosen neighbour shares, and the tag of its entry if it is the

@@ -16,14 +16,14 @@ from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
-from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quote
-from transom.strategies.digest.record import EARLIER, CallLine, Turn, record_text
+from transom.strategies.digest.record import EARLIER, CallLine, RecordTurn, record_text
 from transom.strategies.digest.tool_outcomes import is_failure, outcome_text
 from transom.strategies.digest.visible import covered_names, visible
 from transom.strategies.digest.word_choice import cover_words
@@ -239,7 +239,7 @@ class _FoldedTurns:
         if room <= 0:
             return {}
         view, index, passages = self.view, self.index, self.passages
-        choice, items = Choice(passages), self._items
+        choice, items = PassageChoice(passages), self._items
         quoted = {name for passage in passages if _is_within(passage, already) for name in passage.names}
         choice.cover(names * room, items, index.weight, covered=self.covered | quoted, factors=self._factors)
         left = room - choice.spent
@@ -266,7 +266,7 @@ class _FoldedTurns:
         of_calls = sum(len(call.tool) + len(call.subject) + len(call.did) + 24 for call in calls)
         return 4 * len(self.units) + of_calls / 3
 
-    def turns(self, spans: Spans) -> list[Turn]:
+    def turns(self, spans: Spans) -> list[RecordTurn]:
         """The units as turns of a record, with what is quoted of them; those that are older than the index as one."""
         turns = [self._turn(unit, spans) for unit in self.units]
         if self.older > 0:
@@ -274,7 +274,7 @@ class _FoldedTurns:
             first, end = entries[1], entries[-1]
             newer = (unit.seqs[0] for unit in self.units if unit.key >= self.first_indexed)
             last = next((self.changes.number(seq - 1) for seq in newer), end)
-            turns.insert(0, Turn(first=first, last=last, role=EARLIER, count=self.older))
+            turns.insert(0, RecordTurn(first=first, last=last, role=EARLIER, count=self.older))
         return turns
 
     def endings(self, size: float) -> list[str]:
@@ -290,7 +290,7 @@ class _FoldedTurns:
             lines.append(texts.plan_line(self.target.reference(seq), texts.disarmed(plan, self.view.notes)))
         return lines
 
-    def _turn(self, unit: Unit, spans: Spans) -> Turn:
+    def _turn(self, unit: Unit, spans: Spans) -> RecordTurn:
         """A unit as a turn, with what is quoted of it."""
         head, *results = unit.seqs
         indexed = self.index.at(self.view, head)
@@ -319,7 +319,7 @@ class _FoldedTurns:
                     changed=self.changes.since(facts.about, head) if quotes and result is not None else (),
                 )
             )
-        return Turn(
+        return RecordTurn(
             first=self.changes.number(unit.seqs[0]),
             last=self.changes.number(unit.seqs[-1]),
             role=indexed.role,

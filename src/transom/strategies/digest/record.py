@@ -6,8 +6,8 @@
     +    current_session_id: str, cache_manager: "CacheManager"»
     9 user «oh, I didn't find those links helpful, can you please replace them with a single link …»
     11-19 Read renderer.py, cache.py, models.py · Grep session_navigation: 14 matches
-    21 Edit renderer.py
-    23 Bash pytest test/test_renderer.py: exit 1: «1 failed, 3 passed»
+    21 Edit renderer.py: + «return f'<a href="combined_transcripts.html">{title}</a>'»
+    23 Bash pytest test/test_renderer.py: exit 1: «1 failed, 3 passed» (succeeded later: 29)
     «E   AssertionError: assert 'combined_transcripts.html' in html»
     Changed: renderer.py (21)
 
@@ -75,7 +75,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
         return f"{about}: {self.outcome}" if self.outcome else about
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class RecordTurn(Struct, frozen=True, kw_only=True):
     """One folded turn: a message, with its calls. `first`, `last`: the numbers of its first and last entry. `role`:
     whose it is. `words`: what is quoted of its message. `tokens`: of all of it.
 
@@ -96,7 +96,7 @@ class Turn(Struct, frozen=True, kw_only=True):
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
 
 
-def record_text(title: str, turns: Sequence[Turn], endings: Iterable[str], room: float) -> str:
+def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
     turns without quotes take about `room` tokens: the newest in detail, the older ones as counts."""
     blocks = [list(block) for _, block in groupby(turns, key=lambda turn: turn.is_quoted)]
@@ -111,7 +111,7 @@ def record_text(title: str, turns: Sequence[Turn], endings: Iterable[str], room:
     return "\n".join([title, *(line for block in reversed(lines) for line in block), *endings])
 
 
-def _quoted_lines(turn: Turn) -> Iterator[str]:
+def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     """The lines of a turn of which something is quoted; each of its calls with a quote has its own."""
     if turn.words:
         yield f"{turn.first} {turn.role} {texts.quote_marks(turn.words)}"
@@ -124,7 +124,7 @@ def _quoted_lines(turn: Turn) -> Iterator[str]:
             yield from map(texts.quote_marks, call.quotes)
 
 
-def _shared_lines(turns: Sequence[Turn], room: float) -> tuple[list[str], float]:
+def _shared_lines(turns: Sequence[RecordTurn], room: float) -> tuple[list[str], float]:
     """Lines that adjacent turns share, and the tokens that are left of `room`: details of the newest, as far as the
     room goes, and one line of counts for those before."""
     detailed: list[str] = []
@@ -145,7 +145,7 @@ def _shared_lines(turns: Sequence[Turn], room: float) -> tuple[list[str], float]
     return detailed[::-1], room
 
 
-def _line_start(turns: Sequence[Turn], stop: int) -> int:
+def _line_start(turns: Sequence[RecordTurn], stop: int) -> int:
     """Where the line of the last of these turns begins: the turns before it that fit in the same line."""
     start, length = stop, 0
     while start > 0:
@@ -156,7 +156,7 @@ def _line_start(turns: Sequence[Turn], stop: int) -> int:
     return start
 
 
-def _detailed(turns: Sequence[Turn]) -> str:
+def _detailed(turns: Sequence[RecordTurn]) -> str:
     """A few turns in one line, each call with what it was about and how it ended."""
     clauses: list[str] = []
     for has_calls, block in groupby(turns, key=lambda turn: bool(turn.calls)):
@@ -193,7 +193,7 @@ def in_same_folder(path: str, before: str) -> str:
     return name if slash and " " not in path and before.rpartition("/")[0] == folder else path
 
 
-def _messages(turns: Sequence[Turn]) -> Iterator[str]:
+def _messages(turns: Sequence[RecordTurn]) -> Iterator[str]:
     """Turns without calls of which nothing is quoted: whose a single one is, how many several are."""
     for is_earlier, block in groupby(turns, key=lambda turn: turn.role == EARLIER):
         some = list(block)
@@ -206,7 +206,7 @@ def _messages(turns: Sequence[Turn]) -> Iterator[str]:
             yield f"{some[0].role} ({some[0].tokens:,} tokens)" if some[0].tokens >= LONG else some[0].role
 
 
-def _counted(turns: Sequence[Turn]) -> str:
+def _counted(turns: Sequence[RecordTurn]) -> str:
     """Turns as counts: of each tool, how often it was called and how often it failed; of messages, whose."""
     tools = Counter(call.tool for turn in turns for call in turn.calls)
     failed = Counter(call.tool for turn in turns for call in turn.calls if call.failed)
@@ -226,7 +226,7 @@ def _counted(turns: Sequence[Turn]) -> str:
     return f"{_numbers(turns)} {', '.join(clauses)}"
 
 
-def _last_test_run(turns: Sequence[Turn]) -> list[str]:
+def _last_test_run(turns: Sequence[RecordTurn]) -> list[str]:
     """How the last test run of these turns ended, if it did not fail; a failure is told with the number of them."""
     runs = [call for turn in turns for call in turn.calls if call.tested]
     if not runs or runs[-1].failed:
@@ -234,7 +234,7 @@ def _last_test_run(turns: Sequence[Turn]) -> list[str]:
     return [texts.last_test_run(runs[-1].subject, runs[-1].outcome)]
 
 
-def _last_failure(turns: Sequence[Turn], tool: str) -> str:
+def _last_failure(turns: Sequence[RecordTurn], tool: str) -> str:
     """How the last failed call of a tool ended."""
     calls = [call for turn in turns for call in turn.calls if call.tool == tool and call.failed]
     return f"failed, the last one: {calls[-1].outcome.removeprefix('failed: ')}"
@@ -255,7 +255,7 @@ def _under(paths: Sequence[str]) -> str:
     return f" under {folder}/" if folder.strip("./~…") else ""
 
 
-def _numbers(turns: Sequence[Turn]) -> str:
+def _numbers(turns: Sequence[RecordTurn]) -> str:
     """The numbers of the first and the last of these turns; those that stand for several may reach furthest."""
     first = turns[0].first
     last = max((turn.first if turn.count == 1 else turn.last for turn in turns), key=int)

@@ -12,7 +12,7 @@ from transom.core.entry import Entry
 from transom.core.message import Assistant, User
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.digest.coverage import Choice
+from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.passages import Passage
 from transom.strategies.digest.visible import Visible, visible_texts
@@ -27,7 +27,7 @@ SHORT = 100
 def cover_words(
     view: View,
     index: Index,
-    choice: Choice,
+    choice: PassageChoice,
     left: float,
     hidden: Sequence[Unit],
     beside: Sequence[Visible],
