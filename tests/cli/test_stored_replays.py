@@ -49,7 +49,7 @@ def test_runs_with_different_settings_are_kept_and_the_newest_is_found(run, fold
     ]
     assert (folder / ".transom" / "last").read_text() == "sqlite:///.transom/replays.db?synchronous=normal\n"
     for part, near in (
-        ("none", "it has 1 conversation: other"),
+        ("none", "it has 3 conversations: other, one, two\n"),
         ("one (run 9)", "no conversation 'one' in run 9 of sqlite"),
     ):
         code, _, err = run("explain", part)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from loopback_server import Json, PostHandler, as_events, end_of_events, is_streamed, serving
 
 
 class Answer(NamedTuple):
@@ -32,58 +30,28 @@ class ReplayServer:
         self.url = ""
 
 
-def as_stream(path: str, chunks: Sequence[Json]) -> list[bytes]:
-    """Server-sent events, one a chunk, as the API at this path writes them."""
-    named = path.endswith(("/responses", "/messages"))
-    lines = [(f"event: {each['type']}\n" if named else "") + f"data: {json.dumps(each)}\n\n" for each in chunks]
-    return [line.encode() for line in lines]
-
-
 @contextmanager
 def replay_server() -> Iterator[ReplayServer]:
     """A running server."""
     state = ReplayServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            path = self.path.partition("?")[0]
-            state.requests.append((self.path, dict(self.headers), body))
-            answer = state.answer
-            streamed = body.get("stream") or path.endswith(":streamGenerateContent")
-            if answer.status == 200 and streamed:
-                self._stream(path, answer)
-                return
-            text = answer.whole if isinstance(answer.whole, str) else json.dumps(answer.whole)
-            self._begin(answer, "application/json", len(text.encode()))
-            self.wfile.write(text.encode())
+    def post(handler: PostHandler, path: str, body: Json) -> None:
+        state.requests.append((handler.path, dict(handler.headers), body))
+        answer = state.answer
+        if answer.status == 200 and is_streamed(path, body):
+            _stream(handler, path, answer)
+            return
+        text = answer.whole if isinstance(answer.whole, str) else json.dumps(answer.whole)
+        handler.reply(answer.status, "application/json", text.encode(), answer.headers)
 
-        def _begin(self, answer: Answer, kind: str, length: int) -> None:
-            self.send_response(answer.status)
-            for name, value in {"Content-Type": kind, "Content-Length": str(length), **answer.headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-
-        def _stream(self, path: str, answer: Answer) -> None:
-            data = as_stream(path, answer.chunks)
-            end = b"data: [DONE]\n\n" if path.endswith("/completions") else b""
-            sent = b"".join(data[: answer.cut]) + (end if answer.cut is None else b"")
-            missing = 1 if answer.cut is not None and answer.breaks else 0
-            self._begin(answer, "text/event-stream", len(sent) + missing)
-            self.wfile.write(sent)
-            self.close_connection = self.close_connection or bool(missing)
-
-        def log_message(self, *args: object) -> None:
-            """Nothing on stderr."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(post) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+
+
+def _stream(handler: PostHandler, path: str, answer: Answer) -> None:
+    sent = b"".join(as_events(path, answer.chunks)[: answer.cut])
+    sent += end_of_events(path) if answer.cut is None else b""
+    missing = 1 if answer.cut is not None and answer.breaks else 0
+    length = {"Content-Length": str(len(sent) + missing)}
+    handler.reply(answer.status, "text/event-stream", sent, {**length, **answer.headers})
+    handler.close_connection = handler.close_connection or bool(missing)

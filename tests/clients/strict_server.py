@@ -7,11 +7,11 @@ holds the result, it answers.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from loopback_server import PostHandler, as_events, end_of_events, is_streamed, serving
 
 from transom.wire.dialects import dialect_named
 
@@ -165,53 +165,24 @@ ROUTES = {
 }
 
 
-def event_stream(dialect: str, replies: list[dict[str, Any]]) -> str:
-    """Chunks as server-sent events. Responses and Anthropic name each event; OpenAI chat says when it is done."""
-    named = dialect in {"responses", "anthropic"}
-    lines = [(f"event: {each['type']}\n" if named else "") + f"data: {json.dumps(each)}\n\n" for each in replies]
-    return "".join([*lines, "data: [DONE]\n\n"] if dialect == "openai" else lines)
-
-
 @contextmanager
 def provider() -> Iterator[Provider]:
     """A running server."""
     state = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            path = self.path.partition("?")[0]
-            dialect, answer = next(route for end, route in ROUTES.items() if path.endswith(end))
-            state.requests.append((dialect, body))
-            if found := dialect_named(dialect).violations(body):
-                state.refused += [f"{dialect}: {each.rule} {each.why}" for each in found]
-                self._send(400, "application/json", json.dumps({"error": {"message": state.refused[-1]}}))
-                return
-            replies = answer(body)
-            if body.get("stream") or path.endswith(":streamGenerateContent"):
-                self._send(200, "text/event-stream", event_stream(dialect, replies))
-            else:
-                self._send(200, "application/json", json.dumps(replies[0]))
+    def post(handler: PostHandler, path: str, body: dict[str, Any]) -> None:
+        dialect, answer = next(route for end, route in ROUTES.items() if path.endswith(end))
+        state.requests.append((dialect, body))
+        if found := dialect_named(dialect).violations(body):
+            state.refused += [f"{dialect}: {each.rule} {each.why}" for each in found]
+            error = json.dumps({"error": {"message": state.refused[-1]}})
+            handler.reply(400, "application/json", error.encode())
+            return
+        replies = answer(body)
+        if is_streamed(path, body):
+            handler.reply(200, "text/event-stream", b"".join(as_events(path, replies)) + end_of_events(path))
+        else:
+            handler.reply(200, "application/json", json.dumps(replies[0]).encode())
 
-        def _send(self, code: int, kind: str, text: str) -> None:
-            data = text.encode()
-            self.send_response(code)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *args: object) -> None:
-            """Nothing on stderr."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(post) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -54,6 +54,10 @@ BODIES = {
         {"model": "claude-x", "system": "Be brief.", "messages": [HI, HELLO], "tools": [BLOCK_TOOL]},
         ("anthropic", [HI, HELLO], "Be brief.", (BLOCK_TOOL,)),
     ),
+    "Anthropic body for another model": (
+        {"model": "glm-x", "max_tokens": 9, "system": "Be brief.", "messages": [HI, HELLO]},
+        ("anthropic", [HI, HELLO], "Be brief.", ()),
+    ),
     "Anthropic body with system blocks": (
         {"max_tokens": 9, "system": [text("Be brief.")], "messages": MARKED},
         ("anthropic", MARKED, [text("Be brief.")], ()),

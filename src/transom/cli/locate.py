@@ -146,8 +146,8 @@ def find_name(names: list[str], part: str, url: str) -> str:
     for number in sorted(runs, reverse=True):
         if any(part in conversation for conversation in runs[number]):
             return stored_name(number, _find(runs[number], part, url))
-    newest = max(runs, default=1)
-    return stored_name(newest, _find(runs.get(newest, []), part, url))
+    every = dict.fromkeys(one for number in sorted(runs, reverse=True) for one in runs[number])
+    return _find([*every], part, url)
 
 
 def check_part(part: str) -> None:

@@ -145,6 +145,7 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
         or any("input_schema" in tool for tool in tools)
         or any(key in body for key in _ANTHROPIC_KEYS)
         or isinstance(body.get("system"), list)
+        or ("model" in body and "system" in body)  # Transom's own form names no model
         or any(
             "cache_control" in part for message in objects_in(messages) for part in objects_in(message.get("content"))
         )
