@@ -98,9 +98,8 @@ class MessageQuotes:
         """
         is_talk = talk >= MOSTLY_TALK
         messages = self._messages(with_remarks=not is_talk)
-        levels = [level for level in LEVELS if level >= LEAST_ANSWERED or not is_talk]
-        fits = (level for level in levels if sum(self._tokens(one, level) for one in messages) <= room)
-        level = next(fits, levels[-1])
+        fits = (level for level in LEVELS if sum(self._tokens(one, level) for one in messages) <= room)
+        level = next(fits, LEVELS[-1])
         spans: Spans = {}
         notices = set[str]()
         left = room
