@@ -61,6 +61,8 @@ _ECHOED = re.compile(
 """What `echo "exit=$?"` prints, as agents have it behind a pipe that hides the exit code."""
 _RUNNING = re.compile(r"^Process running with session ID (\w{1,40})$", re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]{3}|\d")
+_TAG = re.compile(r"\A\s*<[a-zA-Z][\w-]{0,40}>\s*")
+"""A tag in front of an error, as in "<tool_use_error>File does not exist"."""
 _JSON = re.compile(r'\{\s*["}]|\[\s*(?:[\[{"\]-]|\d+\s*[,\]])')
 _STATUS = re.compile(r'"status" ?: ?"[^"\\]{1,60}"')
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
@@ -104,7 +106,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
     error = _error_line(body[passed:])
     red = summaries[-1] if summaries and _RED_COUNT.search(summaries[-1]) else ""
     failure = red or key_line(body) or (summaries[-1] if summaries else "")
-    failure = failure if _LETTERS.search(failure) else body
+    failure = _TAG.sub("", failure if _LETTERS.search(failure) else body)
     if failed or result.synthetic:
         line = failure
     elif _JSON.match(body) and len(body) > OUTCOME:
