@@ -7,8 +7,8 @@ import pytest
 import transom
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget, pressure
-from transom.core.compactor import _fixed_size  # pyright: ignore[reportPrivateUsage] - what Policy.target is a share of
 from transom.core.policy import Policy
+from transom.core.required import fixed_size
 from transom.core.unit import Folded
 from transom.policies import DEFAULT, policy_named
 from transom.stores import MemoryStore
@@ -29,7 +29,7 @@ def compactions(policy: Policy, turns: int = 160, *, tools: bool = True) -> list
     for turn in range(turns):
         window = conversation.request().window
         view = window.view
-        fixed, limit = _fixed_size(view), BUDGET.limits()
+        fixed, limit = fixed_size(view), BUDGET.limits()
         full = pressure(view.total, fixed, limit)
         if window.breaks is not None and full < before:
             folds = sum(slot.size.tokens for slot in view.slots if isinstance(slot, Folded))

@@ -7,26 +7,27 @@ without another. If the window would still not fit, the `hard` strategies run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from math import ceil
-from operator import attrgetter
 from typing import cast
 
 from msgspec.structs import replace
 
 from transom import texts
+from transom.core.bill import impossible
 from transom.core.budget import Budget, fits, pressure
 from transom.core.choices import PricedWindow, choice_cost, price_of_summary, sum_of_costs, try_choices
 from transom.core.derived import Derived
 from transom.core.draft import Draft
 from transom.core.due_recall import DueRecall
-from transom.core.edit import Edit, Fold, Pin, Undo
+from transom.core.edit import Edit, Fold
 from transom.core.frame import Frame
 from transom.core.message import Note
+from transom.core.plan_pins import pin_before_fold, pin_required
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import CompactionCosts, Prices
 from transom.core.redact import redacted_fold, redacted_want
+from transom.core.required import between, fixed_size, head_size, required_keys
 from transom.core.state_notes import due_size
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.tokens import ZERO, Size
@@ -52,11 +53,6 @@ every call."""
 STEPS = 20
 """Whether a new summary is worth its price is asked again each time the window has grown by this part of its limit."""
 
-REQUIRED = "required"
-"""The `why` of the pins that keep the first task and the newest user message out of folds."""
-
-_NO_UNITS: Mapping[int | None, str] = {}
-
 
 def soft_limit(budget: Budget, policy: Policy, calibration: float) -> Size:
     """The limits against which the trigger is measured: each the lower one of the budget's and the policy's
@@ -75,7 +71,7 @@ def is_due(view: View, budget: Budget, policy: Policy) -> bool:
 
     False is no promise: prices, new state and recalled text may still make the next plan compact.
     """
-    full = pressure(view.total, _fixed_size(view), soft_limit(budget, policy, view.calibration))
+    full = pressure(view.total, fixed_size(view), soft_limit(budget, policy, view.calibration))
     return full >= policy.trigger or not fits(view.total, budget.limits(view.calibration))
 
 
@@ -118,9 +114,10 @@ class Compactor:
         Raises BudgetImpossible, with the size of each part, if nothing makes the window fit; ContextStillTooLarge, its
         subclass, if the policy had strategies to try.
         """
-        if not fits(self._head_size(), self.limit):
-            raise self._impossible(self._head_size())  # first, since all else depends on the length of the log
-        self._pin_required()
+        head = head_size(self.draft.view)
+        if not fits(head, self.limit):  # first, since all else depends on the length of the log
+            raise impossible(self.draft.view, head, self.budget, self.state)
+        pin_required(self.draft)
         view = self.draft.view
         if self.policy.arrival and view.shared_slots < len(view.slots):
             self._take_edits(self.policy.arrival, self._no_pressure(), only_as_needed=False)
@@ -148,7 +145,7 @@ class Compactor:
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.first_task: "first_task", view.newest_user: "newest_user"}
             kind = ContextStillTooLarge if self.policy.hard or self.policy.pressure else BudgetImpossible
-            raise self._impossible(self.used(), listed, kind)
+            raise impossible(view, self.used(), self.budget, self.state, listed, kind)
 
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window stays below the trigger
@@ -160,7 +157,7 @@ class Compactor:
         recalled = self.due_recall.of(self.draft.view, self._no_pressure)
         # not against the limit that prices have lowered for this one request
         limit = soft_limit(self.budget, self.policy, self.draft.view.calibration)
-        if recalled is not None and pressure(self._wanted(), self._fixed_size(), limit) < self.policy.trigger:
+        if recalled is not None and pressure(self._wanted(), fixed_size(self.draft.view), limit) < self.policy.trigger:
             self.draft.add(recalled)
 
     def one_pass(self) -> None:
@@ -229,7 +226,7 @@ class Compactor:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return pressure(self.used(), self._fixed_size(), self.soft_limit) >= soft * self.policy.trigger
+        return pressure(self.used(), fixed_size(self.draft.view), self.soft_limit) >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         view, prices = self.draft.view, self.budget.prices
@@ -274,8 +271,8 @@ class Compactor:
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 
     def _priced_window(self, prices: Prices) -> PricedWindow:
-        used, view, fixed = self.used().tokens, self.draft.view, self._fixed_size()
-        full = _between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
+        used, view, fixed = self.used().tokens, self.draft.view, fixed_size(self.draft.view)
+        full = between(fixed, soft_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
     def _ask(self, strategy: Strategy, asked: SummaryOptions, target: Target) -> None:
@@ -324,7 +321,7 @@ class Compactor:
 
     def _has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
-        return pressure(size, self._fixed_size(), self.soft_limit) < self.policy.trigger
+        return pressure(size, fixed_size(self.draft.view), self.soft_limit) < self.policy.trigger
 
     def _is_surely_quiet(self) -> bool:
         """Whether the window is below the trigger (or the soft trigger) even if no part of it were fixed.
@@ -336,18 +333,6 @@ class Compactor:
             return False
         trigger = min(1.0, self.policy.trigger * (1.0 if soft is None else soft))
         return all(used < trigger * limit for used, limit in zip(self._wanted(), self.soft_limit, strict=True))
-
-    def _required(self) -> tuple[int, ...]:
-        """The keys of the first task and the newest user message."""
-        return _required(self.draft.view)
-
-    def _head_size(self) -> Size:
-        """The size of the head and of the request beside its messages."""
-        return _head_size(self.draft.view)
-
-    def _fixed_size(self) -> Size:
-        """The size that no compaction can take away: the head, and the required units that are visible."""
-        return _fixed_size(self.draft.view)
 
     def _no_pressure(self) -> Target:
         """The target of arrival strategies and recall steps: the limits themselves, nothing required. Arrival
@@ -366,21 +351,21 @@ class Compactor:
 
     def _target(self, *, hard: bool) -> Target:
         """What `pressure` strategies, or `hard` ones, must reach now."""
-        notes, fixed, share = due_size(self.draft.view, self.state), self._fixed_size(), self.policy.target
+        notes, fixed, share = due_size(self.draft.view, self.state), fixed_size(self.draft.view), self.policy.target
         if not hard:
             notes = notes.plus(self.due_recall.size(self.draft.view, self._no_pressure))
-        goal = self.limit if hard else _between(fixed, self.soft_limit, share)
+        goal = self.limit if hard else between(fixed, self.soft_limit, share)
         limit = self.limit if hard else self.soft_limit
         return Target(
             goal=goal.minus(notes),
-            deep_goal=_between(self._head_size(), self.limit, share).minus(notes),
+            deep_goal=between(head_size(self.draft.view), self.limit, share).minus(notes),
             limit=self._as_full_in_tokens(limit, fixed),
             fixed_size=fixed,
             budget=self.budget,
             counter=self.draft.view.counter,
             reference=self.ref,
-            required=self._required(),
-            protected=frozenset((*self._required(), *self._kept_units)),
+            required=required_keys(self.draft.view),
+            protected=frozenset((*required_keys(self.draft.view), *self._kept_units)),
             newest_unit=self.draft.view.newest_unit,
             hard=hard,
             due_notes=notes,
@@ -408,12 +393,6 @@ class Compactor:
 
     # ---- steps
 
-    def _pin_required(self) -> None:
-        """Pin the first task and the newest user message where a fold of somebody else hides them."""
-        for key in (self.draft.view.first_task, self.draft.view.newest_user):
-            if key is not None and not self.draft.view.is_present(key):
-                self.draft.propose(Pin(entry=key, why=REQUIRED, implied=True))
-
     def _ask_keepers(self) -> dict[int, KeptUnit]:
         """The units that keepers name, by key. Where several keepers name a unit, the first one counts."""
         self._kept_units, kept = {}, dict[int, KeptUnit]()
@@ -436,7 +415,7 @@ class Compactor:
                     taken = edit if self.redact is None else redacted_fold(self.draft.view, edit, self.redact)
                     if self.draft.view.refusal(taken) is not None:
                         continue  # the names of secrets are longer than what was to be quoted
-                    self.pin_before_fold(taken)
+                    pin_before_fold(self.draft, taken, self._kept_units)
                 self.draft.propose(taken)
                 if only_as_needed and target.is_met(self.draft.view):
                     return
@@ -464,54 +443,6 @@ class Compactor:
                         f"strategy {name_of(strategy)} proposed {without:,} edits in a row that make nothing smaller"
                     )
 
-    def pin_before_fold(self, fold: Fold) -> None:
-        """Prepare for a fold: pin the required and kept units that it would hide, and take back the pins of earlier
-        plans on other units in its range.
-
-        Kept units beside the fold that are sent again because of it are shortened in the same break.
-        """
-        view, staying = self.draft.view, dict.fromkeys((*self._required(), *self._kept_units))
-        for key in staying:
-            if fold.first <= key <= fold.last and key not in fold.carries:
-                self._pin(view.unit(key), self._kept_units.get(key) or KeptUnit(key, REQUIRED))
-            elif (kept := self._kept_units.get(key)) is not None and self._is_rewritten(key, fold, staying):
-                self._shorten(view.unit(key), kept)
-        for unit in tuple(self.draft.view.visible_units()):
-            if fold.first <= unit.key <= fold.last and unit.key not in staying and unit.key not in fold.carries:
-                self._unpin(unit)
-
-    def _pin(self, unit: Unit, kept: KeptUnit) -> None:
-        """Pin a kept unit with its reason, and shorten it. A plan's older pin that says only `required` is replaced by
-        one with the keeper's reason. A pin that the user set is left as it is, and so is its unit."""
-        pins = [pin for seq in unit.pins if isinstance(pin := self.draft.view.fetch(seq).body, Pin)]
-        if not all(pin.implied for pin in pins):
-            return
-        if all(pin.why == REQUIRED != kept.why for pin in pins):
-            self.draft.propose(Pin(entry=unit.seqs[0], why=kept.why, implied=True))
-            self._unpin(unit)
-        self._shorten(unit, kept)
-
-    def _shorten(self, unit: Unit, kept: KeptUnit) -> None:
-        """Propose the trim of a kept unit, unless the user has restored the unit."""
-        if kept.trim is not None and not self.draft.view.user_restored(unit):
-            self.draft.propose(kept.trim)
-
-    def _is_rewritten(self, key: int, fold: Fold, staying: Container[int]) -> bool:
-        """Whether shortening this unit costs nothing more in the cache: it stands behind the fold's beginning, or only
-        units that stay stand between the two."""
-        view = self.draft.view
-        start = min(view.slot_index(fold.first), max(0, view.shared_slots))
-        while start > 0 and view.slots[start - 1].first in staying:
-            start -= 1
-        return view.slot_index(key) >= start
-
-    def _unpin(self, unit: Unit) -> None:
-        """Take back the pins on a unit that plans have placed; those of the user stay."""
-        for seq in unit.pins:
-            pin = self.draft.view.fetch(seq).body
-            if isinstance(pin, Pin) and pin.implied:
-                self.draft.propose(Undo(edit=seq, why="compaction"))
-
     def _fold_superseded_notes(self) -> None:
         """Fold each note that has a newer one of its key, from the first broken slot on: there it costs nothing more in
         the cache."""
@@ -526,53 +457,3 @@ class Compactor:
             ):
                 text = texts.superseded_note(self.ref(slot.first))
                 self.draft.propose(Fold(first=slot.first, last=slot.last, text=text, why="superseded"))
-
-    def _impossible(
-        self, used: Size, listed: Mapping[int | None, str] = _NO_UNITS, kind: type[BudgetImpossible] = BudgetImpossible
-    ) -> BudgetImpossible:
-        """The error that lists what takes the room, in the unit of the first limit that is exceeded.
-
-        `listed`: keys of the units that get a line of their own, with the names of these lines. `kind`: the class of
-        the error.
-        """
-        view = self.draft.view
-        which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(self.limit, name))
-        scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
-        bill = {"head": of(self._head_size())}
-        if which == "tokens" and view.head_entry is not None:
-            bill["tools"] = view.counter.count_tools(view.head.tools)
-            bill["head"] -= bill["tools"]
-        if listed:
-            bill["notes"] = of(due_size(view, self.state))
-        for key, name in listed.items():
-            if key is not None and key >= 0 and view.is_visible(key):
-                bill[name] = of(view.unit(key).size)
-        bill["other"] = of(used) - sum(bill.values())
-        scaled = {name: round(value * scale) for name, value in bill.items() if value}
-        limit = self.budget.usable if which == "tokens" else of(self.limit)
-        return kind({"need": ceil(of(used) * scale), "limit": limit, **scaled}, which)
-
-
-def _between(low: Size, high: Size, share: float) -> Size:
-    """The size at `share` of the way from `low` to `high`, for each of its numbers; `high` where that is not above
-    `low`."""
-    return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
-
-
-def _required(view: View) -> tuple[int, ...]:
-    """The keys of the first task and the newest user message, each once."""
-    return tuple(dict.fromkeys(key for key in (view.first_task, view.newest_user) if key is not None))
-
-
-def _head_size(view: View) -> Size:
-    """The size of the head and of the request beside its messages."""
-    return view.head_size.plus(Size(view.counter.request))
-
-
-def _fixed_size(view: View) -> Size:
-    """The size that no compaction can take away: the head, and the required units that are visible."""
-    size = _head_size(view)
-    for key in _required(view):
-        if view.is_visible(key):
-            size = size.plus(view.unit(key).size)
-    return size

@@ -1,0 +1,47 @@
+"""The bill of a window that cannot be made to fit: what takes the room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from operator import attrgetter
+
+from transom.core.budget import Budget
+from transom.core.required import head_size
+from transom.core.state_notes import due_size
+from transom.core.tokens import Size
+from transom.core.view import View
+from transom.errors import BudgetImpossible
+
+NO_UNITS: Mapping[int | None, str] = {}
+
+
+def impossible(
+    view: View,
+    used: Size,
+    budget: Budget,
+    state: Mapping[str, str],
+    listed: Mapping[int | None, str] = NO_UNITS,
+    kind: type[BudgetImpossible] = BudgetImpossible,
+) -> BudgetImpossible:
+    """The error that lists what takes the room, in the unit of the first limit that is exceeded.
+
+    `used`: the size that the request would have. `listed`: keys of the units that get a line of their own, with the
+    names of these lines; with them, due notes of the `state` get one too. `kind`: the class of the error.
+    """
+    limit = budget.limits(view.calibration)
+    which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(limit, name))
+    scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
+    bill = {"head": of(head_size(view))}
+    if which == "tokens" and view.head_entry is not None:
+        bill["tools"] = view.counter.count_tools(view.head.tools)
+        bill["head"] -= bill["tools"]
+    if listed:
+        bill["notes"] = of(due_size(view, state))
+    for key, name in listed.items():
+        if key is not None and key >= 0 and view.is_visible(key):
+            bill[name] = of(view.unit(key).size)
+    bill["other"] = of(used) - sum(bill.values())
+    scaled = {name: round(value * scale) for name, value in bill.items() if value}
+    most = budget.usable if which == "tokens" else of(limit)
+    return kind({"need": ceil(of(used) * scale), "limit": most, **scaled}, which)
