@@ -78,6 +78,12 @@ def test_an_unknown_summarizer_is_told_what_it_may_be() -> None:
         conversation("nope")
 
 
+def test_a_summarizers_model_without_a_key_is_told_that_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(InvalidSetting, match=r"^summarizer: provider openai: set OPENAI_API_KEY"):
+        conversation("openai:gpt-5-mini")
+
+
 @pytest.mark.parametrize("given", [{"notes": "Door code 4711."}, {"focus": "the crane"}])
 def test_a_focus_or_a_note_that_no_summary_takes_is_told(given: dict) -> None:
     with conversation("extractive", turns=1) as conv:

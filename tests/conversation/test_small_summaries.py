@@ -111,7 +111,11 @@ def test_but_none_that_holds_less_and_its_model_is_asked_no_more() -> None:
         asked = len(provider.requests)
         assert 3 <= asked <= 5
         assert "A summary of" not in str(transom.render(conv.window()))
-        conv.compact(notes="The crane is CR-7.")
+        assert conv.compact(focus="the weather").failure.startswith(
+            "the summary was made, but the window does not show"
+        )
+        talk(conv, 1)
+        assert not conv.compact(notes="The crane is CR-7.").failure
         assert len(provider.requests) > asked
         assert "The crane is CR-7." in str(transom.render(conv.window()))
 

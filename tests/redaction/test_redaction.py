@@ -16,6 +16,7 @@ from transom.core.message import Recalled, Text, ToolResult
 from transom.core.redact import redacted_turns, redacted_want
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
+from transom.providers.scripted import Scripted
 from transom.readback import mirror
 from transom.redaction import redactor, secrets_in
 from transom.testing import WordCounter
@@ -236,6 +237,19 @@ def test_a_summarizing_model_reads_no_secret():
     assert echo.requests
     assert "[redacted: " in str(echo.requests)
     assert [value for value in VALUES if value in str(echo.requests) + str(texts)] == []
+
+
+def test_a_summary_with_notes_is_shown_where_names_of_secrets_are_longer_than_the_secrets():
+    answer = Scripted(then="## User intent\n- deploy\n## Progress\n- [done] deployed it")
+    with Conversation.open("memory:", "c", budget=4_000, policy="summary", summarizer=answer, redact="secrets") as conv:
+        for n in range(8):
+            conv.user(f"Deploy with AWS_ACCESS_KEY_ID={AWS}, please, for customer C-123456 number {n}. " * 6)
+            conv.observe({"role": "assistant", "content": f"Done {n} with password = 'hunter2secret{n}'. " * 14})
+        done = conv.compact(notes="The door code is 4711.")
+        assert done.summary is not None
+        folds = [entry.body.text for entry in conv.log.read() if isinstance(entry.body, Fold)]
+        assert any("- The door code is 4711." in text for text in folds)
+        assert not any(AWS in text for text in folds)
 
 
 def test_fit_redacts_too():

@@ -31,6 +31,7 @@ SAME = "the new summary would say the same as the one before, which stays"
 NEWER = "a newer summary was made meanwhile, which stays"
 RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
+NOT_SHOWN = "the summary was made, but the window does not show it: in so small a room the record alone holds more"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
@@ -83,7 +84,10 @@ class SummarizingPlanner:
                 summary, failure = None, "; ".join(filter(None, (failure, why)))
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
-            return replace(self._planner.compact(summary), failure=failure)
+            done = self._planner.compact(summary)
+            if summary is not None and done.edits and done.summary is None and (asked.focus or asked.notes):
+                failure = "; ".join(filter(None, (failure, NOT_SHOWN)))
+            return replace(done, failure=failure)
 
     def request(
         self, tools: Sequence[Raw | Tool] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]

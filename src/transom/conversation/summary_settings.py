@@ -79,5 +79,6 @@ def summary_settings(given: object) -> SummarySettings | None:
         try:
             return SummarySettings(provider=provider_named(cast("str | Provider", given)))
         except InvalidSetting as error:
-            raise InvalidSetting(f"summarizer: must be {_SUMMARIZERS}; {error}") from None
+            is_model = not isinstance(given, str) or ":" in given
+            raise InvalidSetting(f"summarizer: {'' if is_model else f'must be {_SUMMARIZERS}; '}{error}") from None
     raise InvalidSetting(f"summarizer: must be {_SUMMARIZERS}, not {quote(given)}")

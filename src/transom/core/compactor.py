@@ -26,7 +26,7 @@ from transom.core.message import Note
 from transom.core.plan_pins import pin_before_fold, pin_required
 from transom.core.policy import NO_LIMITS, Choice, KeptUnit, Policy, Strategy, Target, name_of, naming, wants_of
 from transom.core.prices import CompactionCosts, Prices
-from transom.core.redact import redacted_fold, redacted_want
+from transom.core.redact import redacted_want
 from transom.core.required import between, fixed_size, head_size, required_keys
 from transom.core.state_notes import due_size
 from transom.core.summary import Summarise, Summary, SummaryOptions
@@ -347,6 +347,7 @@ class Compactor:
             reference=self.ref,
             newest_unit=self.draft.view.newest_unit,
             derived=self.derived,
+            redact=self.redact,
         )
 
     def _target(self, *, hard: bool) -> Target:
@@ -370,6 +371,7 @@ class Compactor:
             hard=hard,
             due_notes=notes,
             derived=self.derived,
+            redact=self.redact,
             may_replace_summary=self._may_replace_summary and not hard,
         )
 
@@ -412,10 +414,10 @@ class Compactor:
             for edit in self._proposals(strategy, target):
                 taken = edit
                 if isinstance(edit, Fold) and self.draft.view.refusal(edit) is None:
-                    taken = edit if self.redact is None else redacted_fold(self.draft.view, edit, self.redact)
+                    taken = target.as_logged(self.draft.view, edit)
                     if self.draft.view.refusal(taken) is not None:
                         continue  # the names of secrets are longer than what was to be quoted
-                    pin_before_fold(self.draft, taken, self._kept_units)
+                    pin_before_fold(self.draft, edit, self._kept_units)
                 self.draft.propose(taken)
                 if only_as_needed and target.is_met(self.draft.view):
                     return

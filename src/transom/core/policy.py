@@ -14,8 +14,9 @@ from msgspec import Struct, field
 
 from transom.core.budget import UNLIMITED, Budget, fits, pressure
 from transom.core.derived import Derived
-from transom.core.edit import Edit, Trim
+from transom.core.edit import Edit, Fold, Trim
 from transom.core.message import Recalled
+from transom.core.redact import Redact, redacted_fold
 from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
@@ -47,6 +48,7 @@ class Target(Struct, frozen=True):
     - `summaries_cost`: false if no model makes the summaries that a strategy wants.
     - `may_replace_summary`: true if another summary of turns that are folded already may be made, and take the place
       of the one that their fold shows.
+    - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
     """
 
     goal: Size
@@ -65,6 +67,7 @@ class Target(Struct, frozen=True):
     waits_for_wants: bool = False
     may_replace_summary: bool = False
     summaries_cost: bool = True
+    redact: Redact | None = None
 
     @property
     def again(self) -> bool:
@@ -78,6 +81,15 @@ class Target(Struct, frozen=True):
     def is_met(self, view: View) -> bool:
         """Whether every size of the view (tokens, bytes, images, messages) is within `goal`."""
         return fits(view.total, self.goal)
+
+    def as_logged(self, view: View, edit: Edit) -> Edit:
+        """The edit as the plan will log it: the text of a fold is redacted. A fold that does not apply stays as it is.
+
+        The names of secrets may be longer than the secrets, and then the redacted fold may not apply.
+        """
+        if self.redact is None or not isinstance(edit, Fold) or view.refusal(edit) is not None:
+            return edit
+        return redacted_fold(view, edit, self.redact)
 
 
 Strategy = Callable[[View, Target], Iterator[Edit]]

@@ -215,15 +215,19 @@ class _Records:
         for at, (run, share) in reversed([*enumerate(self.shares)]):
             made[at] = self._fold(run, share)
             shown = with_summary(made[at], summary)
-            if self.view.refusal(shown) is None:
+            if self._applies(shown):
                 made[at] = shown
                 break
         else:
-            if others and self.view.refusal(shown := with_summary(others[-1], summary)) is None:
+            if others and self._applies(shown := with_summary(others[-1], summary)):
                 others[-1] = shown
         yield from others
         yield from (made[at] for at in sorted(made))
         yield from (self._fold(run, share) for at, (run, share) in enumerate(self.shares) if at not in made)
+
+    def _applies(self, fold: Fold) -> bool:
+        """Whether a fold applies when it is redacted, which may make it longer."""
+        return self.view.refusal(self.target.as_logged(self.view, fold)) is None
 
     def _split(self, of_summary: int) -> None:
         """Cut off the end of the newest run: it is made again soon, and what is before it stays as it is."""

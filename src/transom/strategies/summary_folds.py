@@ -93,7 +93,7 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
         )
         edits = [*others, *(Undo(edit=seq, why=WHY) for seq in _folds_of_same_turns(slot)), fold]
         draft = Draft(view, 0.0)
-        if all(draft.propose(edit) for edit in edits):
+        if all(draft.propose(target.as_logged(draft.view, edit)) for edit in edits):
             yield from edits
             return
 

@@ -37,6 +37,9 @@ WORDS, REPORT, FIRST_WORDS = 240, 240, 500
 FILES, RUNS, SENTENCES, FAILURES, WISHES = 8, 2, 5, 5, 6
 """The most files and commands of one line, and the most sentences, failures and wishes that a round adds."""
 
+NEWEST_REQUEST = "Answer the newest request: "
+"""How the item of a request begins that has no answer yet."""
+
 READ = 1_000
 """Sentences, from the newest back, in which decisions are looked for."""
 
@@ -263,7 +266,10 @@ def _next_steps(
     turns: Sequence[SourceTurn], blocks: Sequence[Round], outline: Outline
 ) -> tuple[list[Addition], list[Item]]:
     """The open items of the newest plan, else the sentences of the last report that say what is open, and the request
-    that has no answer; and the items of before that are none of these."""
+    that has no answer; and the items of before that are none of these.
+
+    A request of before stays open while the user wrote nothing new and the assistant is still at work on it.
+    """
     plan = next((call for turn in reversed(turns) for call in reversed(_plans(turn.facts[0]))), None)
     added: list[Addition] = []
     if plan is not None:
@@ -272,12 +278,15 @@ def _next_steps(
                 found: Status = "blocked" if "block" in status.lower() else "active"
                 added.append(Addition("next", words, found, "plan"))
     block = blocks[-1]
+    goes_on = len(blocks) == 1 and not block.wish.strip() and not block.answered
     if plan is None:
         said = [one for one in statements(block.report) if "open" in one.reasons and "passing" not in one.reasons]
         added += [Addition("next", _quoted(one.text, WORDS), tag="words") for one in said[-2:]]
     if block.wish.strip() and not block.answered:
-        added.append(Addition("next", f"Answer the newest request: {_quoted(block.wish, WORDS)}", tag="words"))
+        added.append(Addition("next", f"{NEWEST_REQUEST}{_quoted(block.wish, WORDS)}", tag="words"))
     old, still = {"words"} if plan is None else {"words", "plan"}, {item_text(one.text) for one in added}
+    if goes_on:
+        still |= {item.text for item in outline.of("next") if item.text.startswith(NEWEST_REQUEST)}
     return added, [item for item in outline.of("next") if item.tag in old and item.text not in still]
 
 
