@@ -12,7 +12,7 @@ from windows import as_sent, conversations, imported, rendered
 from counting import request_tokens
 from families import FAMILIES
 from transom.tokenizer import o200k
-from transom.wire.openai import message, parse, violations
+from transom.wire.openai import OPENAI_CHAT, message, parse, violations
 
 NO_SHAPE = {
     "model_not_found": 3,
@@ -56,7 +56,7 @@ def check(conversation):
     messages = conversation["messages"]
     for index, raw in enumerate(messages):
         assert message(parse(raw, f"messages[{index}]")) == raw
-    view = imported(messages)
+    view = imported(messages, counter=OPENAI_CHAT.format_counter(o200k()))  # which counts the pages of a PDF
     out = rendered(view)
     assert violations(out) == []
     assert turnsafe.validate(out, provider="openai").violations == ()
