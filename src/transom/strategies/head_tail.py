@@ -63,7 +63,7 @@ def _leave_out(view: View, target: Target, start: int, stop: int, least: float) 
     folds, saved = list[Fold](), ZERO
     for run in foldable_runs(view, target, view.slots[start:stop]):
         saving = freed_by_folding(view, target, run).minus(MARKER)
-        if hides_a_unit(view, target, run) and saving.bytes > 0:
+        if hides_a_unit(view, target, run) and min(saving.tokens, saving.bytes) > 0:
             folds.append(omission(view, target, run))
             saved = saved.plus(saving)
     if is_worth_a_break(view, target, saved, least):

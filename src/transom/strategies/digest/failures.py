@@ -16,7 +16,7 @@ from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import QuotedMessages, Spans
 from transom.strategies.digest.passages import Passage, readable
 from transom.strategies.digest.tool_lines import CallFacts
-from transom.strategies.digest.tool_outcomes import is_failure
+from transom.strategies.digest.tool_outcomes import is_failure, summary_lines
 
 MOST = (600, 300, 160)
 """Characters that are quoted of the newest failure of a command that no later success answered, of the one before, and
@@ -24,6 +24,9 @@ of those before these."""
 
 LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
+
+PASTED = 200
+"""Tokens of a message from which it may be a pasted test run."""
 
 
 class _Ended(NamedTuple):
@@ -111,7 +114,21 @@ class Failures:
                 fact = self.view.fetch(ended.result).body
                 sources = readable(fact) if ended.failed and isinstance(fact, Fact) else []
                 found[ended.result] = failure_spans(sources[0][0], LONGEST) if len(sources) == 1 else []
-        return found
+        return found | {seq: lines for seq in self._long_messages() if (lines := self._pasted_failures(seq))}
+
+    def _long_messages(self) -> Iterator[int]:
+        """The messages in the user's place that may have the output of a test run in them."""
+        for unit in self.units:
+            indexed = self.index.at(self.view, unit.seqs[0])
+            if indexed.role == "user" and indexed.tokens > PASTED:
+                yield unit.seqs[0]
+
+    def _pasted_failures(self, seq: int) -> list[Span]:
+        """The lines that say what failed in a message that ends with the summary of a test run."""
+        fact = self.view.fetch(seq).body
+        sources = readable(fact) if isinstance(fact, Fact) else []
+        is_run = len(sources) == 1 and any(True for _ in summary_lines(sources[0][0]))
+        return failure_spans(sources[0][0], LONGEST) if is_run else []
 
     def _ended(self, unit: Unit) -> Iterator[_Ended]:
         head, *results = unit.seqs

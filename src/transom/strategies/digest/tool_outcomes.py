@@ -102,7 +102,7 @@ def result_facts(result: ToolResult) -> ResultFacts:
     running = _RUNNING.search(header[0]) if header else None
     echoed = _ECHOED.findall(body[-SCANNED:])
     lines = body.strip("\n").count("\n") + 1 if body.strip() else 0
-    summaries = [line for line, _ in _summaries(body)]
+    summaries = [line for line, _ in summary_lines(body)]
     error = _error_line(body[passed:])
     red = summaries[-1] if summaries and _RED_COUNT.search(summaries[-1]) else ""
     failure = red or key_line(body) or (summaries[-1] if summaries else "")
@@ -139,7 +139,7 @@ def _code_at(text: str, start: int, end: int, header: int) -> CodeAt:
     return "inside" if "\n" in text[end:].rstrip() else "behind"
 
 
-def _summaries(text: str) -> Iterator[tuple[str, int]]:
+def summary_lines(text: str) -> Iterator[tuple[str, int]]:
     """The lines near the end of a text that sum up a test run, each with where it ends."""
     at = max(0, len(text) - SCANNED)
     for line in text[at:].splitlines(keepends=True):
@@ -152,7 +152,7 @@ def _summaries(text: str) -> Iterator[tuple[str, int]]:
 def _passed(text: str) -> int:
     """Where the summary of a passed test run ends, if it is the last one and nothing says that a test failed; else 0.
     What looks like an error before it was a part of the run."""
-    found = list(_summaries(text))
+    found = list(summary_lines(text))
     if not found or not _GREEN.search(found[-1][0]) or _FAIL_LINE.search(text[-SCANNED:]):
         return 0
     return 0 if any(_RED_COUNT.search(line) for line, _ in found) else found[-1][1]
