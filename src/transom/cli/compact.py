@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from transom.cli.commands import Compact
 from transom.cli.edits import open_conversation
 from transom.cli.locate import open_log
@@ -48,7 +50,7 @@ def run(options: Compact) -> int:
         print_wrapped(
             console,
             f"{one_line(log.name)}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; "
-            f"`transom undo {one_line(log.name)}` takes it back",
+            f"`transom undo {shlex.quote(one_line(log.name))}` takes it back",
         )
         if summary is not None:
             by = f"{one_line(summary.made_by)}{', in place of the model' if done.degraded else ''}"

@@ -32,6 +32,7 @@ NEWER = "a newer summary was made meanwhile, which stays"
 RUNS = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
 NOT_SHOWN = "the summary was made, but the window does not show it: in so small a room the record alone holds more"
+NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
 STAYS = "the summary before stays, without this focus and these notes"
 
 
@@ -85,8 +86,8 @@ class SummarizingPlanner:
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
             done = self._planner.compact(summary)
-            if summary is not None and done.edits and done.summary is None and (asked.focus or asked.notes):
-                failure = "; ".join(filter(None, (failure, NOT_SHOWN)))
+            if summary is not None and done.summary is None and (asked.focus or asked.notes):
+                failure = "; ".join(filter(None, (failure, NOT_SHOWN if done.edits else NOT_FOLDED)))
             return replace(done, failure=failure)
 
     def request(

@@ -168,7 +168,10 @@ class Compactor:
         if not self._has_room_below_trigger(self._wanted()):
             self._make_room()
         if not fits(self.used(), self.limit):
-            self.run_strategies(self.policy.hard, hard=True)
+            view = self.draft.view
+            # Turns that the user restored and that do not fit are folded again as the policy folds, not left out.
+            again = self.policy.pressure if any(map(view.user_restored, view.slots)) else ()
+            self.run_strategies((*again, *self.policy.hard), hard=True)
         if self.draft.view.first_break is not None:
             self._fold_superseded_notes()
 

@@ -28,6 +28,7 @@ _OPEN_ASYNC = (
 )
 _NOT_AWAITED = "the reply is {}, which was not awaited: observe what `await` returns"
 _NOT_ENTERED = "the reply is a stream that was not begun: use it in a `with` block, and observe it after its end"
+_NOTHING = "no reply is in these chunks: the stream broke off, or its API is not the conversation's (see `dialect`)"
 _ENDED_EARLY = "the stream was closed before its end: observe the list of its chunks to store what came"
 
 _HELPERS = {
@@ -150,7 +151,8 @@ def _must_be_read(reply: object) -> None:
 
 
 def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
-    """The turn of a list of chunks. Raises InvalidMessage if the list is empty or holds an error."""
+    """The turn of a list of chunks. Raises InvalidMessage if the list is empty, holds an error, or has neither a part
+    of a reply nor its end: its chunks are of another API, or the stream broke off."""
     empty = True
     for chunk in chunks:
         accumulator.feed(chunk)
@@ -159,7 +161,10 @@ def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistan
         raise InvalidMessage("reply", f"the reply is an error: {accumulator.error:.400}")
     if empty:
         raise InvalidMessage("reply", "the list of chunks is empty")
-    return accumulator.final_turn()
+    turn = accumulator.final_turn()
+    if not turn.parts and accumulator.stop == "unknown" and not accumulator.open_calls:
+        raise InvalidMessage("reply", _NOTHING)
+    return turn
 
 
 def _final(stream: Any, method: str, snapshot: str | None) -> object:

@@ -19,12 +19,17 @@ from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
 LEVELS = (1_200, 800, 600, 400, 300, 240, 200, 160, 120, 80, 60)
-"""Characters of an answer that stand in a record without being chosen as a quote: the most with which all messages
-fit."""
+"""Characters of an answer that stand in a record without being chosen as a quote. The largest of these is taken with
+which all messages fit."""
 
-FIRST, SAID, SHORTLY_ANSWERED, AFTER_FAILURE = 4, 2, 2, 1
-"""So many times as many characters have the first request; what the user said; an answer to which the user says little
-("yes, do 2"): it has the options; what the model says beside calls after one that failed: why, and what it does now."""
+FIRST = 4
+"""So many times the characters of an answer are for the first request."""
+
+SAID = 2
+"""The same for what the user said."""
+
+SHORTLY_ANSWERED = 2
+"""The same for an answer to which the user says little ("yes, do 2"): it has the options."""
 
 LEAST_SAID, LEAST_ANSWERED, LEAST_SHORTLY = 120, 100, 160
 """Characters of a message of the user, of an answer, and of one that the user answers shortly, at least. Where there is
@@ -90,11 +95,12 @@ class MessageQuotes:
     def chosen(self, room: float, *, talk: float) -> QuotedMessages:
         """Quotes of messages in so many tokens: of each as many characters as all of them have room for, and of some a
         multiple of that. If that is too little, the first request comes before the user's other messages, these before
-        the answers, these before what programs wrote, and of each the newest first. If programs wrote the same several
+        the answers to which the user says little, then come the other answers and then what programs wrote. Of each the
+        newest comes first. If programs wrote the same several
         times, it is quoted once.
 
-        Where the conversation is nothing but talk, the newest messages as far as the room goes: the others are quoted
-        for what they say.
+        Where talk outweighs work by far (`MOSTLY_TALK`), the choice ends at the first message that does not fit: the
+        others are quoted for the names and words that they have.
         """
         is_talk = talk >= MOSTLY_TALK
         messages = self._messages(with_remarks=not is_talk)
@@ -208,7 +214,7 @@ class MessageQuotes:
 
     def _excerpt(self, one: _Message, level: int) -> _Excerpt:
         """A message in so many characters: its outline if it has several lines, else its beginning, and its end if
-        there is room for both. If the user answers it shortly, always its end too. Of what a program wrote a short
+        there is room for both. If the user answers it shortly, rather its end. Of what a program wrote a short
         end: of the output of a test run it says how many failed."""
         text, most = one.text, self._most(one, level)
         spans = [(0, len(text))]

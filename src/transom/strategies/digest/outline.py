@@ -1,5 +1,6 @@
-"""The outline of a long message: every paragraph and every item of a list by its first sentence or words, in place of
-some of them whole and the rest not at all. A request whose wishes are a list, and an answer with options, keep each.
+"""The outline of a long message: every paragraph and every item of a list by its first sentence or words.
+
+A request whose wishes are a list, and an answer with options, keep each of them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _EMPTY = re.compile(r"[\W_]*")
 
 def outline(text: str, most: int, *, reply: str | None = None) -> list[Span] | None:
     """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, its first
-    and last lines and the items of its lists come first. `reply`: what the user answers to it in a few words. Before
-    all others come then the items that it names ("c", "2 and 3"), then the last lines.
+    and last lines and the items of its lists come first. `reply`: what the user answers to it in a few words. The
+    items that it names ("c", "2 and 3") then come before all others, and later lines before earlier ones.
 
     None if the message has too few lines for an outline. Code between fences is left out, and so are rules and empty
     lines.
