@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import turnsafe
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_anthropic_counting import request_tokens, talking
 from windows import Letters
@@ -158,7 +158,15 @@ def test_calls_of_another_dialect_are_named_by_place(raws):
     sound(render(talking(*(parse_chat(raw) for raw in raws)).plan_request(), ANTHROPIC), native=False)
 
 
+UNANSWERED = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
+GOES_ON = [
+    {"role": "assistant", "content": [UNANSWERED, {"type": "text", "text": ""}]},
+    {"role": "assistant", "content": "x"},
+]
+
+
 @given(STRETCHES)
+@example([("anthropic", GOES_ON)])
 def test_what_comes_out_is_read_and_comes_out_the_same(raws):
     """A window is what the API would accept: so it comes back unchanged. But a turn of nothing but reasoning, which a
     mended window may hold, has no content for the core: it is kept, and not shown."""

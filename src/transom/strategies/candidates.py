@@ -83,6 +83,11 @@ def freed_by_folding(view: View, target: Target, slots: Iterable[Slot]) -> Size:
     return reduce(Size.plus, (_freed(view, target, slot) for slot in slots), ZERO)
 
 
+def saves_tokens(view: View, target: Target, slots: Sequence[Slot], text: str) -> bool:
+    """Whether a fold over these slots with this text saves tokens. One that saves no bytes is refused in any case."""
+    return freed_by_folding(view, target, slots).tokens > MESSAGE_TOKENS + target.counter.count(text)
+
+
 def fold_texts_size(target: Target, fold_texts: Sequence[str]) -> Size:
     """The size of the texts of folds, each one message."""
     tokens = sum(MESSAGE_TOKENS + target.counter.count(text) for text in fold_texts)

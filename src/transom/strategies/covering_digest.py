@@ -27,6 +27,7 @@ from transom.strategies.candidates import (
     how_many_fit,
     is_summary,
     leading_slots,
+    saves_tokens,
     slots_before_newest,
     stays_visible,
 )
@@ -198,7 +199,7 @@ class _Records:
 
     def folds(self) -> Iterator[Fold]:
         """One fold for each run of slots that is worth folding."""
-        return (self._fold(run, share) for run, share in self.shares)
+        return (fold for run, share in self.shares if self._saves(run, fold := self._fold(run, share)))
 
     def folds_with(self, summary: Summary, of_summary: int, layers: Sequence[Slot]) -> Iterator[Fold]:
         """The same, with the summary in front of the newest record that has turns enough for it. That fold comes
@@ -213,17 +214,25 @@ class _Records:
         made: dict[int, Fold] = {}
         shown = None
         for at, (run, share) in reversed([*enumerate(self.shares)]):
-            made[at] = self._fold(run, share)
-            shown = with_summary(made[at], summary)
+            record = self._fold(run, share)
+            shown = with_summary(record, summary)
             if self._applies(shown):
                 made[at] = shown
                 break
+            if self._saves(run, record):
+                made[at] = record
         else:
             if others and self._applies(shown := with_summary(others[-1], summary)):
                 others[-1] = shown
         yield from others
         yield from (made[at] for at in sorted(made))
-        yield from (self._fold(run, share) for at, (run, share) in enumerate(self.shares) if at not in made)
+        oldest = min(made, default=len(self.shares))
+        older = ((run, self._fold(run, share)) for run, share in self.shares[:oldest])
+        yield from (fold for run, fold in older if self._saves(run, fold))
+
+    def _saves(self, run: Sequence[Slot], record: Fold) -> bool:
+        """Whether a record of few and short turns is shorter than they are."""
+        return saves_tokens(self.view, self.target, run, record.text)
 
     def _applies(self, fold: Fold) -> bool:
         """Whether a fold applies when it is redacted, which may make it longer."""

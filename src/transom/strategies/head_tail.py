@@ -17,6 +17,7 @@ from transom.strategies.candidates import (
     hides_a_unit,
     how_many_fit,
     is_worth_a_break,
+    saves_tokens,
     slots_before_newest,
 )
 from transom.strategies.omission import MARKER, omission
@@ -63,8 +64,9 @@ def _leave_out(view: View, target: Target, start: int, stop: int, least: float) 
     folds, saved = list[Fold](), ZERO
     for run in foldable_runs(view, target, view.slots[start:stop]):
         saving = freed_by_folding(view, target, run).minus(MARKER)
-        if hides_a_unit(view, target, run) and min(saving.tokens, saving.bytes) > 0:
-            folds.append(omission(view, target, run))
+        fold = omission(view, target, run)
+        if hides_a_unit(view, target, run) and saving.bytes > 0 and saves_tokens(view, target, run, fold.text):
+            folds.append(fold)
             saved = saved.plus(saving)
     if is_worth_a_break(view, target, saved, least):
         yield from folds

@@ -29,6 +29,7 @@ from transom.strategies.candidates import (
     is_worth_a_break,
     leading_slots,
     relieves,
+    saves_tokens,
     slots_before_newest,
     stays_visible,
 )
@@ -107,7 +108,9 @@ class KeyMessages(Struct, frozen=True, kw_only=True):
         saved = freed.minus(fold_texts_size(target, [fold.text for fold in folds]))
         is_enough = fits(view.total.minus(saved), target.goal)
         if relieves(view, target, saved) and (is_enough or is_worth_a_break(view, target, saved, self.least)):
-            yield from folds
+            yield from (
+                fold for run, fold in zip(found, folds, strict=True) if saves_tokens(view, target, run, fold.text)
+            )
 
     def prepare(self, view: View, budget: Budget, derived: Derived) -> None:  # noqa: ARG002 - as every strategy's
         """Read the sentences and names of the new units. Optional: it changes latency, never a window."""
@@ -171,4 +174,6 @@ def _fold(view: View, target: Target, run: Sequence[Slot], title: str, quotes: S
     mine = [(view.unit(key).seqs[0], line) for key, line in quotes if first <= key <= last]
     text, entries = "".join(line for _, line in mine), tuple(dict.fromkeys(entry for entry, _ in mine))
     fold = Fold(first=first, last=last, text=title + text, quotes=entries, why="key messages")
-    return fold if text and view.refusal(fold) is None else omission(view, target, run)
+    if text and view.refusal(fold) is None and saves_tokens(view, target, run, fold.text):
+        return fold
+    return omission(view, target, run)

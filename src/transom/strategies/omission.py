@@ -20,6 +20,7 @@ from transom.strategies.candidates import (
     hides_a_unit,
     is_worth_a_break,
     leading_slots,
+    saves_tokens,
     slots_before_newest,
 )
 from transom.strategies.text.references import range_reference
@@ -42,8 +43,9 @@ class Omit(Struct, frozen=True, kw_only=True):
         found, saved = _until_met(view, target, foldable_runs(view, target, slots))
         if is_worth_a_break(view, target, saved, self.least):
             for run in found:
-                if hides_a_unit(view, target, run):
-                    yield omission(view, target, run)
+                fold = omission(view, target, run)
+                if hides_a_unit(view, target, run) and saves_tokens(view, target, run, fold.text):
+                    yield fold
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
@@ -68,4 +70,6 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)
     fold = Fold(first=slots[0].first, last=slots[-1].last, text=texts.omission(where, units, tokens), why="compaction")
-    return fold if view.refusal(fold) is None else replace(fold, text=texts.bare_marker(where))
+    if view.refusal(fold) is None and saves_tokens(view, target, slots, fold.text):
+        return fold
+    return replace(fold, text=texts.bare_marker(where))

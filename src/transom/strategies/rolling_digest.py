@@ -24,6 +24,7 @@ from transom.strategies.candidates import (
     how_many_fit,
     is_worth_a_break,
     leading_slots,
+    saves_tokens,
     slots_before_newest,
 )
 from transom.strategies.digest.digest_text import digest_text
@@ -91,7 +92,8 @@ class Rolling(Struct, frozen=True, kw_only=True):
                     yield fold
                     continue
             digest = digest_text(view, target, run, folded, size / len(found), 1.0)
-            yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
+            if saves_tokens(view, target, run, digest.text):
+                yield Fold(first=run[0].first, last=run[-1].last, text=digest.text, quotes=digest.quotes, why="digest")
 
     def _most(self, free: float) -> float:
         return min(self.size, self.share * free)

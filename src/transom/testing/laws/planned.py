@@ -104,8 +104,14 @@ def check_valid(window: Window, dialect: str = "openai") -> None:
 
 
 def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
-    """Law 2: the window is within every limit. `max_messages` counts the messages that are sent."""
-    sent = len(messages_of(window.view, dialect))
+    """Law 2: the window is within every limit. `max_messages` counts the messages that are sent; a call that is an item
+    of its own belongs to the item before it, if that is of the assistant too."""
+    items = messages_of(window.view, dialect)
+    by_model = [item.get("role") == "assistant" or str(item.get("type", "")).endswith("_call") for item in items]
+    sent = len(items) - sum(
+        before and call and "role" not in item
+        for before, call, item in zip(by_model, by_model[1:], items[1:], strict=False)
+    )
     assert window.tokens <= budget.usable
     assert budget.max_messages is None or sent <= budget.max_messages
     assert budget.max_bytes is None or window.size.bytes <= budget.max_bytes

@@ -13,7 +13,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, ToolResult
+from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Placed
 from transom.wire.fields import (
@@ -67,8 +67,8 @@ def read(messages: Sequence[object], where: str, *, bound: bool) -> list[Placed]
 
 def _goes_on(turn: Assistant) -> bool:
     """Whether the next message of the model belongs to the same turn: this one ends with open calls, or a call of the
-    provider's own tool."""
-    last = turn.parts[-1] if turn.parts else None
+    provider's own tool. Blank texts do not count: they are not sent."""
+    last = next((part for part in reversed(turn.parts) if not isinstance(part, Text) or part.text.strip()), None)
     return bool(turn.calls) or (isinstance(last, m.Other) and last.raw["type"].endswith("_tool_use"))
 
 

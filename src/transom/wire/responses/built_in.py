@@ -57,7 +57,7 @@ SCREENSHOT_TOKENS = 280
 def is_clients(item: Raw) -> bool:
     """Whether an item is a call that waits for an output of the client."""
     kind, label = item.get("type"), item.get("call_id")
-    if kind not in OUTPUTS or not isinstance(label, str) or not label:
+    if kind not in OUTPUTS or not isinstance(label, str):
         return False
     if kind == "tool_search_call":
         return item.get("execution") == "client"
@@ -82,7 +82,7 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
             if kind == "local_shell_call_output" and not isinstance(label, str):
                 label = names.get(own, own) if isinstance(own, str) else None
             default = kind != "tool_search_output" or item.get("execution") == "client"
-            if isinstance(label, str) and label and clients.get(label, default):
+            if isinstance(label, str) and clients.get(label, default):
                 out[at] = label
     return out
 

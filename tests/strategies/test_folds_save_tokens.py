@@ -1,0 +1,45 @@
+"""A marker or a record of few and short turns may have fewer bytes than they, and still more tokens. Logs that random
+runs found."""
+
+import pytest
+
+from transom.strategies.covering_digest import Digest
+from transom.strategies.head_tail import HeadTail, Rounds
+from transom.strategies.key_messages import KeyMessages
+from transom.strategies.omission import Omit
+from transom.strategies.rolling_digest import Rolling
+from transom.testing.laws import check_proposals
+from transom.testing.random_logs import Step, write_log
+
+USER, TURN = Step("user"), Step("turn")
+
+RESTORED = [
+    *[USER, Step("user", 0, 0, 0, 10), Step("user", 1), Step("turn", 0, 1), *[USER] * 6, *[Step("user", 2)] * 3],
+    *[Step("result", 3), Step("trim", 6), *[USER] * 3, Step("undo")],
+]
+"""A turn that the user took back splits the old turns: two short ones stand alone."""
+
+FOLDED = [
+    *[*[USER] * 4, *[Step("user", 2)] * 2, Step("reply", 0, 1, 2), Step("synthetic"), *[USER] * 4],
+    *[*[Step("user", 0, 0, 0, 10)] * 2, Step("user", 2), *[TURN] * 4],
+    *[Step("fold", 0, 1), Step("fold", 0, 8), Step("fold", 2, 2)],
+]
+"""One short turn stands beside a fold."""
+
+SHORT = [
+    *[Step("user", 0, 0, 0, 10), Step("turn", 0, 1), USER, *[Step("turn", 0, 0, 0, 15)] * 2, *[USER] * 6],
+    *[Step("user", 0, 0, 0, 10), *[Step("user", 1)] * 3, Step("user", 2), Step("result", 3), USER],
+    *[*[Step("result")] * 5, Step("fold", 1, 1), Step("fold", 1, 5)],
+]
+"""Hardly any turn says anything."""
+
+
+@pytest.mark.parametrize("log", [RESTORED, FOLDED, SHORT], ids=["restored", "folded", "short"])
+@pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
+@pytest.mark.parametrize(
+    "strategy",
+    [Digest(), Omit(), KeyMessages(), Rolling(), HeadTail(first=1, last=2), Rounds(last=2)],
+    ids=lambda strategy: type(strategy).__name__,
+)
+def test_a_fold_that_saves_no_tokens_is_not_proposed(log, hard, strategy):
+    check_proposals(write_log(log), strategy, hard=hard)
