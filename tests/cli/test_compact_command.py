@@ -58,7 +58,7 @@ def no_model(store: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_model_that_fails_is_printed(no_model: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(no_model) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "The summary failed: openai:m: " in printed
+    assert "No summary in the window: openai:m: " in printed
     assert "made by extractive, in place of the model:" in printed
 
 

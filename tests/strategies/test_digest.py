@@ -19,8 +19,8 @@ from transom.core.edit import Fold
 from transom.measure.explain import explain
 from transom.policies.plain import DEFAULT
 from transom.strategies.digest import digest_text
-from transom.strategies.digest.coverage import TAG, PassageChoice
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.passage_choice import TAG, PassageChoice
 from transom.strategies.digest.passages import Passage, split, with_margins
 from transom.strategies.text.identifiers import names_in
 from transom.strategies.text.spans import joined

@@ -98,6 +98,8 @@ def test_without_lines_that_matter_both_ends_stay():
         ('{"output":"Success","metadata":{"exit_code":1}}', 1, True),
         ("x" * 9_000 + "\n\nCommand exited with code 127", 127, True),
         ("Error: String not found", None, True),
+        ("Found 2 matches of the string to replace, but replace_all is false.", None, True),
+        ("Found 2 matches of the pattern", None, False),
         ("<tool_use_error>File has not been read yet", None, True),
         ("Traceback (most recent call last):\n ...", None, True),
         ("apply_patch verification failed: no such lines", None, True),

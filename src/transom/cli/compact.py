@@ -42,7 +42,7 @@ def run(options: Compact) -> int:
             return 0
         console = terminal()
         if done.failure:
-            print_wrapped(console, f"The summary failed: {one_line(done.failure)}")
+            print_wrapped(console, f"No summary in the window: {one_line(done.failure)}")
         if not done.edits:
             print_wrapped(console, f"{one_line(log.name)}: nothing to compact")
             return 0

@@ -14,8 +14,8 @@ from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.candidates import MIN_ROOM, free_room, unsent_units
-from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, with_margins
 from transom.strategies.text.parts import TextPart, result_texts
 from transom.strategies.text.spans import joined

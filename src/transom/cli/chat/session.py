@@ -171,11 +171,11 @@ class ChatSession:
                 pass
 
     def show_compacted(self, event: events.Compacted) -> None:
-        """Print what a compaction did, and why its summary failed, if it did."""
+        """Print what a compaction did, and why the window has no new summary, if one was asked for."""
         change = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
         self.screen.print(f"compacted: {change}. /undo takes it back", "dim")
         if event.failure:
-            self.screen.print(f"the summary failed: {one_line(event.failure)}", "yellow")
+            self.screen.print(f"no summary in the window: {one_line(event.failure)}", "yellow")
 
     def _show_result(self, event: events.ToolReturned) -> None:
         text = event.content if isinstance(event.content, str) else json.dumps(event.content, ensure_ascii=False)

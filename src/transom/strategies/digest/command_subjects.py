@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from transom.strategies.digest.commands import SCANNED
+from transom.strategies.digest.command_output import SCANNED
 from transom.strategies.digest.shell_words import SimpleCommand
 
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,200}(?:&&|;)\s*")

@@ -16,10 +16,10 @@ from transom.core.unit import Folded, Slot, Unit, units_in
 from transom.core.view import View
 from transom.strategies.candidates import stays_visible
 from transom.strategies.digest.changes import Changes, quoted_by
-from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.failures import Failures
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_quotes import MOSTLY_TALK, MessageQuotes, Spans
+from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage, behind_announcement, readable, with_margins
 from transom.strategies.digest.plans import newest_plan
 from transom.strategies.digest.quotes import argument_quotes, text_quote

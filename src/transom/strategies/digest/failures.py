@@ -25,6 +25,12 @@ of those before these."""
 LONGEST = 3_000
 """Characters of an output that may be chosen for a quote."""
 
+NEAR = 20
+"""How many runs of a program after a failure are looked at, whether they answer it."""
+
+OF_A_LINE = 8
+"""Tokens of the number and the marks around a quoted failure, about."""
+
 PASTED = 200
 """Tokens of a message from which it may be a pasted test run."""
 
@@ -63,7 +69,7 @@ class Failures:
                 continue
             answers = [edited[name] for name in names if name in edited]
             for run in ended.facts.runs:
-                answers += [turn for one, turn in runs.get(run.program, ())[-_NEAR:] if one.answers(run)]
+                answers += [turn for one, turn in runs.get(run.program, ())[-NEAR:] if one.answers(run)]
             if answers:
                 found[ended.turn, ended.at] = min(answers)
         return found
@@ -84,12 +90,12 @@ class Failures:
             assert isinstance(fact.body, Fact)
             for number, (text, position) in enumerate(readable(fact.body)):
                 rate = max(0.01, fact.tokens[position] / max(1, len(text)))
-                chosen = failure_spans(text, min(most, int((left - _OF_A_LINE) / rate)))
+                chosen = failure_spans(text, min(most, int((left - OF_A_LINE) / rate)))
                 if chosen:
-                    left -= _length(chosen) * rate + _OF_A_LINE
+                    left -= _length(chosen) * rate + OF_A_LINE
                     spans.setdefault(ended.result, {})[number] = chosen
                     most = next(levels, most)
-            if left < 2 * _OF_A_LINE:
+            if left < 2 * OF_A_LINE:
                 break
         return QuotedMessages(spans, room - left)
 
@@ -136,9 +142,6 @@ class Failures:
         for at, seq in zip(unit.answered_calls, results, strict=True):
             if (ended := self.index.at(self.view, seq).result) is not None:
                 yield _Ended(head, at, calls[at], seq, is_failure(calls[at], ended) or ended.refused)
-
-
-_NEAR, _OF_A_LINE = 20, 8
 
 
 def _length(spans: Sequence[Span]) -> int:

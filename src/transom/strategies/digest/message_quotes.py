@@ -13,7 +13,7 @@ from transom.core.message import Assistant, Fact
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.digest.index import Index
-from transom.strategies.digest.outline import outline
+from transom.strategies.digest.message_outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
 from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure

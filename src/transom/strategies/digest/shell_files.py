@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from transom.strategies.digest.commands import SCANNED
+from transom.strategies.digest.command_output import SCANNED
 from transom.strategies.digest.shell_words import SimpleCommand
 
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.message import Call
+from transom.strategies.digest.command_output import SCANNED, echoes_code, finds, shows_files
 from transom.strategies.digest.command_runs import CommandRun, command_runs
 from transom.strategies.digest.command_subjects import bare_command, deed_of, without_folder
-from transom.strategies.digest.commands import SCANNED, echoes_code, finds, shows_files
 from transom.strategies.digest.edit_lines import ADDED, EditLine, edit_line
 from transom.strategies.digest.passages import REPLACED, arguments
 from transom.strategies.digest.shell_files import ShellFiles, shell_files

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.message import Text, ToolResult
-from transom.strategies.digest.commands import SCANNED
+from transom.strategies.digest.command_output import SCANNED
 from transom.strategies.digest.tool_lines import OUTCOME, CallFacts, one_line
 from transom.strategies.text.stubs import SUMMARY, begins_as_error, key_line, stated_code
 

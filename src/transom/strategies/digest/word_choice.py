@@ -12,8 +12,8 @@ from transom.core.entry import Entry
 from transom.core.message import Assistant, User
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.digest.coverage import PassageChoice
 from transom.strategies.digest.index import Index
+from transom.strategies.digest.passage_choice import PassageChoice
 from transom.strategies.digest.passages import Passage
 from transom.strategies.digest.visible import Visible, visible_texts
 

@@ -44,7 +44,8 @@ _EXIT = re.compile(
 """An exit code as tools state it. `exit_code: 2` on a line further down is a line of a file."""
 _FAILS = re.compile(
     r"(?i)\s*(?:<tool_use_error>|traceback \(most|[\w.]*(?:error|exception|fatal)\b\s*[:(\[]|[\w ]{1,40}failed\s*:"
-    r"|string to replace not found|no changes to make\b|file has not been read yet|no such file|permission denied"
+    r"|string to replace not found|found \d+ matches of the string to replace\b|no changes to make\b"
+    r"|file has not been read yet|no such file|permission denied"
     r'|\{\s*"error"\s*:(?!\s*(?:null|false|""|\[\]|\{\})))'
 )
 

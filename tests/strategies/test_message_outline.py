@@ -7,7 +7,7 @@ import json
 import pytest
 
 import transom
-from transom.strategies.digest.outline import outline
+from transom.strategies.digest.message_outline import outline
 from transom.texts import is_record
 
 WISHES = "\n".join(
