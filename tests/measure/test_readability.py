@@ -175,6 +175,13 @@ def test_a_stale_quote_is_marked_in_its_line_or_in_a_later_one_or_by_the_call_it
         ("Bash", '{"command": "pytest tests/test_b.py"}', set(), set()),
         ("Bash", '{"command": "echo x > a/b.py"}', {"a/b.py"}, {"a/b.py"}),
         ("Bash", '{"command": "sed -i s/a/b/ a/b.py"}', {"a/b.py"}, {"a/b.py"}),
+        (
+            "Bash",
+            '{"command": "cat a/b.py; rm -f /tmp/c.go; grep x d.md"}',
+            {"a/b.py", "/tmp/c.go", "d.md"},
+            {"/tmp/c.go"},
+        ),
+        ("write_stdin", '{"session_id": 42755, "chars": "q"}', set(), set()),
         ("apply_patch", "*** Begin Patch\n*** Update File: a/b.py\n@@", {"a/b.py"}, {"a/b.py"}),
     ],
 )

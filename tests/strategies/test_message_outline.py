@@ -37,6 +37,12 @@ def test_each_wish_of_a_list_is_kept_and_code_is_not():
     assert len(lines) == 4
 
 
+def test_a_line_is_not_cut_within_a_word():
+    paths = "\n".join(f"See /home/coder/.claude/plugins/cache/market/{at}/{'abcdefghij' * 9}/skill" for at in range(9))
+    for line in shown(paths, 200):
+        assert line[-1] == "/" or not line[-1].isalnum(), line
+
+
 @pytest.mark.parametrize("most", [60, 100, 200, 400, 900])
 def test_an_outline_has_about_so_many_characters(most):
     text = "\n".join(f"{at}. " + "words of a line that goes on " * 9 for at in range(40))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from transom.core.message import Call
-from transom.strategies.digest.shell_files import shell_files
+from transom.strategies.digest.shell_files import MOST_EXPANDED, shell_files
 from transom.strategies.digest.shell_words import simple_commands
 from transom.strategies.digest.tool_lines import call_facts
 
@@ -35,10 +35,19 @@ from transom.strategies.digest.tool_lines import call_facts
         ("git commit -m \"$(cat <<'EOF'\nfix: a > b.py\n\nEOF\n)\"", set()),
         ("sed -n '1,9p' a.py; git restore --staged b.py; git checkout main", set()),
         ("echo x > $OUT; rm *.pyc", set()),
+        ("mv test/{a.json,b.json} test/old/", {"test/a.json", "test/b.json", "test/old/"}),
+        ("rm {a,b}{c,d}.py", {"ac.py", "ad.py", "bc.py", "bd.py"}),
+        ("git mv x/plugin.json .claude/plugin.json", {"x/plugin.json", ".claude/plugin.json"}),
+        ("sed -i 's/{a,b}/c/' .env", {".env"}),
     ],
 )
 def test_the_files_that_a_command_changes(command, changes):
     assert shell_files(command, list(simple_commands(command))).changes == changes
+
+
+def test_braces_make_a_bounded_number_of_words():
+    command = "touch " + "{a,b}" * 40
+    assert len(shell_files(command, list(simple_commands(command))).changes) <= MOST_EXPANDED
 
 
 def test_a_script_that_runs_commands_changes_what_they_change():

@@ -32,6 +32,7 @@ PATH_KEYS = frozenset(
 _ID = re.compile(r"(?=[^\s]*\d)[A-Za-z0-9#_@./-]{4,64}\Z")
 _ID_KEY = re.compile(r"(?:^|_)(?:id|ids|number|key|name|email|code)\Z")
 _PATH = re.compile(r"(?<![\w./~$-])(?:~|\.{1,2})?/?[\w@.-]+(?:/[\w@.-]+)*\.[A-Za-z]\w{0,7}(?![\w/])")
+_COMMAND_END = re.compile(r"&&|\|\|?|[;&\n]")
 _READS = re.compile(r"(?:^|[;&|]\s*)(?:cat|head|tail|nl|bat|less|sed -n|grep|rg|awk|git (?:diff|show))\b")
 _WRITES = re.compile(r"(?:^|[;&|]\s*)(?:sed -i|perl -p?i|mv|rm|touch|git (?:checkout|restore|mv|rm)) ")
 _INTO = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s>&;|]+)")
@@ -66,6 +67,8 @@ def touched(call: Call) -> Touched:
     words, values = tool_words(call.name), list(arguments(call))
     if "*** " in call.args and (patched := _PATCHED.findall("\n".join(value for _, value in values))):
         return Touched(frozenset(patched), frozenset(patched))
+    if "stdin" in words:
+        return Touched()  # what is typed into a running command; its session is no record
     if words & SHELLS:
         return _of_command("\n".join(value for key, value in values if key not in {"workdir", "cwd", "description"}))
     paths = frozenset(value for key, value in values if key in PATH_KEYS and value.strip())
@@ -77,8 +80,9 @@ def touched(call: Call) -> Touched:
 def _of_command(command: str) -> Touched:
     paths = frozenset(_PATH.findall(command))
     changes = frozenset(_INTO.findall(command)) & paths
-    if _WRITES.search(command):
-        changes = paths
+    for one in _COMMAND_END.split(command):
+        if _WRITES.match(one.lstrip()):
+            changes |= frozenset(_PATH.findall(one))
     return Touched(paths if _READS.search(command) else changes, changes)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Sequence
 
 from transom.core.edit import Span
-from transom.strategies.digest.passages import opening
+from transom.strategies.digest.passages import between_words, opening
 
 SHORTEST = (400, 240, 160, 110, 80, 60)
 """Characters of each line, about: the most with which all lines fit."""
@@ -87,7 +87,7 @@ def _beginning(text: str, line: Span, length: int) -> Span:
     start, stop = line
     end = start + opening(text[start:stop], length)
     if end - start > 2 * length:
-        end = max(text.rfind(" ", start + length, start + 2 * length), start + length)
+        end = max(text.rfind(" ", start + length, start + 2 * length), between_words(text, start + length))
     return (start, stop) if stop - end < length // 3 else (start, end)
 
 

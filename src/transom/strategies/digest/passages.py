@@ -232,7 +232,7 @@ def _margin_before(text: str, start: int, ends: Sequence[int]) -> int:
     for first, last, marks in ((start - LINE, low, _LINES), (high, start, _LINES), (low, high, _ENDS[1])):
         if found := _last_end(text, first, last, marks):
             return found
-    return _between_words(text, high)
+    return between_words(text, high)
 
 
 def _margin_after(text: str, end: int, ends: Sequence[int]) -> int:
@@ -252,7 +252,7 @@ def _margin_after(text: str, end: int, ends: Sequence[int]) -> int:
         or (found := _first_end(text, low, high, _ENDS[1]))
     ):
         return near or found
-    return _between_words(text, low)
+    return between_words(text, low)
 
 
 def _last_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
@@ -277,7 +277,7 @@ def _first_end(text: str, low: int, high: int, marks: Sequence[str]) -> int:
     return 0
 
 
-def _between_words(text: str, at: int) -> int:
+def between_words(text: str, at: int) -> int:
     """The last place up to this one that is not inside a word; itself if the word is longer than anything readable."""
     found = _INSIDE.search(text, max(0, at - FAR), at)
     return at if found is None or not at < len(text) or not _OF_WORD.match(text[at]) else found.start()
@@ -306,7 +306,7 @@ def opening(text: str, most: int) -> int:
         return end
     if (end := _last_end(text, 0, most // 4, ends)) > 1 and not _announces(text, end):  # better short than cut
         return end
-    return _last_end(text, 0, most, _ENDS[1]) or _between_words(text, most)
+    return _last_end(text, 0, most, _ENDS[1]) or between_words(text, most)
 
 
 def behind_announcement(text: str, end: int) -> int:
@@ -333,7 +333,7 @@ def closing(text: str, most: int) -> int:
         found := _last_end(text, max(0, low - FAR), low, ends)
     ):
         return found
-    return _first_end(text, low, len(text), _ENDS[1]) or _between_words(text, low)
+    return _first_end(text, low, len(text), _ENDS[1]) or between_words(text, low)
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:

@@ -15,7 +15,11 @@ from transom.strategies.digest.command_output import SCANNED
 from transom.strategies.digest.shell_words import SimpleCommand
 
 _PATH = re.compile(r"(?<![\w./~-])[~./]{0,3}[\w@-][\w.@/-]{0,200}(?:/[\w.@-]{1,100}|\.[A-Za-z]\w{0,7})(?![\w/])")
-_IS_FILE = re.compile(r"(?:\.{0,2}/|~/)?[\w@+][^\s*?{}$`'\"\\;|&<>=]{0,300}\Z")
+_IS_FILE = re.compile(r"(?:\.{0,2}/|~/)?\.?[\w@+][^\s*?{}$`'\"\\;|&<>=]{0,300}\Z")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+MOST_EXPANDED = 64
+"""Words that a word with braces may become: `{a,b}{c,d}` is four."""
+
 _SCRIPTS = frozenset(("python", "python3", "node", "deno", "bun"))
 _WRITES_IN_SCRIPT = re.compile(
     r"""(?:\bopen\(\s*(?P<a>['"])(?P<opened>[^'"\n]{1,200})(?P=a)\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
@@ -59,6 +63,22 @@ def shell_files(command: str, commands: Sequence[SimpleCommand]) -> ShellFiles:
     return ShellFiles(frozenset(names | changes), frozenset(changes), frozenset(restored), frozenset(first))
 
 
+def _expanded(words: Sequence[str]) -> list[str]:
+    """The words as the shell expands their braces: `mv a/{b,c} d` names `a/b` and `a/c`."""
+    found: list[str] = []
+    waiting = list(reversed(words))
+    most = len(words) + MOST_EXPANDED
+    while waiting:
+        word = waiting.pop()
+        braces = _BRACES.search(word) if len(found) + len(waiting) < most else None
+        if braces is None:
+            found.append(word)
+        else:
+            before, behind = word[: braces.start()], word[braces.end() :]
+            waiting.extend(f"{before}{one}{behind}" for one in reversed(braces[1].split(",")))
+    return found
+
+
 def _is_file(word: str) -> bool:
     return bool(_IS_FILE.match(word)) and not word.startswith("/dev/")
 
@@ -75,9 +95,9 @@ def _changed(words: Sequence[str]) -> list[str]:
     program = words[0].rpartition("/")[2]
     options, rest = _options_and_files(words[1:])
     if program == "git" and rest[:1] in (["mv"], ["rm"]):
-        return [] if "--cached" in options else list(filter(_is_file, rest[1:]))
+        return [] if "--cached" in options else list(filter(_is_file, _expanded(rest[1:])))
     reader = _PROGRAMS.get(program)
-    return list(filter(_is_file, reader(options, rest))) if reader else []
+    return list(filter(_is_file, _expanded(reader(options, rest)))) if reader else []
 
 
 def _edited_in_place(options: list[str], rest: list[str]) -> list[str]:
