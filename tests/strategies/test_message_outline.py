@@ -8,6 +8,7 @@ import pytest
 
 import transom
 from transom.strategies.digest.message_outline import outline
+from transom.strategies.digest.telling import Rarity, Worth
 from transom.texts import is_record
 
 WISHES = "\n".join(
@@ -25,7 +26,7 @@ WISHES = "\n".join(
 
 
 def shown(text, most, **how):
-    return [text[start:end] for start, end in outline(text, most, **how)]
+    return [text[start:end] for start, end in outline(text, most, Worth(Rarity([text])), **how)]
 
 
 def test_each_wish_of_a_list_is_kept_and_code_is_not():
@@ -75,7 +76,7 @@ def test_a_line_that_only_announces_code_is_left_out():
 
 
 def test_a_paragraph_has_no_outline():
-    assert outline("One sentence. " * 90, 100) is None
+    assert outline("One sentence. " * 90, 100, Worth(Rarity([]))) is None
 
 
 def turn(at):

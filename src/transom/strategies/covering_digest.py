@@ -59,6 +59,10 @@ REMADE_SHARE = 0.96
 MIN_LAYER = 3 * HEADER
 """Tokens of the smallest layer that can hold anything."""
 
+KEPT_LAYERS = 0.25
+"""Older records stay as they are if they have at least this share of the tokens of the next one. Smaller ones were made
+when something else took the room, say very little, and cost little to make again."""
+
 MAX_RECENT = 0.95
 """The most of the room that whole turns grow to, together with what stays free."""
 
@@ -151,7 +155,8 @@ class Digest(Struct, frozen=True, kw_only=True):
         beside_layers = _staying_tokens(view, target, old[layers:])
         new_layer = self.layer * (min(cap, room - beside_layers) - in_layers)
         frozen: Sequence[Slot] = []
-        if layers and new_layer >= max(self.least * free, MIN_LAYER):
+        is_worth_keeping = in_layers >= KEPT_LAYERS * new_layer
+        if layers and new_layer >= max(self.least * free, MIN_LAYER) and is_worth_keeping:
             frozen, old, size = old[:layers], old[layers:], new_layer
         else:
             merge = self.merge + 0.5 * cut.talk

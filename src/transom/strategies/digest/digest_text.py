@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom import texts
 from transom.core.message import Assistant, Fact
@@ -43,6 +44,9 @@ FAILURES = 0.08
 
 OF_TALK = 0.08
 """As `WORDS`, where the conversation is mostly talk: there quotes are of what was said anyway."""
+
+REMARKS = 0.05
+"""The share of a record for what the model says at length beside its calls, and what messages leave of theirs."""
 
 PLAN = 0.1
 """The share of a record for the newest plan."""
@@ -84,7 +88,7 @@ def digest_text(
     the conversation is what somebody said, and quotes are chosen from it. The cost of a passage is estimated from its
     whole text; if the record turns out too large, it is chosen again with less room.
     """
-    found = _FoldedTurns(view, target, run, folded)
+    found = _FoldedTurns(view, target, run, folded, talk)
     failed = found.failures.quoted(FAILURES * size)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
@@ -92,7 +96,7 @@ def digest_text(
     words = (WORDS if talk < MOSTLY_TALK else OF_TALK) * size
     if talk < MOSTLY_TALK and not found.has_calls:
         words = max(words, size - fixed - lines)
-    chosen_words = found.messages.chosen(words, talk=talk)
+    chosen_words = found.messages.chosen(words, talk=talk, of_remarks=REMARKS * size)
     room = size - fixed - lines - chosen_words.tokens - failed.tokens
     tried: list[tuple[int, Digested]] = []
     rooms: list[tuple[float, int]] = []
@@ -132,8 +136,8 @@ def _next_room(tried: Sequence[tuple[float, int]], size: float) -> float:
 class _FoldedTurns:
     """The units that one digest stands for, with the index of their entries."""
 
-    def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot]) -> None:
-        self.view, self.target, self.run = view, target, run
+    def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], talk: float) -> None:
+        self.view, self.target, self.run, self.talk = view, target, run, talk
         self.index = Index.of(view, target.budget.usable, target.derived)
         self.quoted_before = {seq for slot in run if isinstance(slot, Folded) for seq in quoted_by(view, slot)}
         first = self.index.first(view)
@@ -196,7 +200,15 @@ class _FoldedTurns:
         ]
         first_choice = self.quoted_before.union(*(slot.seqs for slot in self.run if isinstance(slot, Unit)))
         most = max(MOST, self.target.budget.usable // TOKENS_PER_PASSAGE)
-        return _passages(self.view, self.index, seqs, first_choice, most)
+        passages = _passages(self.view, self.index, seqs, first_choice, most)
+        if self.talk < MOSTLY_TALK:
+            return passages
+        return [replace(one, margin=0.0) if self._is_of_message(one) else one for one in passages]
+
+    def _is_of_message(self, passage: Passage) -> bool:
+        """Whether a passage is a sentence of a message. In a dialogue it needs no margin: it says something alone."""
+        indexed = self.index.at(self.view, passage.entry)
+        return indexed.from_turn and not indexed.calls
 
     @cached_property
     def _items(self) -> list[tuple[str, ...]]:
@@ -253,7 +265,9 @@ class _FoldedTurns:
             if lines := self.failures.lines_in(passage):
                 spans.extend(lines)
                 continue
-            start, end = with_margins(text, passage.start, passage.end, index.json_elements(text))
+            start, end = passage.start, passage.end
+            if passage.margin:
+                start, end = with_margins(text, start, end, index.json_elements(text))
             is_talk = passage.text == 0 and index.at(view, passage.entry).from_turn
             spans.append((start, behind_announcement(text, end) if is_talk else end))
         return chosen

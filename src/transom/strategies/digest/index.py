@@ -17,17 +17,20 @@ from typing import NamedTuple, cast
 from msgspec import Struct
 
 from transom.core.derived import Derived
+from transom.core.edit import Span
 from transom.core.entry import Entry
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact, ToolResult, User, role_of
 from transom.core.view import View
 from transom.strategies.digest.passages import (
     MARGIN,
+    MOST,
     Passage,
     is_repeated,
     json_elements,
     lasting_spans,
     readable,
+    sentences,
     split,
 )
 from transom.strategies.digest.tool_lines import NO_NAMES, TOOL_LINES, CallFacts, ToolLine, call_facts
@@ -196,7 +199,9 @@ class Index:
             at = number - len(sources) + len(calls)
             spans = lasting_spans(calls[at], len(text)) if at >= 0 else [(0, len(text))]
             for start, end in spans:
-                passages.extend(_passages(entry.seq, number, text[start:end], rate, offset=start, talk=talk))
+                pieces = sentences if talk and not calls and len(text) <= MOST else split
+                found = pieces(text[start:end], rate)
+                passages.extend(_passages(entry.seq, number, text[start:end], rate, found, offset=start, talk=talk))
         names = frozenset(name for passage in passages for name in passage.names)
         facts = tuple([call_facts(call, self.tools) for call in calls])
         return Indexed(
@@ -227,10 +232,12 @@ class _LastIndex:
     index: Index | None = None
 
 
-def _passages(entry: int, number: int, text: str, rate: float, *, offset: int, talk: bool) -> Iterator[Passage]:
+def _passages(
+    entry: int, number: int, text: str, rate: float, pieces: Iterable[Span], *, offset: int, talk: bool
+) -> Iterator[Passage]:
     """The passages of an entry's `number`-th text, or of a part of it that begins at `offset`, with the names that
-    begin in each. `rate`: tokens a character."""
-    spans = list(split(text, rate))
+    begin in each. `pieces`: the spans into which it is split. `rate`: tokens a character."""
+    spans = list(pieces)
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for at, names in names_in(text, talk=talk):

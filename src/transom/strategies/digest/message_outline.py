@@ -10,6 +10,7 @@ from collections.abc import Container, Sequence
 
 from transom.core.edit import Span
 from transom.strategies.digest.passages import between_words, opening
+from transom.strategies.digest.telling import Worth
 
 SHORTEST = (400, 240, 160, 110, 80, 60)
 """Characters of each line, about: the most with which all lines fit."""
@@ -37,10 +38,12 @@ _ANNOUNCES = re.compile(r"[:：]\s*\Z")
 _EMPTY = re.compile(r"[\W_]*")
 
 
-def outline(text: str, most: int, *, reply: str | None = None) -> list[Span] | None:
-    """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, its first
-    and last lines and the items of its lists come first. `reply`: what the user answers to it in a few words. The
-    items that it names ("c", "2 and 3") then come before all others, and later lines before earlier ones.
+def outline(text: str, most: int, worth: Worth, *, ends: float = 1.0, reply: str | None = None) -> list[Span] | None:
+    """The spans of a message in about so many characters: the beginning of each line. If not all of them fit, the most
+    telling ones come first; `ends`: how many times the worth of another line its first and last line have.
+
+    `reply`: what the user answers to it in a few words. Then the items that it names ("c", "2 and 3") come before all
+    others, its ends and the other items next, later lines before earlier ones.
 
     None if the message has too few lines for an outline. Code between fences is left out, and so are rules and empty
     lines.
@@ -56,8 +59,11 @@ def outline(text: str, most: int, *, reply: str | None = None) -> list[Span] | N
         spans = [_beginning(text, line, length) for line in lines]
         if _length(spans, lines) <= most:
             return spans
-    named = frozenset(one.lower() for one in _NAMED.findall(reply or "")[:MOST_NAMED])
-    order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named, from_end=reply is not None))
+    if reply is None:
+        order = worth.ranked(text, spans, ends)
+    else:
+        named = frozenset(one.lower() for one in _NAMED.findall(reply)[:MOST_NAMED])
+        order = sorted(range(len(lines)), key=lambda at: _rank(text, lines, at, named))
     chosen: list[int] = []
     for at in order:
         most -= _length([spans[at]], [lines[at]])
@@ -96,13 +102,11 @@ def _length(spans: Sequence[Span], lines: Sequence[Span]) -> int:
     return sum(end - start + MARK * (end < stop) for (start, end), (_, stop) in zip(spans, lines, strict=True))
 
 
-def _rank(
-    text: str, lines: Sequence[Span], at: int, named: Container[str], *, from_end: bool
-) -> tuple[bool, bool, bool, int]:
-    """Which lines come first: the items that the user names, the first and the last line, the items of lists, then
-    from one end to the other."""
+def _rank(text: str, lines: Sequence[Span], at: int, named: Container[str]) -> tuple[bool, bool, bool, int]:
+    """Which lines of a message that is answered in a few words come first: the items that the answer names, the first
+    and the last line, the items of lists, then the last ones."""
     start, stop = lines[at]
     item = _ITEM.match(text, start, stop)
     is_end = at in {0, len(lines) - 1}
     is_named = item is not None and item[1] is not None and item[1].lower() in named
-    return not is_named, not is_end, not item, -at if from_end else at
+    return not is_named, not is_end, not item, -at

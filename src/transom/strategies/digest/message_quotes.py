@@ -15,6 +15,7 @@ from transom.core.view import View
 from transom.strategies.digest.index import Index
 from transom.strategies.digest.message_outline import outline
 from transom.strategies.digest.passages import closing, inner_words, opening, readable
+from transom.strategies.digest.telling import Rarity, Worth, telling_spans
 from transom.strategies.digest.tool_lines import Says
 from transom.strategies.digest.tool_outcomes import ResultFacts, is_failure
 
@@ -38,8 +39,19 @@ no room for these, the message is not quoted."""
 BY_PROGRAM = 160
 """Characters of what a program wrote in the user's place, at most."""
 
+ENDS_OF_SAID = 3.0
+"""The worth of the first and the last sentence of what the user said, compared with another one: there stand his wish
+and his question."""
+
+OF_BEGINNING = 0.2
+"""The share of an excerpt that is for the beginning of a message to which the user says little; the rest is for its
+end."""
+
 LEAST_END = 60
-"""Characters of the end of a message, at least; a shorter excerpt has the beginning only."""
+"""Characters of such a beginning, at least; a shorter excerpt has the end only."""
+
+LONG_REMARK = 200
+"""Characters from which the words beside a call are quoted although no call failed."""
 
 TOKENS_OF_LINE = 5
 """Tokens of the line of a quoted message beside the quote, about."""
@@ -92,7 +104,7 @@ class MessageQuotes:
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
 
-    def chosen(self, room: float, *, talk: float) -> QuotedMessages:
+    def chosen(self, room: float, *, talk: float, of_remarks: float = 0) -> QuotedMessages:
         """Quotes of messages in so many tokens: of each as many characters as all of them have room for, and of some a
         multiple of that. If that is too little, the first request comes before the user's other messages, these before
         the answers to which the user says little, then come the other answers and then what programs wrote. Of each the
@@ -108,9 +120,10 @@ class MessageQuotes:
         level = next(fits, LEVELS[-1])
         spans: Spans = {}
         notices = set[str]()
+        worth = Worth(self._rarity)
         left = room
         for one in messages:
-            excerpt = self._excerpt(one, level)
+            excerpt = self._excerpt(one, level, worth)
             if one.seq in self._by_program:
                 notice = "".join(one.text[start:end] for start, end in excerpt.spans)
                 if notice in notices:
@@ -118,10 +131,17 @@ class MessageQuotes:
                 notices.add(notice)
             if excerpt.tokens <= left:
                 left -= excerpt.tokens
+                worth.quote("\n".join(one.text[start:end] for start, end in excerpt.spans))
                 spans[excerpt.seq] = {0: excerpt.spans}
             elif is_talk:
                 break
-        return QuotedMessages(spans, room - left)
+        left += of_remarks
+        for seq in () if is_talk else reversed(self._long_remarks):
+            excerpt = self._excerpt(self._message(seq, 1, LEAST_ANSWERED), LEVELS[-1], worth)
+            if excerpt.seq not in spans and excerpt.tokens <= left:
+                left -= excerpt.tokens
+                spans[excerpt.seq] = {0: excerpt.spans}
+        return QuotedMessages(spans, room + of_remarks - left)
 
     def _messages(self, *, with_remarks: bool) -> list[_Message]:
         """The messages that may be quoted, the most important first."""
@@ -145,6 +165,12 @@ class MessageQuotes:
         text, position = self._text(seq)
         rate = self.view.fetch(seq).tokens[position] / max(1, len(text))
         return _Message(seq, text, rate, share if rate < DENSE else share * PER_DENSE, least)
+
+    @cached_property
+    def _rarity(self) -> Rarity:
+        """How rare the words of these messages are among them."""
+        seqs = (*self._said, *self._answers, *self._by_program)
+        return Rarity(self._text(seq)[0] for seq in seqs)
 
     @cached_property
     def _said(self) -> list[int]:
@@ -173,6 +199,17 @@ class MessageQuotes:
                 found.append(unit.seqs[0])
             failed = any(is_failure(calls[at], result) for at, _, result in self._ended(unit))
         return found
+
+    @property
+    def _long_remarks(self) -> list[int]:
+        """What the model says at length beside its calls: there it says what it has found."""
+        return [
+            unit.seqs[0]
+            for unit in self.units
+            if self.index.at(self.view, unit.seqs[0]).calls
+            and self._has_words(unit)
+            and len(self._text(unit.seqs[0])[0]) >= LONG_REMARK
+        ]
 
     def _results(self, says: Says) -> Iterator[int]:
         """The results of the calls that did not fail, of tools whose results are quoted like messages."""
@@ -212,27 +249,23 @@ class MessageQuotes:
         most = max(one.least, int(one.share * level))
         return min(most, BY_PROGRAM) if one.seq in self._by_program else most
 
-    def _excerpt(self, one: _Message, level: int) -> _Excerpt:
-        """A message in so many characters: its outline if it has several lines, else its beginning, and its end if
-        there is room for both. If the user answers it shortly, rather its end. Of what a program wrote a short
-        end: of the output of a test run it says how many failed."""
+    def _excerpt(self, one: _Message, level: int, worth: Worth) -> _Excerpt:
+        """A message in so many characters: its outline if it has several lines, else its most telling sentences. If the
+        user answers it shortly, its beginning and rather its end. Of what a program wrote a short end: of the output of
+        a test run it says how many failed."""
         text, most = one.text, self._most(one, level)
         spans = [(0, len(text))]
         if one.seq in self._by_program:
             start, stop = inner_words(text)
             spans = [(start + closing(text[start:stop], most), stop)]
         elif len(text) > most:
-            is_answered = one.seq in self._answered_shortly
-            share = 0.2 if is_answered else 0.65
-            if min(share, 1 - share) * most < LEAST_END:
-                share = 0.0 if is_answered else 1.0
             start, stop = inner_words(text)
             words = text[start:stop]
-            found = outline(words, most, reply=self._answered_shortly.get(one.seq))
+            reply = self._answered_shortly.get(one.seq)
+            ends = ENDS_OF_SAID if one.seq in self._said else 1.0
+            found = outline(words, most, worth, ends=ends, reply=reply)
             if found is None:
-                first = opening(words, int(share * most)) if share else 0
-                last = closing(words, int((1 - share) * most)) if share < 1 else len(words)
-                found = [(0, first), (last, len(words))] if first < last else [(0, len(words))]
+                found = telling_spans(words, most, worth, ends=ends) if reply is None else _ends(words, most)
             spans = [(start + at, start + end) for at, end in found if at < end]
         return _Excerpt(one.seq, spans, sum(end - start for start, end in spans) * one.rate + TOKENS_OF_LINE)
 
@@ -263,3 +296,11 @@ class MessageQuotes:
         fact = self.view.fetch(seq).body
         assert isinstance(fact, Fact)
         return readable(fact)[0]
+
+
+def _ends(text: str, most: int) -> list[Span]:
+    """A little of the beginning of a text, and its end, in so many characters."""
+    of_beginning = int(OF_BEGINNING * most)
+    first = opening(text, of_beginning) if of_beginning >= LEAST_END else 0
+    last = closing(text, most - of_beginning)
+    return [(0, first), (last, len(text))] if first < last else [(0, len(text))]

@@ -33,6 +33,9 @@ MOST = 200_000
 DENSE = 0.3
 """In scripts with about one token a character, so much of the usual number of characters makes a passage."""
 
+SENTENCE = 80
+"""Characters of a sentence that is a passage of a message, at least: shorter ones are joined."""
+
 LINE = 300
 """Characters up to which a line is quoted to its end, rather than cut in it."""
 
@@ -49,6 +52,7 @@ _IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*+"|,\s*')
 _LIST_NUMBER = re.compile(r"(?:^|[\s*#>-]|\\n)\(?\d{1,3}\. \Z")
 _ANNOUNCES = re.compile(r"(?:[:：]|^#{1,6} [^\n]*|^\*\*[^\n]*\*\*)(?:\s|\\n)*\Z", re.MULTILINE)
 """The end of a text that says only what comes next: a colon, or a heading."""
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+|[。！？]+[”’）」』]*\s*|\n\s*")
 _OF_WORD = re.compile(r"\w")
 _INSIDE = re.compile(r"\w{0,160}\Z")
 """The beginning of the word that a place is in."""
@@ -168,6 +172,20 @@ def split(text: str, rate: float = 0.25) -> Iterator[Span]:
     else:
         yield from _split(text, 0, MOST // 2, core, ends)
         yield from _split(text, stop - MOST // 2, stop, core, ends)
+
+
+def sentences(text: str, rate: float = 0.25) -> Iterator[Span]:
+    """The sentences and lines of a message; short ones are joined to the next one, and long ones are split. Together
+    they are the whole text. `rate`: tokens a character."""
+    scale = DENSE if rate > 0.5 else 1.0
+    least, most = int(SENTENCE * scale), int(WHOLE * scale)
+    start, stop = 0, len(text)
+    ends = (found.end() for found in _SENTENCE_END.finditer(text, 0, stop - least))
+    for end in (*ends, stop):
+        is_number = _LIST_NUMBER.search(text, max(0, end - 8), end)
+        if end == stop or (end - start >= least and not is_number):
+            yield from ((start, end),) if end - start <= most else _split(text, start, end, int(CORE * scale), ())
+            start = end
 
 
 def _split(text: str, at: int, stop: int, core: int, ends: Sequence[int]) -> Iterator[Span]:
@@ -300,11 +318,11 @@ def opening(text: str, most: int) -> int:
     if len(text) <= most:
         return len(text)
     ends = (*_LINES, *_ENDS[0])
-    if (end := _last_end(text, most // 4, most, ends)) and not _announces(text, end):
+    if (end := _last_end(text, most // 4, most, ends)) and not announces(text, end):
         return end
     if end := _first_end(text, most - 2, most + FAR, ends):
         return end
-    if (end := _last_end(text, 0, most // 4, ends)) > 1 and not _announces(text, end):  # better short than cut
+    if (end := _last_end(text, 0, most // 4, ends)) > 1 and not announces(text, end):  # better short than cut
         return end
     return _last_end(text, 0, most, _ENDS[1]) or between_words(text, most)
 
@@ -312,13 +330,13 @@ def opening(text: str, most: int) -> int:
 def behind_announcement(text: str, end: int) -> int:
     """The end of a quote of prose: if it only announces what comes next ("There are three reasons:"), that of the first
     line or sentence of this, if it is near."""
-    if not _announces(text, end):
+    if not announces(text, end):
         return end
     start = len(text) - len(text[end:].lstrip())
     return _first_end(text, start + 1, end + FAR, (*_LINES, *_ENDS[0])) or end
 
 
-def _announces(text: str, end: int) -> bool:
+def announces(text: str, end: int) -> bool:
     """Whether a text up to this place ends with a colon or a heading."""
     return bool(_ANNOUNCES.search(text, max(0, end - LINE), end))
 
